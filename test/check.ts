@@ -1,0 +1,34 @@
+/** The checks that need no test: types, lint, format, unused code. Each prints one line, or what is wrong. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+
+const checks = {
+  tsc: [],
+  oxlint: [],
+  oxfmt: ["--check"],
+  knip: ["--no-progress"],
+} as const;
+
+/** Runs all checks side by side and returns the names of those that failed. */
+export async function runChecks(): Promise<readonly string[]> {
+  const results = await Promise.all(
+    Object.entries(checks).map(async ([name, args]) => ((await runTool(name, args)) ? [] : [name])),
+  );
+  return results.flat();
+}
+
+function runTool(name: string, args: readonly string[]): Promise<boolean> {
+  const root = join(import.meta.dirname, "..");
+  const command = [join(root, "node_modules", ".bin", name), ...args];
+  const started = performance.now();
+  return new Promise((resolve) => {
+    execFile(process.execPath, command, { cwd: root, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+      const seconds = ((performance.now() - started) / 1000).toFixed(1);
+      console.log(`${error ? "✖" : "✔"} ${name} (${seconds}s)`);
+      if (error) console.log(`${stdout}${stderr}`.trimEnd());
+      resolve(!error);
+    });
+  });
+}
+
+if (import.meta.main && (await runChecks()).length > 0) process.exitCode = 1;

@@ -1,0 +1,165 @@
+/** Which folder of src may import which, and which globals it may touch. */
+import { posix } from "node:path";
+import type { Finding, Node, Place, Source } from "./source.ts";
+import { finding, isNode, nameOf, placesIn } from "./source.ts";
+
+interface Layer {
+  /** Folders and files of src. `(types)` allows type-only imports; `own` is the importer's own driver. */
+  readonly src: readonly string[];
+  /** Modules of Node: all, none, or these. */
+  readonly node: "all" | "none" | readonly string[];
+  /** npm packages: all that package.json has, or these. */
+  readonly packages: "all" | readonly string[];
+}
+
+const ports = ["store/port", "model/port", "tool/port"];
+const layers: Readonly<Record<string, Layer>> = {
+  core: { src: ["core"], node: "none", packages: ["zod"] },
+  store: { src: ["core", "store/port", "own"], node: "all", packages: "all" },
+  model: { src: ["core", "model"], node: "all", packages: "all" },
+  tool: { src: ["core", "tool"], node: "all", packages: "all" },
+  runtime: { src: ["core", "runtime", ...ports], node: "all", packages: "all" },
+  protocol: { src: ["core", "protocol"], node: "none", packages: ["zod"] },
+  server: { src: ["core", "runtime", "protocol", "server"], node: "all", packages: "all" },
+  client: { src: ["core (types)", "protocol", "client"], node: "none", packages: "all" },
+  adapter: { src: ["core", "runtime", "client", "own"], node: "all", packages: "all" },
+  cli: {
+    src: ["core", "store", "model", "tool", "runtime", "protocol", "server", "client", "adapter", "cli"],
+    node: "all",
+    packages: "all",
+  },
+  console: { src: ["core (types)", "client", "protocol", "console"], node: "none", packages: "all" },
+};
+
+/** Files whose place in the table is not that of their folder. */
+const seats: Readonly<Record<string, Layer>> = {
+  "src/index.ts": { src: ["core", "store", "model", "tool", "runtime"], node: "all", packages: "all" },
+  "src/store/conformance.ts": {
+    src: ["core", "store/port", "own"],
+    node: ["node:test", "node:assert", "node:assert/strict"],
+    packages: [],
+  },
+};
+
+/** Imports, re-exports, `import()` and `import("…").Type` alike. */
+export function importRule(source: Source): Finding[] {
+  const folder = source.path.split("/")[1] ?? "";
+  const layer = seats[source.path] ?? layers[folder];
+  if (!layer) return [finding(source, 0, `the table has no layer "${folder}"; put the file in one it has`)];
+  return importsOf(source).flatMap((found) => {
+    const complaint = complaintAbout(source.path, layer, found);
+    return complaint ? [finding(source, found.position, complaint)] : [];
+  });
+}
+
+interface Import {
+  readonly specifier: string | undefined;
+  readonly typeOnly: boolean;
+  readonly position: number;
+}
+
+function importsOf(source: Source): Import[] {
+  const importing = /^(Import|ExportNamed|ExportAll)Declaration$|^ImportExpression$|^TSImportType$/;
+  return [...placesIn(source.program)]
+    .filter(({ node }) => importing.test(node.type) && isNode(node["source"]))
+    .map(({ node }) => ({
+      specifier: nameOf(node["source"]),
+      typeOnly: node.type === "TSImportType" || (node["importKind"] ?? node["exportKind"]) === "type",
+      position: node.start,
+    }));
+}
+
+function complaintAbout(path: string, layer: Layer, found: Import): string | undefined {
+  const { specifier } = found;
+  if (specifier === undefined) return "the name of an import must be a literal, or it cannot be checked";
+  if (specifier.startsWith(".")) return complaintAboutFile(path, layer, { ...found, specifier });
+  if (specifier.startsWith("node:")) {
+    const allowed = layer.node === "all" ? specifier !== "node:test" : layer.node.includes(specifier);
+    return allowed ? undefined : `may not import ${specifier}; take what it gives as a fact or a port`;
+  }
+  const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+  const allowed = name !== "skein" && (layer.packages === "all" || layer.packages.includes(name));
+  return allowed ? undefined : `may not import the package "${name}"`;
+}
+
+function complaintAboutFile(
+  path: string,
+  layer: Layer,
+  found: Import & { readonly specifier: string },
+): string | undefined {
+  const target = posix.join(posix.dirname(path), found.specifier);
+  if (!target.startsWith("src/")) return `may not import ${target}, which is outside src`;
+  const [, folder = ""] = target.split("/");
+  const allowed = layer.src.some(
+    (entry) =>
+      entry === folder ||
+      target === `src/${entry}.ts` ||
+      (entry === `${folder} (types)` && found.typeOnly) ||
+      (entry === "own" && driverOf(target) === driverOf(path)),
+  );
+  return allowed ? undefined : `may not import ${target}; it may import ${layer.src.join(", ")}`;
+}
+
+/** `store/sqlite.ts`, `store/sqlite-schema.ts` and `store/sqlite/rows.ts` are parts of one driver. */
+function driverOf(path: string): string {
+  const [, folder, name = ""] = path.split("/");
+  return `${folder}/${name.replace(/\.ts$/, "").split("-")[0]}`;
+}
+
+/** What core may not name at all: it gets the world as facts. */
+const worldly = ["Date", "Buffer", "process", "fetch", "crypto", "globalThis", "performance"];
+/** What only `runtime/world.ts` and the command line may do. All else is given its clock and its chance. */
+const timers = ["setTimeout", "setInterval", "setImmediate"];
+const random = ["randomBytes", "randomUUID", "randomInt", "getRandomValues"];
+const worldModules = /^(node:)?(child_process|timers|timers\/promises)$/;
+
+export function worldRule(source: Source): Finding[] {
+  if (source.path === "src/runtime/world.ts" || source.path.startsWith("src/cli/")) return [];
+  const inCore = source.path.startsWith("src/core/");
+  const names = new Set(inCore ? [...timers, ...random, ...worldly] : [...timers, ...random]);
+  const told = [...placesIn(source.program)].flatMap((place) => {
+    const name = worldUse(place, names);
+    return name ? [finding(source, place.node.start, `may not use ${name}; take it from the world`)] : [];
+  });
+  const modules = importsOf(source).filter(({ specifier }) => worldModules.test(specifier ?? ""));
+  return [
+    ...told,
+    ...modules.map(({ position, specifier }) =>
+      finding(source, position, `may not import ${specifier}; take it from the world`),
+    ),
+  ];
+}
+
+function worldUse(place: Place, names: ReadonlySet<string>): string | undefined {
+  const { node } = place;
+  if (node.type === "MemberExpression") return forbiddenMember(node);
+  if (isCall(node) && nameOf(node["callee"]) === "Date" && isEmpty(node["arguments"]))
+    return "the current Date";
+  const name = node.type === "Identifier" && isReference(place) ? nameOf(node) : undefined;
+  return name !== undefined && names.has(name) ? name : undefined;
+}
+
+function forbiddenMember(node: Node): string | undefined {
+  const object = nameOf(node["object"]);
+  const property = nameOf(node["property"]) ?? "";
+  const member = `${object}.${property}`;
+  if (["Date.now", "Math.random", "performance.now", "AbortSignal.timeout"].includes(member)) return member;
+  if (object === "globalThis" && timers.includes(property)) return member;
+  return random.includes(property) ? property : undefined;
+}
+
+function isCall(node: Node): boolean {
+  return node.type === "NewExpression" || node.type === "CallExpression";
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+/** False for `x.name`, `{ name: x }`, the fields of a type, and names from elsewhere in an import list. */
+function isReference({ parent, field }: Place): boolean {
+  if (parent["computed"] === true) return true;
+  if (field === "key" || field === "imported" || field === "exported") return false;
+  if (parent.type === "TSQualifiedName") return field === "left";
+  return !(parent.type === "MemberExpression" && field === "property");
+}

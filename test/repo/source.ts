@@ -46,6 +46,17 @@ export function readSources(...folders: readonly string[]): Source[] {
     .map((path) => parseSource(path, readFileSync(join(root, path), "utf8")));
 }
 
+/** The subpaths that package.json exports, and the source behind each. */
+export function entryPoints(): { readonly subpath: string; readonly file: string }[] {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  };
+  return Object.entries(exports).flatMap(([subpath, target]) => {
+    const file = typeof target === "string" ? undefined : target["skein-source"];
+    return file === undefined ? [] : [{ subpath, file: file.replace("./", "") }];
+  });
+}
+
 /** Every node below `parent`, outermost first. */
 export function* placesIn(parent: Node): Generator<Place> {
   for (const [field, value] of Object.entries(parent)) {

@@ -1,0 +1,29 @@
+/** Runs a program to its end and gives back all it said. */
+import { execFile } from "node:child_process";
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Never rejects. A program that was killed, timed out or could not be started has code 1 or above. */
+export function runCommand(
+  file: string,
+  args: readonly string[],
+  options: { readonly cwd: string; readonly timeoutMs?: number },
+): Promise<Ended> {
+  const { cwd, timeoutMs: timeout = 60_000 } = options;
+  return new Promise((resolve) => {
+    execFile(file, args, { cwd, timeout, env: outsideEnv() }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
+      resolve({ code, stdout, stderr: error && stderr === "" ? error.message : stderr });
+    });
+  });
+}
+
+/** The environment without what npm and the test runner tell their children. */
+function outsideEnv(): NodeJS.ProcessEnv {
+  const inner = /^(npm_|NODE_TEST|NODE_OPTIONS$)/;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !inner.test(name)));
+}

@@ -1,0 +1,119 @@
+/** Keeps the documents true: links resolve, code typechecks, examples run, the catalogue is current. */
+import assert from "node:assert/strict";
+import { existsSync, globSync, mkdirSync, mkdtempSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { runCommand } from "./command.ts";
+import type { Block, Page } from "./markdown.ts";
+import { anchorsOf, blocksOf, linksOf } from "./markdown.ts";
+import { entryPoints, root } from "./source.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "skein-docs-"));
+after(() => rmSync(scratch, { recursive: true }));
+
+const pages: readonly Page[] = globSync(["*.md", "docs/**/*.md"], { cwd: root }).toSorted().map(readPage);
+const examples = globSync("examples/*.ts", { cwd: root }).toSorted();
+
+test("links between the documents resolve, anchors too", () => {
+  assert.ok(pages.flatMap(linksOf).length > 0, "the rule saw no links");
+  assert.deepEqual(
+    pages.flatMap((page) => brokenLinks(page, readTarget)),
+    [],
+  );
+});
+
+test("a broken link and a broken anchor are told", () => {
+  const readOther = (path: string) => (path === "docs/b.md" ? "# The log: format\n" : undefined);
+  const text =
+    "[b](b.md), [log](b.md#the-log-format), [web](https://example.org), `[code](nowhere)`\n# Here\n[h](#here)";
+  assert.deepEqual(brokenLinks({ path: "docs/a.md", text }, readOther), []);
+  const broken = "[c](c.md) [b](b.md#the-end) [h](#here)";
+  assert.deepEqual(brokenLinks({ path: "docs/a.md", text: broken }, readOther), [
+    "docs/a.md: c.md does not exist",
+    "docs/a.md: b.md#the-end has no such heading",
+    "docs/a.md: #here has no such heading",
+  ]);
+});
+
+test("code blocks typecheck against the sources", async () => {
+  const blocks = pages.flatMap(blocksOf).filter(isChecked);
+  assert.ok(blocks.length > 0, "the rule saw no code blocks");
+  assert.equal(await typeErrors(blocks), "");
+});
+
+test("a wrong code block is told, by the page and its line", async () => {
+  const page = (code: string) => ({ path: "docs/a.md", text: `# A\n\n\`\`\`ts\n${code}\n\`\`\`\n` });
+  assert.equal(await typeErrors(blocksOf(page("const n: number = 1;"))), "");
+  assert.match(
+    await typeErrors(blocksOf(page('\nconst n: number = "1";'))),
+    /^docs\/a\.md[^(]*\(5,7\): error TS2322/,
+  );
+  assert.deepEqual(
+    blocksOf({ path: "a.md", text: "```ts nocheck\n?\n```\n```sh\nls\n```\n" }).filter(isChecked),
+    [],
+  );
+});
+
+for (const example of examples) {
+  test(`${example} runs`, async () => {
+    const cwd = mkdtempSync(join(scratch, "example-"));
+    const args = ["--conditions=skein-source", join(root, example)];
+    const { code, stderr } = await runCommand(process.execPath, args, { cwd });
+    assert.equal(code, 0, stderr);
+  });
+}
+
+test("there are examples", () => {
+  assert.notDeepEqual(examples, []);
+});
+
+test("the event catalogue is current (npm run docs writes it)", async () => {
+  const { code, stderr } = await runCommand(process.execPath, ["docs/generate.ts", "--check"], { cwd: root });
+  assert.equal(code, 0, stderr || "docs/event-catalogue.md differs from src/core/catalogue.ts: npm run docs");
+});
+
+function readPage(path: string): Page {
+  return { path, text: readFileSync(join(root, path), "utf8") };
+}
+
+/** The text of a file of the repository, "" for a folder, undefined if there is none. */
+function readTarget(path: string): string | undefined {
+  if (!existsSync(join(root, path))) return undefined;
+  return path.endsWith(".md") ? readPage(path).text : "";
+}
+
+function brokenLinks(page: Page, readOther: (path: string) => string | undefined): string[] {
+  return linksOf(page).flatMap((link) => {
+    const [file = "", anchor] = link.split("#");
+    const text = file === "" ? page.text : readOther(join(dirname(page.path), file));
+    if (text === undefined) return [`${page.path}: ${link} does not exist`];
+    const isMissing = anchor !== undefined && !anchorsOf({ path: file, text }).includes(anchor);
+    return isMissing ? [`${page.path}: ${link} has no such heading`] : [];
+  });
+}
+
+function isChecked({ marks }: Block): boolean {
+  return /^(ts|typescript)$/.test(marks[0] ?? "") && !marks.includes("nocheck");
+}
+
+/** One run of the compiler over all blocks, each a module of its own whose lines are numbered as on the page. */
+async function typeErrors(blocks: readonly Block[]): Promise<string> {
+  const folder = mkdtempSync(join(scratch, "blocks-"));
+  for (const { path, line, code } of blocks) {
+    mkdirSync(join(folder, dirname(path)), { recursive: true });
+    writeFileSync(join(folder, `${path}.${line}.ts`), `${"\n".repeat(line - 1)}${code}\nexport {};\n`);
+  }
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  const paths = Object.fromEntries(
+    entryPoints().map(({ subpath, file }) => [subpath.replace(".", "skein"), [join(root, file)]]),
+  );
+  const compilerOptions = { paths, noUnusedLocals: false, noUnusedParameters: false };
+  const config = { extends: join(root, "tsconfig.json"), compilerOptions, include: ["**/*.ts"] };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+  const tsc = join(root, "node_modules/.bin/tsc");
+  const { stdout, stderr } = await runCommand(process.execPath, [tsc, "--pretty", "false"], { cwd: folder });
+  return stdout + stderr;
+}

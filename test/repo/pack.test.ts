@@ -1,0 +1,112 @@
+/** Keeps the package whole: packed and installed in an empty folder, it works without the checkout. */
+import assert from "node:assert/strict";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { runCommand } from "./command.ts";
+import { blocksOf } from "./markdown.ts";
+import { root } from "./source.ts";
+
+interface Manifest {
+  readonly version: string;
+  readonly files: readonly string[];
+}
+
+const scratch = mkdtempSync(join(tmpdir(), "skein-pack-"));
+const app = join(scratch, "app");
+const bin = join(app, "node_modules/.bin/skein");
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
+
+suite("the packed package, installed in an empty folder", () => {
+  let packed: readonly string[] = [];
+  before(async () => {
+    packed = await pack();
+    mkdirSync(app);
+    writeFileSync(join(app, "package.json"), '{ "private": true, "type": "module" }');
+    const tarball = join(scratch, `skein-${manifest.version}.tgz`);
+    await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball], app);
+  });
+  after(() => rmSync(scratch, { recursive: true }));
+
+  test("holds what runs and what is read, not the sources", () => {
+    for (const path of [
+      "dist/index.js",
+      "dist/index.d.ts",
+      "dist/store/conformance.js",
+      "dist/cli/main.js",
+    ]) {
+      assert.ok(packed.includes(path), `${path} is missing`);
+    }
+    assert.deepEqual(
+      packed.filter((path) => /^(src|test|bench|examples)\/|(?<!\.d)\.ts$/.test(path)),
+      [],
+    );
+  });
+
+  test("runs the first program of the README, and its types agree", async () => {
+    const program = blocksOf({ path: "README.md", text: readFileSync(join(root, "README.md"), "utf8") }).find(
+      ({ marks }) => marks[0] === "ts",
+    );
+    assert.ok(program, "README.md has no ts block");
+    writeFileSync(join(app, "program.ts"), program.code);
+    await run(process.execPath, ["program.ts"], app);
+    const compiler = [join(root, "node_modules/.bin/tsc"), "--noEmit", "--strict", "--module", "nodenext"];
+    const types = ["--target", "esnext", "--types", "node", "--typeRoots", join(root, "node_modules/@types")];
+    await run(process.execPath, [...compiler, ...types, "program.ts"], app);
+  });
+
+  test("says its version", async () => {
+    assert.match(
+      await run(process.execPath, [bin, "--version"], app),
+      new RegExp(`\\b${manifest.version}\\b`),
+    );
+  });
+
+  test("says in one line that Node is too old", async (t) => {
+    const oldNode = await findOldNode();
+    if (oldNode === undefined) return t.skip("this machine has no Node older than 24");
+    const { code, stdout, stderr } = await runCommand(oldNode, [bin, "--version"], { cwd: app });
+    assert.equal(code, 1);
+    assert.equal(stdout, "");
+    assert.match(stderr, /^.*Node(\.js)? (>= ?)?24.*\n$/);
+  });
+});
+
+/** Builds and packs a copy, so that the checkout's own dist is left alone. Returns the paths in the tarball. */
+async function pack(): Promise<string[]> {
+  const stage = join(scratch, "stage");
+  mkdirSync(stage);
+  const files = ["package.json", ...manifest.files].filter((path) => existsSync(join(root, path)));
+  for (const path of files) cpSync(join(root, path), join(stage, path), { recursive: true });
+  rmSync(join(stage, "dist"), { recursive: true, force: true });
+  const tsc = [
+    join(root, "node_modules/.bin/tsc"),
+    "-p",
+    "tsconfig.build.json",
+    "--outDir",
+    join(stage, "dist"),
+  ];
+  await run(process.execPath, tsc, root);
+  const json = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", scratch], stage);
+  const [report] = JSON.parse(json) as { files: { path: string }[] }[];
+  return (report?.files ?? []).map(({ path }) => path);
+}
+
+/** A `node` on the PATH, outside every node_modules, that Skein does not run on. */
+async function findOldNode(): Promise<string | undefined> {
+  const folders = (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .filter((folder) => !folder.includes("node_modules"));
+  for (const node of folders.map((folder) => join(folder, "node")).filter(existsSync)) {
+    const { stdout } = await runCommand(node, ["--version"], { cwd: scratch });
+    if (Number(/^v(\d+)/.exec(stdout)?.[1] ?? 24) < 24) return node;
+  }
+  return undefined;
+}
+
+async function run(file: string, args: readonly string[], cwd: string): Promise<string> {
+  const { code, stdout, stderr } = await runCommand(file, args, { cwd });
+  assert.equal(code, 0, `${file} ${args.join(" ")}\n${stdout}${stderr}`);
+  return stdout;
+}

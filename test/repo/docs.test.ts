@@ -27,7 +27,7 @@ test("links between the documents resolve, anchors too", () => {
 test("a broken link and a broken anchor are told", () => {
   const readOther = (path: string) => (path === "docs/b.md" ? "# The log: format\n" : undefined);
   const text =
-    "[b](b.md), [log](b.md#the-log-format), [web](https://example.org), `[code](nowhere)`\n# Here\n[h](#here)";
+    "[b](b.md), [log](b.md#the-log-format), [web](https://example.org), `[code](no)`\n# Here\n[h](#here)";
   assert.deepEqual(brokenLinks({ path: "docs/a.md", text }, readOther), []);
   const broken = "[c](c.md) [b](b.md#the-end) [h](#here)";
   assert.deepEqual(brokenLinks({ path: "docs/a.md", text: broken }, readOther), [
@@ -98,7 +98,7 @@ function isChecked({ marks }: Block): boolean {
   return /^(ts|typescript)$/.test(marks[0] ?? "") && !marks.includes("nocheck");
 }
 
-/** One run of the compiler over all blocks, each a module of its own whose lines are numbered as on the page. */
+/** One run of the compiler over all blocks, each a module with the line numbers of its page. */
 async function typeErrors(blocks: readonly Block[]): Promise<string> {
   const folder = mkdtempSync(join(scratch, "blocks-"));
   for (const { path, line, code } of blocks) {

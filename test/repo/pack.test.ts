@@ -1,6 +1,7 @@
 /** Keeps the package whole: packed and installed in an empty folder, it works without the checkout. */
 import assert from "node:assert/strict";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, globSync, mkdirSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { after, before, suite, test } from "node:test";
@@ -73,13 +74,12 @@ suite("the packed package, installed in an empty folder", () => {
   });
 });
 
-/** Builds and packs a copy, so that the checkout's own dist is left alone. Returns the paths in the tarball. */
+/** Builds and packs a copy, so that the checkout's own dist is left alone. Returns what is in the tarball. */
 async function pack(): Promise<string[]> {
   const stage = join(scratch, "stage");
   mkdirSync(stage);
-  const files = ["package.json", ...manifest.files].filter((path) => existsSync(join(root, path)));
-  for (const path of files) cpSync(join(root, path), join(stage, path), { recursive: true });
-  rmSync(join(stage, "dist"), { recursive: true, force: true });
+  const files = ["package.json", ...manifest.files.filter((path) => path !== "dist")];
+  for (const path of globSync(files, { cwd: root })) cpSync(join(root, path), join(stage, path));
   const tsc = [
     join(root, "node_modules/.bin/tsc"),
     "-p",

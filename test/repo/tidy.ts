@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import type { Finding, Node, Place, Source } from "./source.ts";
 import { finding, isNode, lineAt, nameOf, placesIn } from "./source.ts";
 
-export const limit = { fileLines: 500, functionLines: 70, lineColumns: 110 } as const;
+const limit = { fileLines: 500, functionLines: 70, lineColumns: 110 } as const;
 
 export function fileLength({ path, text }: Source): Finding[] {
   const lines = text.trimEnd().split("\n").length;

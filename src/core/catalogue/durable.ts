@@ -1,0 +1,140 @@
+/** Events of the durable tier, scratch, the context, messages and triggers. */
+import { z } from "zod";
+import {
+  bare,
+  Blocks,
+  Count,
+  event,
+  Json,
+  Key,
+  MayReason,
+  Millis,
+  ModelName,
+  NanoUsd,
+  Position,
+  RangeList,
+  Seq,
+  SessionRef,
+  Sha256,
+  Usage,
+  Word,
+} from "./entry.ts";
+
+export const itemKinds = ["fact", "decision", "task", "artifact"] as const;
+export const ItemKind = z.enum(itemKinds);
+export type ItemKind = z.infer<typeof ItemKind>;
+export const TaskStatus = z.enum(["open", "done", "dropped"]);
+
+export const itemEvents = {
+  "item.recorded": event({
+    meaning: "A fact, decision, task or artifact is known under this key from now on.",
+    erased: "There is an item under this key; its value and reasons are gone.",
+    body: z.looseObject({
+      kind: ItemKind,
+      key: Key,
+      /** Only for tasks. */
+      status: TaskStatus.optional(),
+      /** Where the value was copied from, for what came by merge or memory. */
+      origin: Position.optional(),
+    }),
+    content: z.looseObject({ value: Json, because: z.string().optional() }),
+  }),
+  "item.retracted": event({
+    meaning: "The item under this key no longer holds.",
+    erased: "It was retracted; the reason is gone.",
+    body: z.looseObject({ kind: ItemKind, key: Key }),
+    content: z.looseObject({ because: z.string() }).optional(),
+  }),
+  "scratch.set": event({
+    meaning: "A key of the scratch has this value, or none.",
+    erased: "The key is set; its value is gone.",
+    body: z.looseObject({ key: Key, removed: z.boolean().optional() }),
+    content: z.looseObject({ value: Json }).optional(),
+  }),
+};
+
+export const contextEvents = {
+  "transcript.compacted": event({
+    meaning: "In the context, a range of the transcript is replaced; in the log it stays.",
+    erased: "The range is replaced by a note that its summary was erased.",
+    body: z.looseObject({
+      fromSeq: Seq,
+      toSeq: Seq,
+      strategy: z.enum(["prune", "summarize", "extract"]),
+      model: ModelName.optional(),
+      usage: Usage.optional(),
+      costNanoUsd: NanoUsd.nullable().optional(),
+      tokensBefore: Count,
+      tokensAfter: Count,
+      items: RangeList.optional(),
+    }),
+    content: z.looseObject({ summary: z.string().optional(), pruned: z.array(Seq).optional() }).optional(),
+  }),
+  "checkpoint.saved": event({
+    meaning: "A position has a name.",
+    erased: "The position has this name; the note is gone.",
+    body: z.looseObject({ name: Key, seq: Seq }),
+    content: z.looseObject({ note: z.string() }).optional(),
+  }),
+  "handoff.written": event({
+    meaning: "The document for the next session was written.",
+    erased: "A handoff was written here; its text is gone.",
+    body: z.looseObject({ digest: Sha256 }),
+    content: z.looseObject({ text: z.string() }),
+  }),
+};
+
+export const messageEvents = {
+  "message.sent": event({
+    meaning: "A message left for another session. What was sent stays sent.",
+    erased: "A message was sent there; what it said is gone here.",
+    body: z.looseObject({
+      message: Key,
+      to: SessionRef,
+      number: Count,
+      topic: Key.optional(),
+      replyTo: Key.optional(),
+      deadlineMs: Millis.optional(),
+    }),
+    content: Blocks,
+  }),
+  "message.received": event({
+    meaning: "A message from another session waits in the inbox.",
+    erased: "A message came from there; what it said is gone here.",
+    body: z.looseObject({
+      message: Key,
+      from: SessionRef,
+      number: Count,
+      topic: Key.optional(),
+      replyTo: Key.optional(),
+      deadlineMs: Millis.optional(),
+    }),
+    content: Blocks,
+  }),
+  "message.refused": event({
+    meaning: "A message was not accepted, and says why.",
+    erased: "The message was refused for this cause; the words are gone.",
+    body: z.looseObject({ message: Key, to: SessionRef, error: Word }),
+    content: MayReason,
+  }),
+};
+
+export const triggerEvents = {
+  "trigger.set": event({
+    meaning: "Something wakes the session from now on.",
+    erased: "A trigger of this kind was set; what it watched is gone, so it fires no more.",
+    body: z.looseObject({
+      name: Key,
+      kind: z.enum(["at", "every", "cron", "file", "git", "webhook", "message", "query", "session", "resource"]),
+      missed: z.enum(["once", "all", "skip"]).optional(),
+    }),
+    content: z.looseObject({ spec: Json }),
+  }),
+  "trigger.removed": bare("The trigger is gone.", z.looseObject({ name: Key })),
+  "trigger.fired": event({
+    meaning: "The trigger fired for this cause, once.",
+    erased: "It fired for the cause with this digest; the details are gone.",
+    body: z.looseObject({ name: Key, digest: Sha256 }),
+    content: z.looseObject({ detail: Json }).optional(),
+  }),
+};

@@ -1,0 +1,86 @@
+/** What one entry of the event catalogue says, and the small schemas that entries are made of. */
+import { z } from "zod";
+import { limit } from "../limit.ts";
+
+export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.ZodType> {
+  /** The version that is written now. Older ones are upcast, see upcast.ts. */
+  readonly v: number;
+  /** One line: what happened. */
+  readonly meaning: string;
+  /** One line: what is left to say once the content is erased. */
+  readonly erased: string;
+  readonly body: B;
+  readonly content: C;
+}
+
+/** An event with a content, which may be left out only where `content` says so. */
+export function event<B extends z.ZodType, C extends z.ZodType>(entry: Omit<Entry<B, C>, "v">): Entry<B, C> {
+  return { v: 1, ...entry };
+}
+
+/** An event that says everything in its body. */
+export function bare<B extends z.ZodType>(meaning: string, body: B): Entry<B, z.ZodUndefined> {
+  return { v: 1, meaning, erased: "It has no content, so nothing of it can be erased.", body, content: z.undefined() };
+}
+
+const line = /^[^\u0000-\u001f\u007f]*$/u;
+
+export const Seq = z.int().positive();
+export const Count = z.int().nonnegative();
+/** Milliseconds: a moment since 1970, or a length of time. */
+export const Millis = z.int().nonnegative();
+/** Money is a whole number of nano-dollars. Null where the price is not known, which is not the same as zero. */
+export const NanoUsd = z.int().nonnegative();
+export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+export const SessionRef = z.string().regex(/^ses_[0-9a-z]{26}$/);
+export const WorkspaceRef = z.string().regex(/^wsp_[0-9a-z]{26}$/);
+/** Keys of items and scratch, names of checkpoints, bindings, triggers: one line, never free text. */
+export const Key = z.string().min(1).max(limit.keyCharsMax).regex(line);
+export const AgentName = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/);
+export const ToolName = z.string().regex(/^[A-Za-z0-9_.:/-]{1,128}$/);
+/** `provider/model`. */
+export const ModelName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}\/[A-Za-z0-9_.:@/-]{1,128}$/);
+export const CallId = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/);
+export const Word = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/);
+export const LabelKey = z.string().regex(/^[a-z0-9][a-z0-9._/-]{0,63}$/);
+export const LabelValue = z.string().regex(/^[A-Za-z0-9 _.:@/-]{0,100}$/);
+export const RangeList = z.array(z.tuple([Seq, Seq]));
+/** Inputs of the inbox: every one within these positions, and how many that is. */
+export const Inputs = z.looseObject({ ranges: RangeList, count: Count });
+export const Position = z.looseObject({ session: SessionRef, seq: Seq });
+
+export const Reason = z.string().max(limit.reasonCharsMax);
+/** The content of an event that may carry a reason and nothing else. */
+export const MayReason = z.looseObject({ reason: Reason }).optional();
+/** Any JSON. What it may hold is checked by `checkJson`, for every content alike. */
+export const Json = z.unknown();
+
+/** Limits of a budget and amounts of an allotment. Absent means unlimited, or nothing. */
+export const Amounts = z.looseObject({
+  tokens: Count.optional(),
+  nanoUsd: NanoUsd.optional(),
+  steps: Count.optional(),
+  turns: Count.optional(),
+  toolCalls: Count.optional(),
+  wallMs: Millis.optional(),
+});
+
+/** Tokens of a model call, as the provider counted them. */
+export const Usage = z.looseObject({
+  inputTokens: Count,
+  outputTokens: Count,
+  cachedInputTokens: Count.optional(),
+  reasoningTokens: Count.optional(),
+});
+
+/** What the log keeps of what was said: our own blocks, whoever the provider was. */
+export const Block = z.discriminatedUnion("type", [
+  z.looseObject({ type: z.literal("text"), text: z.string() }),
+  z.looseObject({ type: z.literal("image"), blob: Sha256, mediaType: z.string() }),
+  z.looseObject({ type: z.literal("file"), blob: Sha256, mediaType: z.string(), name: z.string().optional() }),
+  z.looseObject({ type: z.literal("reasoning"), text: z.string() }),
+  z.looseObject({ type: z.literal("tool-call"), call: CallId, tool: ToolName, input: Json }),
+  z.looseObject({ type: z.literal("tool-result"), call: CallId, output: Json }),
+]);
+export type Block = z.infer<typeof Block>;
+export const Blocks = z.looseObject({ blocks: z.array(Block) });

@@ -1,0 +1,210 @@
+/** Events of bootstrap, turns and tool calls. */
+import { z } from "zod";
+import {
+  AgentName,
+  Amounts,
+  bare,
+  Blocks,
+  CallId,
+  Count,
+  event,
+  Inputs,
+  Json,
+  Key,
+  Millis,
+  ModelName,
+  NanoUsd,
+  Position,
+  Sha256,
+  ToolName,
+  Usage,
+  Word,
+} from "./entry.ts";
+
+export const bootstrapEvents = {
+  "agent.pinned": event({
+    meaning: "The session works under this version of an agent.",
+    erased: "The agent's name and version are known; its text must be read from the workspace.",
+    body: z.looseObject({ agent: AgentName, version: Count, digest: Sha256 }),
+    content: z.looseObject({ definition: Json }),
+  }),
+  "document.loaded": event({
+    meaning: "A document came into the mind: AGENTS.md, an initial file, a handoff.",
+    erased: "A document of this kind and size was loaded; its path and text are gone.",
+    body: z.looseObject({ kind: z.enum(["agents-md", "file", "handoff"]), digest: Sha256, bytes: Count }),
+    content: z.looseObject({ path: z.string().optional(), text: z.string() }),
+  }),
+  "memory.carried": event({
+    meaning: "Items of earlier sessions came along, each with its origin.",
+    erased: "These items were carried; their values are gone here, not where they came from.",
+    body: z.looseObject({ count: Count, tokens: Count.optional() }),
+    content: z.looseObject({
+      items: z.array(
+        z.looseObject({
+          scope: Word,
+          kind: Word,
+          key: Key,
+          value: Json,
+          why: z.string().optional(),
+          origin: Position.optional(),
+        }),
+      ),
+    }),
+  }),
+  "resource.bound": event({
+    meaning: "The session may use a resource: a file, directory, database, MCP server, shell or tool.",
+    erased: "Something of this kind was bound under this name; it cannot be used until it is bound again.",
+    body: z.looseObject({
+      name: Key,
+      kind: z.enum(["file", "directory", "database", "mcp", "shell", "tool"]),
+      mode: z.enum(["read", "write"]),
+    }),
+    content: z.looseObject({
+      path: z.string().optional(),
+      url: z.string().optional(),
+      command: z.array(z.string()).optional(),
+      /** Names of secrets, never their values. */
+      secrets: z.array(z.string()).optional(),
+      options: Json.optional(),
+    }),
+  }),
+  "resource.unbound": bare("The session may no longer use the resource.", z.looseObject({ name: Key })),
+  "resource.changed": event({
+    meaning: "A bound resource is not what it was.",
+    erased: "It changed to this digest; the details are gone.",
+    body: z.looseObject({ name: Key, digest: Sha256 }),
+    content: z.looseObject({ detail: Json }).optional(),
+  }),
+  "tools.bound": event({
+    meaning: "From here on the model is offered these tools.",
+    erased: "Tools with these names were offered; their definitions are gone.",
+    body: z.looseObject({ digest: Sha256, tools: z.array(ToolName).max(200) }),
+    content: z.looseObject({ definitions: Json }),
+  }),
+  "permission.set": event({
+    meaning: "Calls of a tool are allowed, asked about, denied, or no longer ruled on.",
+    erased: "The rule is known but not the arguments it was for: it counts for no call until it is set again.",
+    body: z.looseObject({ name: Key, tool: ToolName, rule: z.enum(["allow", "ask", "deny", "none"]) }),
+    content: z.looseObject({ pattern: Json.optional(), reason: z.string().optional() }).optional(),
+  }),
+  "contract.declared": event({
+    meaning: "Messages on this topic must fit this schema.",
+    erased: "A contract was declared; its schema is gone, so no message fits it.",
+    body: z.looseObject({ topic: Key, digest: Sha256 }),
+    content: z.looseObject({ schema: Json }),
+  }),
+};
+
+export const turnEvents = {
+  "turn.started": bare(
+    "A turn begins and takes up these inputs; here they stand in the transcript.",
+    z.looseObject({ inputs: Inputs }),
+  ),
+  "turn.ended": bare(
+    "The turn is over; the hash of the mind is what the fold must give at this position.",
+    z.looseObject({
+      outcome: z.enum(["completed", "interrupted", "cancelled", "failed", "refused", "length", "suspended"]),
+      steps: Count,
+      mindForm: Count,
+      mindHash: Sha256,
+    }),
+  ),
+  "input.received": event({
+    meaning: "Something for the session to take up, from a person, a trigger or a program.",
+    erased: "There was an input here; what it said is gone.",
+    body: z.looseObject({
+      from: z.enum(["user", "trigger", "system"]),
+      /** `queue`: for the next turn. `steer`: for the next step of the turn in progress. */
+      mode: z.enum(["queue", "steer"]).optional(),
+    }),
+    content: Blocks,
+  }),
+  "model.requested": event({
+    meaning: "The context with this digest is about to be sent to a model; what it may cost is reserved.",
+    erased: "The request was made; its settings are gone, so this context can no longer be rebuilt.",
+    body: z.looseObject({
+      model: ModelName,
+      renderer: Count,
+      context: Sha256,
+      parts: Count,
+      /** Inputs that are taken up with this step. */
+      inputs: Inputs,
+      attempt: Count,
+      reserved: Amounts,
+      estimatedTokens: Count.optional(),
+    }),
+    content: z.looseObject({ settings: Json }).optional(),
+  }),
+  "model.responded": event({
+    meaning: "The model answered; usage and cost are final.",
+    erased: "The model answered; what it said is gone, what it cost is not.",
+    body: z.looseObject({
+      model: ModelName,
+      finish: z.enum(["stop", "tool-calls", "length", "refusal", "content-filter", "other"]),
+      usage: Usage,
+      costNanoUsd: NanoUsd.nullable(),
+      /** Hash of the body that was really sent, as evidence. */
+      sent: Sha256.optional(),
+      ms: Millis.optional(),
+    }),
+    content: Blocks,
+  }),
+  "model.failed": event({
+    meaning: "The model call came to nothing; what it cost, if anything, is counted.",
+    erased: "The call failed in this way; the provider's words are gone.",
+    body: z.looseObject({
+      model: ModelName,
+      error: Word,
+      retryable: z.boolean(),
+      usage: Usage.optional(),
+      costNanoUsd: NanoUsd.nullable(),
+    }),
+    content: z.looseObject({ message: z.string() }).optional(),
+  }),
+  "zone.crossed": bare(
+    "The context is fuller or older than before, or emptier.",
+    z.looseObject({ zone: z.enum(["smart", "strained", "full"]), tokens: Count, windowTokens: Count }),
+  ),
+};
+
+export const toolEvents = {
+  "tool.requested": event({
+    meaning: "The model asked for a tool call.",
+    erased: "This tool was asked for; the arguments are gone.",
+    body: z.looseObject({
+      call: CallId,
+      tool: ToolName,
+      effect: z.enum(["read", "idempotent", "unsafe", "session"]),
+      ask: z.boolean().optional(),
+    }),
+    content: z.looseObject({ input: Json }),
+  }),
+  "tool.approved": event({
+    meaning: "A person or a rule allowed the call.",
+    erased: "The call was allowed; the reason is gone.",
+    body: z.looseObject({ call: CallId }),
+    content: z.looseObject({ reason: z.string() }).optional(),
+  }),
+  "tool.denied": event({
+    meaning: "A person or a rule forbade the call; it is settled as skipped.",
+    erased: "The call was denied; the reason is gone.",
+    body: z.looseObject({ call: CallId }),
+    content: z.looseObject({ reason: z.string() }).optional(),
+  }),
+  "tool.started": bare(
+    "The call is about to run; from here a crash leaves its outcome unknown.",
+    z.looseObject({ call: CallId, attempt: Count }),
+  ),
+  "tool.settled": event({
+    meaning: "The call has its outcome: ok, error, unknown or skipped.",
+    erased: "The call ended so; what it gave back is gone.",
+    body: z.looseObject({
+      call: CallId,
+      status: z.enum(["ok", "error", "unknown", "skipped"]),
+      ms: Millis.optional(),
+      /** A result that came in after the call was settled as unknown: evidence, never applied by itself. */
+      late: z.boolean().optional(),
+    }),
+    content: z.looseObject({ output: Json }).optional(),
+  }),
+};

@@ -1,0 +1,70 @@
+/** The one error class. Codes are the API, messages are for people, hints say what to do next. */
+
+export const errorCodes = [
+  "invalid", // what was given cannot be right, whatever the store holds
+  "not-found", // the session, position, name or file is not there
+  "refused", // understood, but the session's state or policy forbids it
+  "conflict", // somebody else was first; read again and decide again
+  "fenced", // the lease under which this was written is no longer held
+  "corrupt", // what is stored does not agree with itself
+  "unavailable", // the store cannot be used now; nothing was written
+  "unknown", // the store never answered; it may or may not have been written
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+export class SkeinError extends Error {
+  override readonly name = "SkeinError";
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { hint?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint;
+  }
+}
+
+/** For what can only be false if the program is wrong. Never caught and carried on from. */
+export function assert(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new Error(`invariant: ${message}`);
+}
+
+/** Refuses options nobody knows, with the nearest right spelling. */
+export function checkOptions(where: string, given: object, known: readonly string[]): void {
+  for (const key of Object.keys(given)) {
+    if (known.includes(key)) continue;
+    const near = nearest(key, known);
+    throw new SkeinError("invalid", `${where}: unknown option "${key}"`, {
+      hint: near === undefined ? `known options: ${known.join(", ")}` : `did you mean "${near}"?`,
+    });
+  }
+}
+
+/** The known word closest to what was typed, if any is close enough to be meant. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,81 @@
+/** Folds of the durable tier, scratch, the context, messages and triggers. */
+import type { contextEvents, itemEvents, messageEvents, triggerEvents } from "../catalogue/durable.ts";
+import type { Folds } from "../fold.ts";
+import type { Overlay, State } from "../state.ts";
+import { refOf, stand, think } from "./session.ts";
+import { receive } from "./turn.ts";
+
+type Types = keyof typeof itemEvents | keyof typeof contextEvents | keyof typeof messageEvents | keyof typeof triggerEvents;
+
+/** Items of different kinds may share a key. */
+export const itemKey = (kind: string, key: string): string => `${kind}/${key}`;
+
+export const durableFolds: Folds<Types> = {
+  "item.recorded": (state, event) => {
+    const { kind, key } = event.body;
+    const status = kind === "task" ? (event.body.status ?? "open") : null;
+    const item = { kind, key, status, ...refOf(event) };
+    return think(state, { items: state.mind.items.set(itemKey(kind, key), item) });
+  },
+  "item.retracted": (state, { body }) =>
+    think(state, { items: state.mind.items.delete(itemKey(body.kind, body.key)) }),
+  "scratch.set": (state, event) => {
+    const { key, removed } = event.body;
+    const { scratch } = state.mind;
+    return think(state, { scratch: removed === true ? scratch.delete(key) : scratch.set(key, refOf(event)) });
+  },
+
+  "transcript.compacted": (state, event) => {
+    const { fromSeq, toSeq, strategy } = event.body;
+    const overlay: Overlay = { fromSeq, toSeq, strategy, ...refOf(event) };
+    // An overlay inside a newer one can never be seen again; without it the list follows the window.
+    const kept = state.mind.overlays.filter((old) => old.fromSeq < fromSeq || old.toSeq > toSeq);
+    return spend(think(state, { overlays: [...kept, overlay] }), event.body);
+  },
+  "checkpoint.saved": (state, { body }) =>
+    stand(state, { checkpoints: state.standing.checkpoints.set(body.name, body.seq) }),
+  "handoff.written": (state) => state,
+
+  "message.sent": (state, { body }) => {
+    const { sent } = state.standing;
+    return stand(state, { sent: sent.set(body.to, (sent.get(body.to) ?? 0) + 1) });
+  },
+  "message.received": (state, { body, seq }) => {
+    const { inbox, received } = state.standing;
+    const counted = received.set(body.from, (received.get(body.from) ?? 0) + 1);
+    return stand(state, { inbox: receive(inbox, seq), received: counted });
+  },
+  "message.refused": (state) => state,
+
+  "trigger.set": (state, event) => {
+    const { name, kind } = event.body;
+    const trigger = { kind, lastCause: null, ...refOf(event) };
+    return stand(state, { triggers: state.standing.triggers.set(name, trigger) });
+  },
+  "trigger.removed": (state, { body }) => stand(state, { triggers: state.standing.triggers.delete(body.name) }),
+  "trigger.fired": (state, { body }) => {
+    const trigger = state.standing.triggers.get(body.name);
+    if (trigger === undefined) return state;
+    const fired = { ...trigger, lastCause: body.digest };
+    return stand(state, { triggers: state.standing.triggers.set(body.name, fired) });
+  },
+};
+
+/** What a compaction's own model call cost. */
+function spend(
+  state: State,
+  call: {
+    readonly usage?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
+    readonly costNanoUsd?: number | null | undefined;
+  },
+): State {
+  const { usage, costNanoUsd } = call;
+  if (usage === undefined) return state;
+  const { used, unpriced } = state.standing;
+  const tokens = used.tokens + usage.inputTokens + usage.outputTokens;
+  const known = costNanoUsd ?? null;
+  return stand(state, {
+    used: { ...used, tokens, nanoUsd: used.nanoUsd + (known ?? 0) },
+    unpriced: unpriced + (known === null ? 1 : 0),
+  });
+}

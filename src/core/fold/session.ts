@@ -1,0 +1,114 @@
+/** Folds of the session and lease families. */
+import { Keyed } from "../keyed.ts";
+import * as range from "../range.ts";
+import type { Folds } from "../fold.ts";
+import { emptyStanding, transcriptRanges, type Mind, type Ref, type Standing, type State } from "../state.ts";
+import type { leaseEvents, sessionEvents } from "../catalogue/session.ts";
+
+type Types = keyof typeof sessionEvents | keyof typeof leaseEvents;
+
+/** The state with some of its standing changed. */
+export const stand = (state: State, change: Partial<Standing>): State => ({
+  ...state,
+  standing: { ...state.standing, ...change },
+});
+
+/** The state with some of its mind changed. */
+export const think = (state: State, change: Partial<Mind>): State => ({ ...state, mind: { ...state.mind, ...change } });
+
+/** Where the content of an event stands. */
+export const refOf = (event: { readonly seq: number; readonly contentHash: string | null }): Ref => ({
+  seq: event.seq,
+  hash: event.contentHash,
+});
+
+/** The transcript reaches to this event. */
+export function heard(state: State, seq: number): State {
+  const { past, fromSeq } = state.mind.transcript;
+  return think(state, { transcript: { past, fromSeq: fromSeq === 0 ? seq : fromSeq, toSeq: seq } });
+}
+
+export const sessionFolds: Folds<Types> = {
+  "session.opened": (state, event) => {
+    const { body, at, seq } = event;
+    return stand(state, {
+      session: event.session,
+      workspace: body.workspace,
+      openedAt: at,
+      parent: body.parent ?? null,
+      agent: body.agent === undefined ? null : { name: body.agent, version: 0, seq },
+      model: body.model ?? null,
+      priority: body.priority,
+      labels: Keyed.from(Object.entries(body.labels ?? {})),
+      objective: body.has.includes("objective") ? refOf(event) : null,
+      name: body.has.includes("name") ? refOf(event) : null,
+      expiresAfterIdleMs: body.expiresAfterIdleMs ?? null,
+    });
+  },
+  "session.renamed": (state, event) => stand(state, { name: refOf(event) }),
+  "session.labeled": (state, { body }) => {
+    let labels = state.standing.labels;
+    for (const key of body.remove ?? []) labels = labels.delete(key);
+    for (const [key, value] of Object.entries(body.set ?? {})) labels = labels.set(key, value);
+    return stand(state, { labels });
+  },
+  "session.prioritized": (state, { body }) => stand(state, { priority: body.priority }),
+  "session.activated": (state) =>
+    stand(state, { status: state.standing.turn === null ? "open" : "running", why: null, sleep: null }),
+  "session.suspended": (state, { body, seq }) => stand(state, { status: "suspended", why: { by: body.by, seq } }),
+  "session.slept": (state, { body, seq }) =>
+    stand(state, {
+      status: state.standing.turn === null ? "sleeping" : state.standing.status,
+      sleep: { untilMs: body.untilMs ?? null, triggers: body.triggers ?? [] },
+      why: state.standing.turn === null ? { by: "sleep", seq } : state.standing.why,
+    }),
+  "session.woken": (state, { body, seq }) => stand(state, { status: "open", why: { by: body.by, seq }, sleep: null }),
+  "session.interrupted": (state) => {
+    const { turn } = state.standing;
+    return turn === null ? state : stand(state, { turn: { ...turn, interrupted: true } });
+  },
+  "session.closed": (state, { body, seq }) =>
+    stand(state, { status: "closed", why: { by: body.outcome, seq }, turn: null, sleep: null }),
+  "session.reopened": (state) => stand(state, { status: "open", why: null }),
+  "session.archived": (state, { seq }) => stand(state, { status: "archived", why: { by: "archive", seq } }),
+  "session.forked": (state, event) => {
+    const { body } = event;
+    const { workspace, agent, model, bindings, tools, permissions, name, objective } = state.standing;
+    return {
+      ...state,
+      standing: {
+        ...emptyStanding,
+        ...{ workspace, agent, model, bindings, tools, permissions },
+        session: event.session,
+        openedAt: event.at,
+        fork: { parent: body.parent, seq: body.parentSeq },
+        name: body.has.includes("name") ? refOf(event) : name,
+        objective: body.has.includes("objective") ? refOf(event) : objective,
+      },
+    };
+  },
+  "session.rewound": (state, { body }, recall) => {
+    const mind = recall(body.toSeq);
+    const transcript = { past: transcriptRanges(mind), fromSeq: 0, toSeq: 0 };
+    const { inbox } = state.standing;
+    const requeued = body.requeued
+      ? {
+          ...inbox,
+          ranges: range.union(inbox.ranges, body.inputs.ranges as range.Ranges),
+          count: inbox.count + body.inputs.count,
+        }
+      : inbox;
+    const standing = { ...state.standing, inbox: requeued, status: "open", why: null, turn: null, sleep: null } as const;
+    return { ...state, mind: { ...mind, transcript }, standing };
+  },
+  "session.merged": (state, { body, seq }) =>
+    heard(think(state, { bases: state.mind.bases.set(body.from, body.toSeq) }), seq),
+  "session.migrated": (state, { body }) => stand(state, { model: body.to }),
+  "session.moved": (state, { seq }) =>
+    stand(state, { status: "moved", movedFrom: state.standing.status, why: { by: "move", seq } }),
+  "session.arrived": (state) =>
+    stand(state, { status: state.standing.movedFrom ?? "open", movedFrom: null, why: null, lease: { held: false } }),
+  "lease.taken": (state, { body, seq }) =>
+    stand(state, { lease: { held: true, holder: body.holder, epoch: seq, leaseMs: body.leaseMs } }),
+  "lease.released": (state) => stand(state, { lease: { held: false } }),
+};

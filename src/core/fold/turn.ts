@@ -1,0 +1,134 @@
+/** Folds of bootstrap, turns and tool calls. */
+import type { bootstrapEvents, toolEvents, turnEvents } from "../catalogue/turn.ts";
+import type { Folds } from "../fold.ts";
+import * as range from "../range.ts";
+import type { Amounts, Inbox, OpenCall, Standing, State, Used } from "../state.ts";
+import { heard, refOf, stand, think } from "./session.ts";
+
+type Types = keyof typeof bootstrapEvents | keyof typeof turnEvents | keyof typeof toolEvents;
+
+export const turnFolds: Folds<Types> = {
+  "agent.pinned": (state, { body, seq }) =>
+    stand(state, { agent: { name: body.agent, version: body.version, seq } }),
+  "document.loaded": (state, event) =>
+    think(state, {
+      documents: state.mind.documents.set(event.body.digest, { kind: event.body.kind, ...refOf(event) }),
+    }),
+  "memory.carried": (state, event) => think(state, { memory: [...state.mind.memory, refOf(event)] }),
+  "resource.bound": (state, event) => {
+    const { name, kind, mode } = event.body;
+    return stand(state, { bindings: state.standing.bindings.set(name, { kind, mode, ...refOf(event) }) });
+  },
+  "resource.unbound": (state, { body }) => stand(state, { bindings: state.standing.bindings.delete(body.name) }),
+  "resource.changed": (state) => state,
+  "tools.bound": (state, event) => stand(state, { tools: refOf(event) }),
+  "permission.set": (state, event) => {
+    const { name, tool, rule } = event.body;
+    const { permissions } = state.standing;
+    return stand(state, {
+      permissions:
+        rule === "none" ? permissions.delete(name) : permissions.set(name, { tool, rule, ...refOf(event) }),
+    });
+  },
+  "contract.declared": (state, event) =>
+    stand(state, { contracts: state.standing.contracts.set(event.body.topic, refOf(event)) }),
+
+  "turn.started": (state, { body, seq, at }) => {
+    const { used, inbox } = state.standing;
+    const turns = used.turns + 1;
+    const turn = { number: turns, startedSeq: seq, startedAt: at, steps: 0, interrupted: false };
+    const inboxLeft = takeUp(inbox, body.inputs);
+    return heard(
+      stand(state, { status: "running", why: null, turn, used: { ...used, turns }, inbox: inboxLeft }),
+      seq,
+    );
+  },
+  "turn.ended": (state, { at }) => {
+    const { turn, used, sleep, status } = state.standing;
+    const wallMs = used.wallMs + (turn === null ? 0 : at - turn.startedAt);
+    const idle = sleep === null ? "open" : "sleeping";
+    // A turn may end while the session is suspended or already closed; then that status stands.
+    return stand(state, { turn: null, used: { ...used, wallMs }, status: status === "running" ? idle : status });
+  },
+  "input.received": (state, { seq }) => stand(state, { inbox: receive(state.standing.inbox, seq) }),
+  "model.requested": (state, { body, seq }) => {
+    const settled = spendReservation(state.standing);
+    const { turn, inbox } = state.standing;
+    const first = body.attempt <= 1 ? 1 : 0;
+    const next = stand(state, {
+      used: { ...settled, steps: settled.steps + first },
+      reserved: { seq, amounts: body.reserved },
+      inbox: takeUp(inbox, body.inputs),
+      turn: turn === null ? null : { ...turn, steps: turn.steps + first },
+    });
+    return heard(next, seq);
+  },
+  "model.responded": (state, { body, seq }) => {
+    const { used, unpriced } = state.standing;
+    const tokens = body.usage.inputTokens + body.usage.outputTokens;
+    const next = stand(state, {
+      reserved: null,
+      used: { ...used, tokens: used.tokens + tokens, nanoUsd: used.nanoUsd + (body.costNanoUsd ?? 0) },
+      unpriced: unpriced + (body.costNanoUsd === null ? 1 : 0),
+    });
+    return heard(next, seq);
+  },
+  "model.failed": (state, { body }) => {
+    const { used } = state.standing;
+    if (body.costNanoUsd === null) return stand(state, { reserved: null, used: spendReservation(state.standing) });
+    const tokens = (body.usage?.inputTokens ?? 0) + (body.usage?.outputTokens ?? 0);
+    const nanoUsd = used.nanoUsd + body.costNanoUsd;
+    return stand(state, { reserved: null, used: { ...used, tokens: used.tokens + tokens, nanoUsd } });
+  },
+  "zone.crossed": (state, { body }) => stand(state, { zone: body.zone }),
+
+  "tool.requested": (state, { body, seq }) => {
+    const phase = body.ask === true ? "asked" : "requested";
+    const call: OpenCall = { seq, tool: body.tool, effect: body.effect, phase };
+    return heard(think(state, { calls: state.mind.calls.set(body.call, call) }), seq);
+  },
+  "tool.approved": (state, { body }) => advance(state, body.call, "approved"),
+  "tool.denied": (state) => state,
+  "tool.started": (state, { body }) => {
+    const { used } = state.standing;
+    return stand(advance(state, body.call, "started"), { used: { ...used, toolCalls: used.toolCalls + 1 } });
+  },
+  "tool.settled": (state, { body, seq }) => heard(think(state, { calls: state.mind.calls.delete(body.call) }), seq),
+};
+
+/** If the input before this one still waits, then between the two there is none, and one range holds both. */
+export function receive(inbox: Inbox, seq: number): Inbox {
+  const last = inbox.ranges.at(-1);
+  const waits = last !== undefined && last[1] >= inbox.lastSeq;
+  const ranges = range.add(inbox.ranges, waits ? [last[0], seq] : [seq, seq]);
+  return { ranges, count: inbox.count + 1, received: inbox.received + 1, lastSeq: seq };
+}
+
+function takeUp(inbox: Inbox, inputs: { readonly ranges: readonly (readonly number[])[]; readonly count: number }): Inbox {
+  if (inputs.count === 0) return inbox;
+  const count = Math.max(0, inbox.count - inputs.count);
+  // An empty inbox has no ranges, whatever positions without inputs were left over.
+  const ranges = count === 0 ? [] : range.subtract(inbox.ranges, inputs.ranges as unknown as range.Ranges);
+  return { ...inbox, ranges, count };
+}
+
+/** A reservation that was never settled belongs to a call that crashed, and counts as spent. */
+function spendReservation({ used, reserved }: Standing): Used {
+  return reserved === null ? used : plus(used, reserved.amounts, 1);
+}
+
+export function plus(used: Used, amounts: Amounts, sign: 1 | -1): Used {
+  return {
+    tokens: used.tokens + sign * (amounts.tokens ?? 0),
+    nanoUsd: used.nanoUsd + sign * (amounts.nanoUsd ?? 0),
+    steps: used.steps + sign * (amounts.steps ?? 0),
+    turns: used.turns + sign * (amounts.turns ?? 0),
+    toolCalls: used.toolCalls + sign * (amounts.toolCalls ?? 0),
+    wallMs: used.wallMs + sign * (amounts.wallMs ?? 0),
+  };
+}
+
+function advance(state: State, id: string, phase: OpenCall["phase"]): State {
+  const call = state.mind.calls.get(id);
+  return call === undefined ? state : think(state, { calls: state.mind.calls.set(id, { ...call, phase }) });
+}

@@ -1,0 +1,72 @@
+/**
+ * Ids: a prefix that says what it names, then 26 characters of Crockford's base 32 in lower case, of which the
+ * first ten are the time in milliseconds and the rest random. Parsed once, at the border.
+ */
+import { SkeinError } from "./error.ts";
+
+declare const brand: unique symbol;
+export type SessionId = string & { readonly [brand]: "SessionId" };
+export type WorkspaceId = string & { readonly [brand]: "WorkspaceId" };
+export type PrincipalId = string & { readonly [brand]: "PrincipalId" };
+/** Whatever has a log. */
+export type LogId = SessionId | WorkspaceId;
+
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+const tail = "[0-9a-hjkmnp-tv-z]{26}";
+const patterns = {
+  ses: new RegExp(`^ses_${tail}$`),
+  wsp: new RegExp(`^wsp_${tail}$`),
+  prn: new RegExp(`^prn_${tail}$`),
+} as const;
+
+/** What an id is made of: the time and ten random bytes. */
+export interface IdSeed {
+  readonly nowMs: number;
+  readonly random: Uint8Array;
+}
+
+export const makeSessionId = (seed: IdSeed): SessionId => `ses_${encode(seed)}` as SessionId;
+export const makeWorkspaceId = (seed: IdSeed): WorkspaceId => `wsp_${encode(seed)}` as WorkspaceId;
+export const makePrincipalId = (seed: IdSeed): PrincipalId => `prn_${encode(seed)}` as PrincipalId;
+
+export const isSessionId = (text: string): text is SessionId => patterns.ses.test(text);
+export const isWorkspaceId = (text: string): text is WorkspaceId => patterns.wsp.test(text);
+
+export function parseSessionId(text: string): SessionId {
+  if (isSessionId(text)) return text;
+  throw new SkeinError("invalid", `not a session id: ${quote(text)}`, {
+    hint: 'a session id is "ses_" and 26 characters, as "skein ps" shows it',
+  });
+}
+
+export function parseLogId(text: string): LogId {
+  return isWorkspaceId(text) ? text : parseSessionId(text);
+}
+
+/** A short, safe rendering of something a caller typed. */
+export function quote(text: unknown): string {
+  const shown = JSON.stringify(text) ?? String(text);
+  return shown.length > 80 ? `${shown.slice(0, 77)}…"` : shown;
+}
+
+function encode(seed: IdSeed): string {
+  if (seed.random.length !== 10) throw new RangeError("an id takes ten random bytes");
+  let text = "";
+  let time = seed.nowMs;
+  for (let i = 0; i < 10; i++) {
+    text = alphabet.charAt(time % 32) + text;
+    time = Math.floor(time / 32);
+  }
+  let bits = 0;
+  let value = 0;
+  for (const byte of seed.random) {
+    value = (value << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += alphabet.charAt((value >> bits) & 31);
+    }
+    value &= (1 << bits) - 1;
+  }
+  return text;
+}

@@ -1,0 +1,57 @@
+/**
+ * The lifecycle: which command is allowed in which status, and where it leads. One table; decide asks it, and
+ * the tests walk it both ways.
+ *
+ *   open       idle and ready            running   a turn is in progress
+ *   suspended  stands still, says why    sleeping  waits for its triggers
+ *   closed     over, kept for audit      archived  packed and read-only
+ *   moved      lives elsewhere now
+ */
+
+export const statuses = ["open", "running", "suspended", "sleeping", "closed", "archived", "moved"] as const;
+export type Status = (typeof statuses)[number];
+
+interface Rule {
+  readonly from: readonly Status[];
+  /** Null: the status stays as it is. */
+  readonly to: Status | null;
+}
+
+const live = ["open", "running", "suspended", "sleeping"] as const;
+const here = [...live, "closed"] as const;
+
+export const lifecycle = {
+  /** A turn in progress goes on where it stood: then the session is running again, not open. */
+  activate: { from: ["suspended", "sleeping"], to: "open" },
+  suspend: { from: ["open", "running", "sleeping"], to: "suspended" },
+  /** From a running session: it sleeps once the turn has ended. */
+  sleep: { from: ["open", "running"], to: "sleeping" },
+  wake: { from: ["sleeping"], to: "open" },
+  interrupt: { from: ["running", "suspended"], to: null },
+  close: { from: ["open", "suspended", "sleeping"], to: "closed" },
+  cancel: { from: live, to: "closed" },
+  reopen: { from: ["closed", "archived"], to: "open" },
+  archive: { from: ["closed"], to: "archived" },
+  rewind: { from: ["open", "suspended", "sleeping"], to: "open" },
+  /** Items, scratch, bindings, permissions, budgets, input and foreign records. */
+  write: { from: live, to: null },
+  /** Name, labels, priority, checkpoints: what may still be said about a session that is over. */
+  describe: { from: here, to: null },
+  take: { from: live, to: null },
+} as const satisfies Record<string, Rule>;
+
+export type LifecycleCommand = keyof typeof lifecycle;
+
+export const mayIn = (status: Status, command: LifecycleCommand): boolean =>
+  (lifecycle[command].from as readonly Status[]).includes(status);
+
+/** What a person can do about a command that the status forbids. */
+export const wayOut: Readonly<Record<Status, string>> = {
+  open: "it is open and idle",
+  running: "a turn is in progress; interrupt it first",
+  suspended: "it is suspended; activate it first",
+  sleeping: "it sleeps; activate it first",
+  closed: "it is closed; reopen it first, or fork it",
+  archived: "it is archived; reopen it first, or fork it",
+  moved: "it lives elsewhere now; work on it there, or fork it",
+};

@@ -1,0 +1,56 @@
+/** Every limit of Skein in one place, each with its unit. Tests stand at the edge of each. */
+
+export const limit = {
+  /** Structural JSON of a record. Larger things are contents. */
+  bodyBytesMax: 4_096,
+  /** What people, models and tools said, in one record. Larger things are blobs. */
+  contentBytesMax: 1_048_576,
+  /** Content above this is kept as a blob, and the record carries the reference. */
+  contentInlineBytesMax: 65_536,
+  /** Nesting of any JSON that is stored. */
+  jsonDepthMax: 64,
+  /** Records in one append, over all its logs. */
+  appendRecordsMax: 1_000,
+  /** Logs in one append. */
+  appendLogsMax: 100,
+  /** One blob, and one chunk of it. */
+  blobBytesMax: 1_073_741_824,
+  blobChunkBytesMax: 262_144,
+  /** Names of sessions. */
+  nameCharsMax: 200,
+  objectiveCharsMax: 20_000,
+  reasonCharsMax: 2_000,
+  /** Keys of items and scratch, names of checkpoints, bindings, triggers, contracts. */
+  keyCharsMax: 200,
+  /** The key by which a caller makes an append idempotent. */
+  idempotencyKeyCharsMax: 200,
+  labelsMax: 32,
+  labelKeyCharsMax: 64,
+  labelValueCharsMax: 100,
+  itemsMax: 10_000,
+  scratchMax: 1_000,
+  checkpointsMax: 1_000,
+  bindingsMax: 100,
+  permissionsMax: 200,
+  /** 0 is the most urgent. */
+  priorityMax: 9,
+  forkDepthMax: 10_000,
+  /** Events and bytes of one page that a store gives out. */
+  pageRecordsMax: 1_000,
+  pageBytesMax: 4_194_304,
+  /** Sessions of one page of the index. */
+  listMax: 500,
+  /** Hits of one search. */
+  searchMax: 200,
+  queryRowsMax: 10_000,
+  queryMs: 30_000,
+  queryCharsMax: 10_000,
+  leaseMsMin: 1_000,
+  leaseMsMax: 3_600_000,
+  /** How long a writer waits for a lock that another program holds. */
+  lockWaitMs: 10_000,
+  /** How often one change is decided again after a conflict. */
+  conflictRetriesMax: 1_000,
+  /** How often an append whose answer was lost is tried again. */
+  unknownRetriesMax: 8,
+} as const;

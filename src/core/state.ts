@@ -1,0 +1,248 @@
+/**
+ * The state of a session, derived from its log: the mind (what it knows) and the standing (everything else).
+ *
+ * The state holds names, numbers and positions, never contents: what was said is reached by its position, and
+ * vouched for by its hash. So a snapshot holds nothing that could be erased, the fold does not care whether a content
+ * is still there, and the canonical form of the mind is the mind itself.
+ */
+import type { z } from "zod";
+import type { Amounts as AmountsSchema } from "./catalogue/entry.ts";
+import type { ItemKind } from "./catalogue/durable.ts";
+import type { Digest } from "./chain.ts";
+import { Keyed } from "./keyed.ts";
+import type { Status } from "./lifecycle.ts";
+import type { Ranges } from "./range.ts";
+
+export type Amounts = z.infer<typeof AmountsSchema>;
+
+/** Where a content stands, and its hash. */
+export interface Ref {
+  readonly seq: number;
+  readonly hash: string | null;
+}
+
+/** An item of the durable tier, under `kind/key`. */
+export interface ItemRef extends Ref {
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly status: "open" | "done" | "dropped" | null;
+}
+
+/** A call that was requested and has no outcome yet. */
+export interface OpenCall {
+  readonly seq: number;
+  readonly tool: string;
+  readonly effect: "read" | "idempotent" | "unsafe" | "session";
+  readonly phase: "requested" | "asked" | "approved" | "started";
+}
+
+/** A range of the transcript that is replaced in the context by the content at `seq`. */
+export interface Overlay extends Ref {
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  readonly strategy: "prune" | "summarize" | "extract";
+}
+
+export interface Mind {
+  /**
+   * The positions whose events are the transcript: those in `past`, and from `fromSeq` to `toSeq` (both 0 when
+   * nothing was said since the last rewind). Within them, events of other kinds do not count.
+   */
+  readonly transcript: { readonly past: Ranges; readonly fromSeq: number; readonly toSeq: number };
+  readonly overlays: readonly Overlay[];
+  readonly items: Keyed<ItemRef>;
+  readonly scratch: Keyed<Ref>;
+  /** By digest. */
+  readonly documents: Keyed<Ref & { readonly kind: string }>;
+  readonly memory: readonly Ref[];
+  /** Up to which position each other session has been merged. */
+  readonly bases: Keyed<number>;
+  readonly calls: Keyed<OpenCall>;
+}
+
+export interface Turn {
+  readonly number: number;
+  readonly startedSeq: number;
+  readonly startedAt: number;
+  readonly steps: number;
+  readonly interrupted: boolean;
+}
+
+export type Lease =
+  | { readonly held: false }
+  | { readonly held: true; readonly holder: string; readonly epoch: number; readonly leaseMs: number };
+
+export interface Used {
+  readonly tokens: number;
+  readonly nanoUsd: number;
+  readonly steps: number;
+  readonly turns: number;
+  readonly toolCalls: number;
+  readonly wallMs: number;
+}
+
+/** Inputs that nobody took up yet: every one within `ranges`. `received` counts all there ever were. */
+export interface Inbox {
+  readonly ranges: Ranges;
+  readonly count: number;
+  readonly received: number;
+  readonly lastSeq: number;
+}
+
+export interface Standing {
+  /** Empty before the first record. */
+  readonly session: string;
+  readonly workspace: string | null;
+  readonly openedAt: number;
+  /** The session this is a fork of, and the last position they share. */
+  readonly fork: { readonly parent: string; readonly seq: number } | null;
+  /** The session that opened this one. */
+  readonly parent: { readonly session: string; readonly seq: number } | null;
+  /** Version 0: a bare name, no definition is pinned. */
+  readonly agent: { readonly name: string; readonly version: number; readonly seq: number } | null;
+  readonly model: string | null;
+  readonly name: Ref | null;
+  readonly objective: Ref | null;
+  readonly labels: Keyed<string>;
+  readonly priority: number;
+  readonly expiresAfterIdleMs: number | null;
+  readonly status: Status;
+  /** What brought about the status, where it does not speak for itself. */
+  readonly why: { readonly by: string; readonly seq: number } | null;
+  readonly turn: Turn | null;
+  readonly sleep: { readonly untilMs: number | null; readonly triggers: readonly string[] } | null;
+  readonly lease: Lease;
+  readonly bindings: Keyed<Ref & { readonly kind: string; readonly mode: "read" | "write" }>;
+  readonly tools: Ref | null;
+  readonly permissions: Keyed<Ref & { readonly tool: string; readonly rule: "allow" | "ask" | "deny" }>;
+  readonly limits: Amounts;
+  readonly used: Used;
+  /** Model calls whose price is not known, so that their cost is not in `used`. */
+  readonly unpriced: number;
+  /** What the model call in flight may cost. It counts as spent until the call is settled. */
+  readonly reserved: { readonly seq: number; readonly amounts: Amounts } | null;
+  /** Given to other sessions, less what came back. */
+  readonly allotted: Used;
+  readonly holds: Keyed<number>;
+  readonly triggers: Keyed<Ref & { readonly kind: string; readonly lastCause: string | null }>;
+  readonly inbox: Inbox;
+  /** Messages by the other session. */
+  readonly sent: Keyed<number>;
+  readonly received: Keyed<number>;
+  readonly contracts: Keyed<Ref>;
+  readonly checkpoints: Keyed<number>;
+  readonly scores: Keyed<{ readonly value: number; readonly seq: number }>;
+  readonly erased: { readonly ranges: Ranges; readonly records: number; readonly bytes: number };
+  readonly zone: "smart" | "strained" | "full";
+  /** The status a moved session takes up again where it arrives. */
+  readonly movedFrom: Status | null;
+  /** The first record that only a newer program understands: from there on the session is read-only. */
+  readonly newer: { readonly type: string; readonly v: number; readonly seq: number } | null;
+}
+
+export interface State {
+  /** The position this is the state at; 0 before the first record. */
+  readonly seq: number;
+  readonly at: number;
+  readonly mind: Mind;
+  readonly standing: Standing;
+}
+
+const nothingUsed: Used = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
+
+export const emptyMind: Mind = {
+  transcript: { past: [], fromSeq: 0, toSeq: 0 },
+  overlays: [],
+  items: Keyed.empty(),
+  scratch: Keyed.empty(),
+  documents: Keyed.empty(),
+  memory: [],
+  bases: Keyed.empty(),
+  calls: Keyed.empty(),
+};
+
+export const emptyStanding: Standing = {
+  session: "",
+  workspace: null,
+  openedAt: 0,
+  fork: null,
+  parent: null,
+  agent: null,
+  model: null,
+  name: null,
+  objective: null,
+  labels: Keyed.empty(),
+  priority: 5,
+  expiresAfterIdleMs: null,
+  status: "open",
+  why: null,
+  turn: null,
+  sleep: null,
+  lease: { held: false },
+  bindings: Keyed.empty(),
+  tools: null,
+  permissions: Keyed.empty(),
+  limits: {},
+  used: nothingUsed,
+  unpriced: 0,
+  reserved: null,
+  allotted: nothingUsed,
+  holds: Keyed.empty(),
+  triggers: Keyed.empty(),
+  inbox: { ranges: [], count: 0, received: 0, lastSeq: 0 },
+  sent: Keyed.empty(),
+  received: Keyed.empty(),
+  contracts: Keyed.empty(),
+  checkpoints: Keyed.empty(),
+  scores: Keyed.empty(),
+  erased: { ranges: [], records: 0, bytes: 0 },
+  zone: "smart",
+  movedFrom: null,
+  newer: null,
+};
+
+export const emptyState: State = { seq: 0, at: 0, mind: emptyMind, standing: emptyStanding };
+
+/** The transcript as one set of ranges. */
+export function transcriptRanges(mind: Mind): Ranges {
+  const { past, fromSeq, toSeq } = mind.transcript;
+  return fromSeq === 0 ? past : [...past, [fromSeq, toSeq]];
+}
+
+/** The form that `mindHash` is taken over. A change of form is a new number; old hashes say which they used. */
+export const mindForm = 1;
+
+/** The hash of the mind: SHA-256 of its canonical JSON in form 1. */
+export const mindHash = (digest: Digest, mind: Mind): string => digest("", JSON.stringify(canonicalMind(mind)));
+
+function canonicalMind(mind: Mind): unknown {
+  return {
+    transcript: transcriptRanges(mind),
+    overlays: mind.overlays.map(({ fromSeq, toSeq, strategy, seq, hash }) => [fromSeq, toSeq, strategy, seq, hash]),
+    items: [...mind.items.entries()].map(([key, { status, seq, hash }]) => [key, status, seq, hash]),
+    scratch: [...mind.scratch.entries()].map(([key, { seq, hash }]) => [key, seq, hash]),
+    documents: [...mind.documents.entries()].map(([digest, { kind, seq, hash }]) => [digest, kind, seq, hash]),
+    memory: mind.memory.map(({ seq, hash }) => [seq, hash]),
+    bases: [...mind.bases.entries()],
+    calls: [...mind.calls.entries()].map(([call, { seq, tool, effect, phase }]) => [call, seq, tool, effect, phase]),
+  };
+}
+
+/** The form that snapshots are written in. Snapshots of other forms are passed over and made again. */
+export const snapshotForm = 1;
+
+export const snapshotText = (state: State): string => JSON.stringify(state);
+
+/** Keyed maps are written as their entries; these are the places where they stand. */
+const keyedInMind = ["items", "scratch", "documents", "bases", "calls"] as const;
+const keyedInStanding = [
+  ...["labels", "bindings", "permissions", "holds", "triggers", "sent", "received"],
+  ...["contracts", "checkpoints", "scores"],
+] as const;
+
+export function parseSnapshot(text: string): State {
+  const raw = JSON.parse(text) as { mind: Record<string, unknown>; standing: Record<string, unknown> };
+  for (const name of keyedInMind) raw.mind[name] = Keyed.from(raw.mind[name] as [string, unknown][]);
+  for (const name of keyedInStanding) raw.standing[name] = Keyed.from(raw.standing[name] as [string, unknown][]);
+  return raw as unknown as State;
+}

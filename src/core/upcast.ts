@@ -1,0 +1,30 @@
+/**
+ * Upcasting: a record of an older version is brought to the newest by pure steps, one version at a time. A step
+ * stays for ever and has a golden log. No event has a second version yet.
+ */
+import { SkeinError } from "./error.ts";
+
+/** From version `from` of a type to the next: a new body and content, of which either may be absent. */
+export interface Step {
+  readonly type: string;
+  readonly from: number;
+  readonly up: (body: unknown, content: unknown) => { readonly body: unknown; readonly content: unknown };
+}
+
+export const steps: readonly Step[] = [];
+
+export function upcast(
+  record: { readonly type: string; readonly v: number; readonly body: unknown; readonly content: unknown },
+  toVersion: number,
+  known: readonly Step[] = steps,
+): { readonly body: unknown; readonly content: unknown } {
+  let { body, content } = record;
+  for (let version = record.v; version < toVersion; version++) {
+    const step = known.find((one) => one.type === record.type && one.from === version);
+    if (step === undefined) {
+      throw new SkeinError("corrupt", `no way from version ${version} of ${record.type} to version ${version + 1}`);
+    }
+    ({ body, content } = step.up(body, content));
+  }
+  return { body, content };
+}

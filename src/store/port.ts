@@ -1,0 +1,276 @@
+/**
+ * The store port: what Skein needs of a place that keeps logs. The comments are the contract; the conformance
+ * suite (conformance.ts) holds every driver to it.
+ *
+ * A store is opened for one tenant, and every key in it starts with that tenant. It keeps logs (of sessions and of
+ * the workspace), and things derived from them: the session index, snapshots, search, items. Derived things may be
+ * deleted at any time and are made again from the logs; `clearDerived` does the first, the runtime the second.
+ *
+ * Not promised: any order between logs other than that of the feed; that a page is as long as was asked for; that
+ * two reads see one moment, unless a single call made both.
+ */
+import type { Digest, StoredRecord } from "../core/chain.ts";
+import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
+import type { Status } from "../core/lifecycle.ts";
+
+/** The part of the world that a store needs; it takes clock and timers from nowhere else. */
+export interface StoreWorld {
+  now(): number;
+  sleep(ms: number): Promise<void>;
+  /** Runs `work` once everything that is ready to run now has run. */
+  defer(work: () => void): void;
+  readonly digest: Digest;
+}
+
+/** `disk`: an acknowledged append survives the loss of power. `process`: it survives the end of the process only. */
+export type Durability = "disk" | "process";
+
+/** What the writer believes about the head of a log. There is no default. */
+export type Expect = { readonly seq: number } | "absent" | "exists" | "unchecked";
+
+/** A record on its way in. The store adds session, seq, at and hash; all else is final. */
+export interface Draft {
+  readonly type: string;
+  readonly v: number;
+  readonly actor: string;
+  readonly turn: number | null;
+  readonly cause: number | null;
+  /** 16 bytes, hexadecimal; unique in its log. */
+  readonly key: string | null;
+  readonly body: string;
+  readonly bodyHash: string;
+  readonly content: DraftContent | null;
+}
+
+export interface DraftContent {
+  readonly text: string;
+  readonly bytes: number;
+  readonly salt: string;
+  readonly hash: string;
+}
+
+/** One log's share of an append. */
+export interface Part {
+  readonly session: LogId;
+  readonly expect: Expect;
+  /** From a runner: the epoch under which it writes. The append is fenced unless it is the one in force. */
+  readonly epoch?: number;
+  readonly drafts: readonly Draft[];
+  /** For a fork's first append: the log goes on from this position of the parent, and shares all before it. */
+  readonly parent?: { readonly session: SessionId; readonly seq: number };
+  /** What the index shows of the session from now on. Absent: as before. Required with a session's first append. */
+  readonly index?: IndexEntry;
+  /** Takes the lease, with the seq of the first draft as its epoch; or gives it back. */
+  readonly lease?: { readonly holder: string; readonly leaseMs: number } | "release";
+  /**
+   * Deletes the session, with no drafts: it is gone from every list and cannot be opened or written any more.
+   * Records that forks share stay readable through the forks, and only for as long as there are any.
+   */
+  readonly drop?: true;
+}
+
+export type Outcome =
+  /** All parts are written, and as durable as the store was opened for. */
+  | { readonly kind: "ok"; readonly parts: readonly Appended[] }
+  /** Nothing is written. The head of this log is not as expected; it is 0 when there is no such log. */
+  | { readonly kind: "conflict"; readonly session: LogId; readonly headSeq: number }
+  /** Nothing is written. The epoch in force is this one; 0 when no lease is held. */
+  | { readonly kind: "fenced"; readonly session: LogId; readonly epoch: number }
+  /** Nothing is written. A record with this key is in the log already, at this position. */
+  | { readonly kind: "duplicate"; readonly session: LogId; readonly key: string; readonly seq: number }
+  /** The answer was lost. All parts are written or none, perhaps only later; the caller finds out by reading. */
+  | { readonly kind: "unknown"; readonly cause: unknown };
+
+export interface Appended {
+  readonly session: LogId;
+  readonly firstSeq: number;
+  readonly headSeq: number;
+  /** Of all drafts of the part: they share one moment. */
+  readonly at: number;
+  /** One a draft, in order. */
+  readonly hashes: readonly string[];
+}
+
+export interface Head {
+  readonly session: LogId;
+  readonly seq: number;
+  readonly hash: string;
+  readonly at: number;
+  /** The epoch in force, 0 when no lease is held. */
+  readonly epoch: number;
+  /** Who holds the lease and until when by the store's clock. Past that moment anybody may take it. */
+  readonly lease: { readonly holder: string; readonly untilMs: number } | null;
+  readonly parent: { readonly session: SessionId; readonly seq: number } | null;
+}
+
+export interface ReadRange {
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  /** From the end towards the beginning. */
+  readonly reverse?: boolean;
+  readonly limit: number;
+  /** Only these types. */
+  readonly types?: readonly string[];
+  /** Without contents, `content` and `salt` are null in what comes back, and reading is cheaper. */
+  readonly contents: boolean;
+}
+
+/** What the session index knows of a session besides its log. Text comes from contents, so it is erased with them. */
+export interface IndexEntry {
+  readonly status: Status;
+  readonly agent: string | null;
+  readonly name: string | null;
+  readonly objective: string | null;
+  readonly priority: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface SessionRow extends IndexEntry {
+  readonly session: SessionId;
+  readonly headSeq: number;
+  readonly openedAt: number;
+  /** `at` of the last record. */
+  readonly activeAt: number;
+  readonly parent: { readonly session: SessionId; readonly seq: number } | null;
+}
+
+export interface SessionFilter {
+  readonly agent?: string;
+  readonly status?: readonly Status[];
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Occurs in name or objective, whatever the case of ASCII letters. */
+  readonly text?: string;
+  /** Last activity at or after, and before. */
+  readonly activeSince?: number;
+  readonly activeBefore?: number;
+}
+
+export interface Page<T> {
+  readonly rows: readonly T[];
+  /** Where to go on; null at the end. Opaque. */
+  readonly cursor: string | null;
+}
+
+export interface FeedPage {
+  readonly records: readonly StoredRecord[];
+  /** To be given as `after` for the next page. Opaque. */
+  readonly position: string;
+}
+
+export interface Snapshot {
+  readonly seq: number;
+  /** The form it was written in; a reader passes over forms it does not know. */
+  readonly form: number;
+  readonly text: string;
+}
+
+export interface ItemRow {
+  readonly kind: string;
+  readonly key: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly status: string | null;
+  /** JSON texts, null when erased. */
+  readonly value: string | null;
+  readonly because: string | null;
+}
+
+/** A step of the projections, from one position of the feed to a later one. */
+export interface Projection {
+  readonly from: string;
+  readonly to: string;
+  readonly texts: readonly { readonly session: LogId; readonly seq: number; readonly text: string }[];
+  /** The whole durable tier of each session that changed. */
+  readonly items: readonly { readonly session: SessionId; readonly rows: readonly ItemRow[] }[];
+}
+
+export interface StoreStats {
+  readonly driver: string;
+  readonly version: string;
+  readonly durability: Durability;
+  /** On disk, or in memory; null when the driver cannot tell. */
+  readonly bytes: number | null;
+  readonly sessions: number;
+  readonly records: number;
+  readonly contentBytes: number;
+  readonly snapshots: number;
+  readonly snapshotBytes: number;
+  readonly blobs: number;
+  readonly blobBytes: number;
+}
+
+export interface Store {
+  /** The log that agents, memory and policies are events of. Made once, with the store. */
+  readonly workspace: WorkspaceId;
+
+  /**
+   * Appends to one or several logs, all or none. Resolves to `ok` only after the bytes are as durable as promised.
+   * For each part in order: `duplicate` is found before `fenced`, `fenced` before `conflict`. `at` is the store's
+   * clock, or that of the record before if the clock is behind it. Two appends at once never disturb one another:
+   * one that is refused does not fail the other. Rejects with `unavailable` when certainly nothing was written.
+   */
+  append(parts: readonly Part[]): Promise<Outcome>;
+
+  /** The newest state of a log's head; undefined when there is none, or it was deleted. */
+  head(session: LogId): Promise<Head | undefined>;
+  /**
+   * A page of records in order of seq, dense but for what `types` leaves out. Positions before a fork point are the
+   * parent's. At least one record if there is one; an empty page means that there are no more in the range.
+   */
+  read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]>;
+  /** The first position whose `at` is not before `at`; one past the head when there is none. */
+  seqAt(session: LogId, at: number): Promise<number>;
+  /**
+   * All logs' records in an order that keeps the order within each. At least once, never a gap: a record that is
+   * committed after `position` was given out comes after it. `null` starts at the beginning.
+   */
+  feed(after: string | null, limit: number): Promise<FeedPage>;
+  /** Calls `changed` soon after anybody appended, here or in another process; also now and then without reason. */
+  watch(changed: () => void): () => void;
+
+  /** Moves the end of the lease, by the store's clock. False when the epoch is not the one in force. */
+  renew(session: SessionId, epoch: number, leaseMs: number): Promise<boolean>;
+
+  /** Sessions, the most recently active first. */
+  list(filter: SessionFilter, page: { readonly limit: number; readonly cursor?: string }): Promise<Page<SessionRow>>;
+  /** Ids of sessions that end so; at most `limit`. */
+  endingWith(ending: string, limit: number): Promise<readonly SessionId[]>;
+  /** Forks of a session that still exist, and where they left it. */
+  forks(session: SessionId): Promise<readonly { readonly session: SessionId; readonly seq: number }[]>;
+  /** Corrects the index without a record: for rebuilding, and for erasure. */
+  index(session: SessionId, entry: IndexEntry): Promise<void>;
+
+  putSnapshot(session: LogId, snapshot: Snapshot): Promise<void>;
+  /** The latest at or before `seq`, the log's own or one of the prefix it shares. */
+  snapshot(session: LogId, seq: number): Promise<Snapshot | undefined>;
+
+  /** Keeps bytes by the hash of the whole, durable when it resolves. Writing one that is there already is free. */
+  putBlob(hash: string, chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
+  /** In chunks; undefined when it is not there, or not whole. */
+  blob(hash: string): Promise<AsyncIterable<Uint8Array> | undefined>;
+
+  /** How far the projections (search, items) have come in the feed. Null: they know nothing. */
+  projected(): Promise<string | null>;
+  /** One step forward, all or none. False when `from` is not where they stand, because somebody else went first. */
+  project(step: Projection): Promise<boolean>;
+  /** Records whose content holds every word of the text, the latest first; a trailing `*` finds beginnings. */
+  search(
+    text: string,
+    options: { readonly limit: number; readonly session?: LogId },
+  ): Promise<readonly { readonly session: LogId; readonly seq: number }[]>;
+  /** Runs one read-only statement over the documented views. Rejects with `invalid` for anything else. */
+  query(
+    sql: string,
+    options: { readonly limit: number; readonly timeoutMs: number },
+  ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }>;
+
+  /** Forgets snapshots, search, items and the index, of one session or of all. The logs stay. */
+  clearDerived(session?: SessionId): Promise<void>;
+  /** Gives back what deleted sessions held, in small steps; resolves when there is no more. */
+  sweep(): Promise<void>;
+  /** Faults below the level of records; none when all is well. */
+  check(): Promise<readonly string[]>;
+  stats(): Promise<StoreStats>;
+  /** After this everything rejects with `unavailable`. May be called twice. */
+  close(): Promise<void>;
+}

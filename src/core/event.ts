@@ -75,7 +75,23 @@ function envelope(
   erased: boolean,
 ): OpaqueEvent {
   const { session, seq, at, v, actor, turn, cause, key, contentHash, contentBytes, hash } = record;
-  return { session, seq, at, type, v, actor, turn, cause, key, body, content, contentHash, contentBytes, hash, erased };
+  return {
+    session,
+    seq,
+    at,
+    type,
+    v,
+    actor,
+    turn,
+    cause,
+    key,
+    body,
+    content,
+    contentHash,
+    contentBytes,
+    hash,
+    erased,
+  };
 }
 
 function parse(record: StoredRecord, part: string, text: string): unknown {

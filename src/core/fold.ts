@@ -36,4 +36,5 @@ export function fold(state: State, next: Understood, recall: Recall): State {
   return one(moved, next.event as EventOf<SessionEventType>, recall);
 }
 
-const isSessionEvent = (event: { readonly type: string }): event is SessionEvent => Object.hasOwn(folds, event.type);
+const isSessionEvent = (event: { readonly type: string }): event is SessionEvent =>
+  Object.hasOwn(folds, event.type);

@@ -213,18 +213,36 @@ export function transcriptRanges(mind: Mind): Ranges {
 export const mindForm = 1;
 
 /** The hash of the mind: SHA-256 of its canonical JSON in form 1. */
-export const mindHash = (digest: Digest, mind: Mind): string => digest("", JSON.stringify(canonicalMind(mind)));
+export const mindHash = (digest: Digest, mind: Mind): string =>
+  digest("", JSON.stringify(canonicalMind(mind)));
 
 function canonicalMind(mind: Mind): unknown {
   return {
     transcript: transcriptRanges(mind),
-    overlays: mind.overlays.map(({ fromSeq, toSeq, strategy, seq, hash }) => [fromSeq, toSeq, strategy, seq, hash]),
+    overlays: mind.overlays.map(({ fromSeq, toSeq, strategy, seq, hash }) => [
+      fromSeq,
+      toSeq,
+      strategy,
+      seq,
+      hash,
+    ]),
     items: [...mind.items.entries()].map(([key, { status, seq, hash }]) => [key, status, seq, hash]),
     scratch: [...mind.scratch.entries()].map(([key, { seq, hash }]) => [key, seq, hash]),
-    documents: [...mind.documents.entries()].map(([digest, { kind, seq, hash }]) => [digest, kind, seq, hash]),
+    documents: [...mind.documents.entries()].map(([digest, { kind, seq, hash }]) => [
+      digest,
+      kind,
+      seq,
+      hash,
+    ]),
     memory: mind.memory.map(({ seq, hash }) => [seq, hash]),
     bases: [...mind.bases.entries()],
-    calls: [...mind.calls.entries()].map(([call, { seq, tool, effect, phase }]) => [call, seq, tool, effect, phase]),
+    calls: [...mind.calls.entries()].map(([call, { seq, tool, effect, phase }]) => [
+      call,
+      seq,
+      tool,
+      effect,
+      phase,
+    ]),
   };
 }
 
@@ -243,6 +261,7 @@ const keyedInStanding = [
 export function parseSnapshot(text: string): State {
   const raw = JSON.parse(text) as { mind: Record<string, unknown>; standing: Record<string, unknown> };
   for (const name of keyedInMind) raw.mind[name] = Keyed.from(raw.mind[name] as [string, unknown][]);
-  for (const name of keyedInStanding) raw.standing[name] = Keyed.from(raw.standing[name] as [string, unknown][]);
+  for (const name of keyedInStanding)
+    raw.standing[name] = Keyed.from(raw.standing[name] as [string, unknown][]);
   return raw as unknown as State;
 }

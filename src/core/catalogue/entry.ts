@@ -20,7 +20,13 @@ export function event<B extends z.ZodType, C extends z.ZodType>(entry: Omit<Entr
 
 /** An event that says everything in its body. */
 export function bare<B extends z.ZodType>(meaning: string, body: B): Entry<B, z.ZodUndefined> {
-  return { v: 1, meaning, erased: "It has no content, so nothing of it can be erased.", body, content: z.undefined() };
+  return {
+    v: 1,
+    meaning,
+    erased: "It has no content, so nothing of it can be erased.",
+    body,
+    content: z.undefined(),
+  };
 }
 
 const line = /^[^\u0000-\u001f\u007f]*$/u;
@@ -77,7 +83,12 @@ export const Usage = z.looseObject({
 export const Block = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("text"), text: z.string() }),
   z.looseObject({ type: z.literal("image"), blob: Sha256, mediaType: z.string() }),
-  z.looseObject({ type: z.literal("file"), blob: Sha256, mediaType: z.string(), name: z.string().optional() }),
+  z.looseObject({
+    type: z.literal("file"),
+    blob: Sha256,
+    mediaType: z.string(),
+    name: z.string().optional(),
+  }),
   z.looseObject({ type: z.literal("reasoning"), text: z.string() }),
   z.looseObject({ type: z.literal("tool-call"), call: CallId, tool: ToolName, input: Json }),
   z.looseObject({ type: z.literal("tool-result"), call: CallId, output: Json }),

@@ -27,7 +27,11 @@ export const governanceEvents = {
   }),
   "budget.allotted": bare(
     "A part of one session's budget went to another, or came back.",
-    z.looseObject({ session: SessionRef, direction: z.enum(["given", "got", "returned", "regained"]), amounts: Amounts }),
+    z.looseObject({
+      session: SessionRef,
+      direction: z.enum(["given", "got", "returned", "regained"]),
+      amounts: Amounts,
+    }),
   ),
   "budget.reached": bare(
     "A limit is used up.",
@@ -73,7 +77,13 @@ export const workspaceEvents = {
   "memory.promoted": event({
     meaning: "An item is remembered for later sessions.",
     erased: "Something was remembered under this key; it is carried no more.",
-    body: z.looseObject({ scope: Word, owner: Key.optional(), kind: ItemKind, key: Key, origin: Position.optional() }),
+    body: z.looseObject({
+      scope: Word,
+      owner: Key.optional(),
+      kind: ItemKind,
+      key: Key,
+      origin: Position.optional(),
+    }),
     content: z.looseObject({ value: Json, because: z.string().optional() }),
   }),
   "memory.forgotten": event({

@@ -62,7 +62,10 @@ export const sessionEvents = {
     "Labels were set or removed.",
     z.looseObject({ set: z.record(LabelKey, LabelValue).optional(), remove: z.array(LabelKey).optional() }),
   ),
-  "session.prioritized": bare("The session is more or less urgent; 0 is the most.", z.looseObject({ priority: Priority })),
+  "session.prioritized": bare(
+    "The session is more or less urgent; 0 is the most.",
+    z.looseObject({ priority: Priority }),
+  ),
   "session.activated": event({
     meaning: "A suspended or sleeping session may go on.",
     erased: "It was activated; the reason is gone.",
@@ -80,7 +83,8 @@ export const sessionEvents = {
     content: MayReason,
   }),
   "session.slept": event({
-    meaning: "The session sleeps, from now or from the end of its turn, until a trigger, a message or a time wakes it.",
+    meaning:
+      "The session sleeps, from now or from the end of its turn, until a trigger, a message or a time wakes it.",
     erased: "It went to sleep; the reason is gone.",
     body: z.looseObject({ untilMs: Millis.optional(), triggers: z.array(Key).max(32).optional() }),
     content: MayReason,
@@ -88,7 +92,10 @@ export const sessionEvents = {
   "session.woken": event({
     meaning: "A sleeping session is open again, and says what woke it.",
     erased: "It was woken by what the body names; the words are gone.",
-    body: z.looseObject({ by: z.enum(["person", "time", "trigger", "message", "session"]), trigger: Key.optional() }),
+    body: z.looseObject({
+      by: z.enum(["person", "time", "trigger", "message", "session"]),
+      trigger: Key.optional(),
+    }),
     content: MayReason,
   }),
   "session.interrupted": event({
@@ -116,7 +123,8 @@ export const sessionEvents = {
     content: MayReason,
   }),
   "session.forked": event({
-    meaning: "A new session begins with the mind of its parent at a position; the first record of a fork's own.",
+    meaning:
+      "A new session begins with the mind of its parent at a position; the first record of a fork's own.",
     erased: "It is a fork of that parent; the objective and name given to it are gone.",
     body: z.looseObject({
       parent: SessionRef,
@@ -142,7 +150,8 @@ export const sessionEvents = {
   }),
   "session.merged": event({
     meaning: "What another session learned since the base came into this one.",
-    erased: "It was merged from that range; summary and resolutions are gone, the items it brought are records of their own.",
+    erased:
+      "It was merged from that range; summary and resolutions are gone, the items it brought are records of their own.",
     body: z.looseObject({
       from: SessionRef,
       fromSeq: Seq,
@@ -154,7 +163,9 @@ export const sessionEvents = {
     }),
     content: z.looseObject({
       summary: z.string(),
-      resolutions: z.array(z.looseObject({ kind: Word, key: Key, take: Word, because: z.string().optional() })).optional(),
+      resolutions: z
+        .array(z.looseObject({ kind: Word, key: Key, take: Word, because: z.string().optional() }))
+        .optional(),
     }),
   }),
   "session.migrated": event({

@@ -83,7 +83,8 @@ export const bootstrapEvents = {
   }),
   "permission.set": event({
     meaning: "Calls of a tool are allowed, asked about, denied, or no longer ruled on.",
-    erased: "The rule is known but not the arguments it was for: it counts for no call until it is set again.",
+    erased:
+      "The rule is known but not the arguments it was for: it counts for no call until it is set again.",
     body: z.looseObject({ name: Key, tool: ToolName, rule: z.enum(["allow", "ask", "deny", "none"]) }),
     content: z.looseObject({ pattern: Json.optional(), reason: z.string().optional() }).optional(),
   }),

@@ -5,7 +5,11 @@ import type { Overlay, State } from "../state.ts";
 import { refOf, stand, think } from "./session.ts";
 import { receive } from "./turn.ts";
 
-type Types = keyof typeof itemEvents | keyof typeof contextEvents | keyof typeof messageEvents | keyof typeof triggerEvents;
+type Types =
+  | keyof typeof itemEvents
+  | keyof typeof contextEvents
+  | keyof typeof messageEvents
+  | keyof typeof triggerEvents;
 
 /** Items of different kinds may share a key. */
 export const itemKey = (kind: string, key: string): string => `${kind}/${key}`;
@@ -52,7 +56,8 @@ export const durableFolds: Folds<Types> = {
     const trigger = { kind, lastCause: null, ...refOf(event) };
     return stand(state, { triggers: state.standing.triggers.set(name, trigger) });
   },
-  "trigger.removed": (state, { body }) => stand(state, { triggers: state.standing.triggers.delete(body.name) }),
+  "trigger.removed": (state, { body }) =>
+    stand(state, { triggers: state.standing.triggers.delete(body.name) }),
   "trigger.fired": (state, { body }) => {
     const trigger = state.standing.triggers.get(body.name);
     if (trigger === undefined) return state;

@@ -14,7 +14,10 @@ export const stand = (state: State, change: Partial<Standing>): State => ({
 });
 
 /** The state with some of its mind changed. */
-export const think = (state: State, change: Partial<Mind>): State => ({ ...state, mind: { ...state.mind, ...change } });
+export const think = (state: State, change: Partial<Mind>): State => ({
+  ...state,
+  mind: { ...state.mind, ...change },
+});
 
 /** Where the content of an event stands. */
 export const refOf = (event: { readonly seq: number; readonly contentHash: string | null }): Ref => ({
@@ -55,14 +58,16 @@ export const sessionFolds: Folds<Types> = {
   "session.prioritized": (state, { body }) => stand(state, { priority: body.priority }),
   "session.activated": (state) =>
     stand(state, { status: state.standing.turn === null ? "open" : "running", why: null, sleep: null }),
-  "session.suspended": (state, { body, seq }) => stand(state, { status: "suspended", why: { by: body.by, seq } }),
+  "session.suspended": (state, { body, seq }) =>
+    stand(state, { status: "suspended", why: { by: body.by, seq } }),
   "session.slept": (state, { body, seq }) =>
     stand(state, {
       status: state.standing.turn === null ? "sleeping" : state.standing.status,
       sleep: { untilMs: body.untilMs ?? null, triggers: body.triggers ?? [] },
       why: state.standing.turn === null ? { by: "sleep", seq } : state.standing.why,
     }),
-  "session.woken": (state, { body, seq }) => stand(state, { status: "open", why: { by: body.by, seq }, sleep: null }),
+  "session.woken": (state, { body, seq }) =>
+    stand(state, { status: "open", why: { by: body.by, seq }, sleep: null }),
   "session.interrupted": (state) => {
     const { turn } = state.standing;
     return turn === null ? state : stand(state, { turn: { ...turn, interrupted: true } });
@@ -98,7 +103,14 @@ export const sessionFolds: Folds<Types> = {
           count: inbox.count + body.inputs.count,
         }
       : inbox;
-    const standing = { ...state.standing, inbox: requeued, status: "open", why: null, turn: null, sleep: null } as const;
+    const standing = {
+      ...state.standing,
+      inbox: requeued,
+      status: "open",
+      why: null,
+      turn: null,
+      sleep: null,
+    } as const;
     return { ...state, mind: { ...mind, transcript }, standing };
   },
   "session.merged": (state, { body, seq }) =>
@@ -107,7 +119,12 @@ export const sessionFolds: Folds<Types> = {
   "session.moved": (state, { seq }) =>
     stand(state, { status: "moved", movedFrom: state.standing.status, why: { by: "move", seq } }),
   "session.arrived": (state) =>
-    stand(state, { status: state.standing.movedFrom ?? "open", movedFrom: null, why: null, lease: { held: false } }),
+    stand(state, {
+      status: state.standing.movedFrom ?? "open",
+      movedFrom: null,
+      why: null,
+      lease: { held: false },
+    }),
   "lease.taken": (state, { body, seq }) =>
     stand(state, { lease: { held: true, holder: body.holder, epoch: seq, leaseMs: body.leaseMs } }),
   "lease.released": (state) => stand(state, { lease: { held: false } }),

@@ -19,7 +19,8 @@ export const turnFolds: Folds<Types> = {
     const { name, kind, mode } = event.body;
     return stand(state, { bindings: state.standing.bindings.set(name, { kind, mode, ...refOf(event) }) });
   },
-  "resource.unbound": (state, { body }) => stand(state, { bindings: state.standing.bindings.delete(body.name) }),
+  "resource.unbound": (state, { body }) =>
+    stand(state, { bindings: state.standing.bindings.delete(body.name) }),
   "resource.changed": (state) => state,
   "tools.bound": (state, event) => stand(state, { tools: refOf(event) }),
   "permission.set": (state, event) => {
@@ -48,7 +49,11 @@ export const turnFolds: Folds<Types> = {
     const wallMs = used.wallMs + (turn === null ? 0 : at - turn.startedAt);
     const idle = sleep === null ? "open" : "sleeping";
     // A turn may end while the session is suspended or already closed; then that status stands.
-    return stand(state, { turn: null, used: { ...used, wallMs }, status: status === "running" ? idle : status });
+    return stand(state, {
+      turn: null,
+      used: { ...used, wallMs },
+      status: status === "running" ? idle : status,
+    });
   },
   "input.received": (state, { seq }) => stand(state, { inbox: receive(state.standing.inbox, seq) }),
   "model.requested": (state, { body, seq }) => {
@@ -75,7 +80,8 @@ export const turnFolds: Folds<Types> = {
   },
   "model.failed": (state, { body }) => {
     const { used } = state.standing;
-    if (body.costNanoUsd === null) return stand(state, { reserved: null, used: spendReservation(state.standing) });
+    if (body.costNanoUsd === null)
+      return stand(state, { reserved: null, used: spendReservation(state.standing) });
     const tokens = (body.usage?.inputTokens ?? 0) + (body.usage?.outputTokens ?? 0);
     const nanoUsd = used.nanoUsd + body.costNanoUsd;
     return stand(state, { reserved: null, used: { ...used, tokens: used.tokens + tokens, nanoUsd } });
@@ -93,7 +99,8 @@ export const turnFolds: Folds<Types> = {
     const { used } = state.standing;
     return stand(advance(state, body.call, "started"), { used: { ...used, toolCalls: used.toolCalls + 1 } });
   },
-  "tool.settled": (state, { body, seq }) => heard(think(state, { calls: state.mind.calls.delete(body.call) }), seq),
+  "tool.settled": (state, { body, seq }) =>
+    heard(think(state, { calls: state.mind.calls.delete(body.call) }), seq),
 };
 
 /** If the input before this one still waits, then between the two there is none, and one range holds both. */
@@ -104,7 +111,10 @@ export function receive(inbox: Inbox, seq: number): Inbox {
   return { ranges, count: inbox.count + 1, received: inbox.received + 1, lastSeq: seq };
 }
 
-function takeUp(inbox: Inbox, inputs: { readonly ranges: readonly (readonly number[])[]; readonly count: number }): Inbox {
+function takeUp(
+  inbox: Inbox,
+  inputs: { readonly ranges: readonly (readonly number[])[]; readonly count: number },
+): Inbox {
   if (inputs.count === 0) return inbox;
   const count = Math.max(0, inbox.count - inputs.count);
   // An empty inbox has no ranges, whatever positions without inputs were left over.

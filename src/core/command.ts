@@ -1,0 +1,152 @@
+/** Commands: what callers ask of a session. Each has a decision in decide.ts, under the same name. */
+import type { ItemKind } from "./catalogue/durable.ts";
+import type { Block } from "./catalogue/entry.ts";
+import type { Digest } from "./chain.ts";
+import type { Amounts, State } from "./state.ts";
+
+/** What core is told of the world. */
+export interface Facts {
+  /** Who asks: `user:prn_…`, `agent:name@version`, `tool:name`, `session:id`, `system`. */
+  readonly actor: string;
+  readonly digest: Digest;
+}
+
+export interface Binding {
+  readonly kind: "file" | "directory" | "database" | "mcp" | "shell" | "tool";
+  /** By default the path, the URL or the kind. */
+  readonly name?: string;
+  /** By default `read`. */
+  readonly mode?: "read" | "write";
+  readonly path?: string;
+  readonly url?: string;
+  readonly command?: readonly string[];
+  /** Names of secrets, never their values. */
+  readonly secrets?: readonly string[];
+  readonly options?: unknown;
+}
+
+export interface Permission {
+  readonly tool: string;
+  /** `none` takes the rule of this name away. */
+  readonly rule: "allow" | "ask" | "deny" | "none";
+  /** By default the tool's name. */
+  readonly name?: string;
+  readonly pattern?: unknown;
+  readonly reason?: string;
+}
+
+/** Limits as people write them: money in dollars. What is not named is unlimited. */
+export interface Budget {
+  readonly usd?: number;
+  readonly tokens?: number;
+  readonly steps?: number;
+  readonly turns?: number;
+  readonly toolCalls?: number;
+  readonly wallMs?: number;
+}
+
+/** What may be appended from outside: an input, or a record of another program. */
+export type AppendRecord =
+  | { readonly type: "input.received"; readonly text: string; readonly from?: "user" | "trigger" | "system" }
+  | {
+      readonly type: "input.received";
+      readonly blocks: readonly Block[];
+      readonly from?: "user" | "trigger" | "system";
+      readonly mode?: "queue" | "steer";
+    }
+  | { readonly type: `x.${string}`; readonly body?: unknown; readonly content?: unknown };
+
+export interface OpenOptions {
+  readonly objective: string;
+  readonly name?: string;
+  readonly agent?: string;
+  readonly model?: string;
+  readonly instructions?: string;
+  readonly constraints?: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly priority?: number;
+  readonly expiresAfterIdleMs?: number;
+  readonly bind?: readonly Binding[];
+  readonly grant?: readonly Permission[];
+  readonly budget?: Budget;
+  /** The session whose work this one carries on. */
+  readonly from?: string;
+}
+
+export interface ForkOptions {
+  readonly objective?: string;
+  readonly name?: string;
+  readonly budget?: Budget;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export type Command =
+  | ({ readonly do: "open"; readonly workspace: string } & OpenOptions)
+  /** The state is the parent's at the fork point; the decision is for the child's log. */
+  | ({ readonly do: "fork"; readonly parentHash: string; readonly by: "person" | "session" } & ForkOptions)
+  | { readonly do: "rename"; readonly name: string }
+  | {
+      readonly do: "label";
+      readonly set?: Readonly<Record<string, string>>;
+      readonly remove?: readonly string[];
+    }
+  | { readonly do: "prioritize"; readonly priority: number }
+  | { readonly do: "activate"; readonly reason?: string }
+  | {
+      readonly do: "suspend";
+      readonly reason?: string;
+      readonly by?: "person" | "budget" | "approval" | "unknown" | "error";
+    }
+  | {
+      readonly do: "sleep";
+      readonly untilMs?: number;
+      readonly triggers?: readonly string[];
+      readonly reason?: string;
+    }
+  | {
+      readonly do: "wake";
+      readonly by: "person" | "time" | "trigger" | "message" | "session";
+      readonly trigger?: string;
+    }
+  | { readonly do: "interrupt"; readonly reason?: string }
+  | { readonly do: "close"; readonly outcome?: "completed" | "failed" | "expired"; readonly reason?: string }
+  | { readonly do: "cancel"; readonly reason?: string }
+  | { readonly do: "reopen"; readonly reason?: string }
+  | { readonly do: "archive"; readonly reason?: string }
+  | {
+      readonly do: "record";
+      readonly kind: ItemKind;
+      readonly key: string;
+      readonly value: unknown;
+      readonly because?: string;
+      readonly status?: "open" | "done" | "dropped";
+    }
+  | { readonly do: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
+  /** Without a value the key is removed. */
+  | { readonly do: "scratch"; readonly key: string; readonly value?: unknown }
+  | ({ readonly do: "bind" } & Binding)
+  | { readonly do: "unbind"; readonly name: string }
+  | ({ readonly do: "grant" } & Permission)
+  | { readonly do: "budget"; readonly limits: Budget; readonly reason?: string }
+  | { readonly do: "save"; readonly name: string; readonly atSeq?: number; readonly note?: string }
+  /** `then` is the state at `toSeq`. */
+  | {
+      readonly do: "rewind";
+      readonly then: State;
+      readonly requeue?: boolean;
+      readonly reason?: string;
+    }
+  | { readonly do: "append"; readonly records: readonly AppendRecord[] }
+  | {
+      readonly do: "take";
+      readonly holder: string;
+      readonly leaseMs: number;
+      /** Whether the lease that the log shows has run out, by the store's clock. */
+      readonly ranOut: boolean;
+    }
+  | { readonly do: "release"; readonly epoch: number };
+
+export type CommandName = Command["do"];
+export type CommandOf<K extends CommandName> = Extract<Command, { readonly do: K }>;
+
+export type { Amounts };

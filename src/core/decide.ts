@@ -1,0 +1,26 @@
+/**
+ * Decide: from a state and a command to the records that make it so, or to a refusal. Pure. What it returns is
+ * written only if the log is still where the state says it is.
+ */
+import type { Command, CommandName, Facts } from "./command.ts";
+import { branchDecisions } from "./decide/branch.ts";
+import { lifecycleDecisions } from "./decide/lifecycle.ts";
+import { workDecisions } from "./decide/work.ts";
+import { refuse, type Decide, type Decision, type Decisions } from "./decision.ts";
+import type { State } from "./state.ts";
+
+const decisions: Decisions<CommandName> = { ...lifecycleDecisions, ...branchDecisions, ...workDecisions };
+
+export function decide(state: State, command: Command, facts: Facts): Decision {
+  const { newer } = state.standing;
+  if (newer !== null && command.do !== "fork") {
+    return refuse(
+      "refused",
+      `the session is read-only: record ${newer.seq} (${newer.type} version ${newer.v}) was written by a newer Skein`,
+      "open it with the version of Skein that wrote it",
+    );
+  }
+  // The table is keyed by the command's own name, which TypeScript cannot follow through the index.
+  const one = decisions[command.do] as Decide<CommandName>;
+  return one(state, command, facts);
+}

@@ -1,0 +1,98 @@
+/** Decisions on where a session goes on from: fork, rewind, checkpoints. */
+import {
+  accept,
+  amountsOf,
+  because,
+  draft,
+  forbidden,
+  present,
+  refuse,
+  type Decisions,
+  type DraftEvent,
+} from "../decision.ts";
+import { limit } from "../limit.ts";
+import * as range from "../range.ts";
+import type { Amounts, Mind, State } from "../state.ts";
+import { endTurn } from "./lifecycle.ts";
+
+export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
+  fork: (state, { parentHash, by, objective, name, budget, labels }) => {
+    if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
+    const has = [
+      ...(objective === undefined ? [] : (["objective"] as const)),
+      ...(name === undefined ? [] : (["name"] as const)),
+    ];
+    const content = has.length === 0 ? undefined : present({ objective, name });
+    const body = { parent: state.standing.session, parentSeq: state.seq, parentHash, by, has };
+    const limits = budget === undefined ? left(state) : amountsOf(budget);
+    const forkedSeq = state.seq + 1;
+    return accept(
+      draft("session.forked", body, content),
+      ...skipped(state.mind, forkedSeq),
+      ...(labels === undefined || Object.keys(labels).length === 0
+        ? []
+        : [draft("session.labeled", { set: labels })]),
+      ...(Object.keys(limits).length === 0 ? [] : [draft("budget.set", { limits })]),
+    );
+  },
+  rewind: (state, { then, requeue = false, reason }, { digest }) => {
+    const refusal = forbidden(state, "rewind", "be rewound");
+    if (refusal !== null) return refusal;
+    const ended = endTurn(state, digest, "interrupted");
+    const body = { toSeq: then.seq, inputs: takenSince(state, then), requeued: requeue };
+    const rewoundSeq = state.seq + ended.length + 1;
+    return accept(
+      ...ended,
+      draft("session.rewound", body, because(reason)),
+      ...skipped(then.mind, rewoundSeq),
+    );
+  },
+  save: (state, { name, atSeq = state.seq, note }) => {
+    if (/^[0-9]+$/.test(name)) {
+      return refuse(
+        "invalid",
+        `a checkpoint cannot be called "${name}"`,
+        "a number would be taken for a position",
+      );
+    }
+    if (atSeq < 1 || atSeq > state.seq) {
+      return refuse("not-found", `there is no position ${atSeq}; the session ends at ${state.seq}`);
+    }
+    const { checkpoints } = state.standing;
+    if (!checkpoints.has(name) && checkpoints.size >= limit.checkpointsMax) {
+      return refuse("refused", `a session holds at most ${limit.checkpointsMax} checkpoints`);
+    }
+    return (
+      forbidden(state, "describe", "be given a checkpoint") ??
+      accept(draft("checkpoint.saved", { name, seq: atSeq }, note === undefined ? undefined : { note }))
+    );
+  },
+};
+
+/** Calls without an outcome in a mind that is taken up again: they never run. */
+function skipped(mind: Mind, cause: number): readonly DraftEvent[] {
+  return [...mind.calls.keys()].map((call) =>
+    draft("tool.settled", { call, status: "skipped" }, undefined, { cause }),
+  );
+}
+
+/** The inputs that were taken up after `then`: what waited or came since, without what waits now. */
+function takenSince(now: State, then: State): { ranges: [number, number][]; count: number } {
+  const before = then.standing.inbox;
+  const { inbox } = now.standing;
+  const since = range.add(before.ranges, [then.seq + 1, now.seq]);
+  const count = before.count + (inbox.received - before.received) - inbox.count;
+  const ranges = count === 0 ? [] : range.subtract(since, inbox.ranges);
+  return { ranges: ranges.map(([from, to]) => [from, to]), count };
+}
+
+/** What is left of the limits: what a fork made by a person gets. */
+function left(state: State): Amounts {
+  const { limits, used, allotted } = state.standing;
+  const resources = ["tokens", "nanoUsd", "steps", "turns", "toolCalls", "wallMs"] as const;
+  const rest = resources.flatMap((resource) => {
+    const most = limits[resource];
+    return most === undefined ? [] : [[resource, Math.max(0, most - used[resource] - allotted[resource])]];
+  });
+  return Object.fromEntries(rest) as Amounts;
+}

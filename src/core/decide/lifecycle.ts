@@ -1,0 +1,164 @@
+/** Decisions on a session's life: opening, describing, lifecycle, leases. */
+import type { CommandOf } from "../command.ts";
+import {
+  accept,
+  amountsOf,
+  because,
+  draft,
+  forbidden,
+  present,
+  refuse,
+  type Decision,
+  type Decisions,
+  type DraftEvent,
+} from "../decision.ts";
+import { Keyed } from "../keyed.ts";
+import { limit } from "../limit.ts";
+import { mindForm, mindHash, type State } from "../state.ts";
+import type { Digest } from "../chain.ts";
+import { boundDraft, grantDraft } from "./work.ts";
+
+type Names =
+  | "open"
+  | "rename"
+  | "label"
+  | "prioritize"
+  | "activate"
+  | "suspend"
+  | "sleep"
+  | "wake"
+  | "interrupt"
+  | "close"
+  | "cancel"
+  | "reopen"
+  | "archive"
+  | "take"
+  | "release";
+
+export const lifecycleDecisions: Decisions<Names> = {
+  open: (state, command) =>
+    state.seq > 0 ? refuse("conflict", "the session exists already") : openNow(command),
+  rename: (state, { name }) =>
+    forbidden(state, "describe", "be renamed") ?? accept(draft("session.renamed", {}, { name })),
+  label: (state, { set = {}, remove = [] }) => {
+    const { labels } = state.standing;
+    const kept = [...labels.keys()].filter((key) => !remove.includes(key));
+    const count = new Set([...kept, ...Object.keys(set)]).size;
+    if (count > limit.labelsMax)
+      return refuse("refused", `a session holds at most ${limit.labelsMax} labels`);
+    const missing = remove.find((key) => !labels.has(key));
+    if (missing !== undefined) return refuse("not-found", `there is no label "${missing}"`);
+    return (
+      forbidden(state, "describe", "be labeled") ??
+      accept(draft("session.labeled", { set, remove: [...remove] }))
+    );
+  },
+  prioritize: (state, { priority }) =>
+    forbidden(state, "describe", "be given a priority") ?? accept(draft("session.prioritized", { priority })),
+  activate: (state, { reason }) =>
+    forbidden(state, "activate", "be activated") ?? accept(draft("session.activated", {}, because(reason))),
+  suspend: (state, { reason, by = "person" }) =>
+    forbidden(state, "suspend", "be suspended") ??
+    accept(draft("session.suspended", { by }, because(reason))),
+  sleep: (state, { untilMs, triggers, reason }) => {
+    const body = {
+      ...(untilMs === undefined ? {} : { untilMs }),
+      ...(triggers === undefined ? {} : { triggers: [...triggers] }),
+    };
+    return forbidden(state, "sleep", "go to sleep") ?? accept(draft("session.slept", body, because(reason)));
+  },
+  wake: (state, { by, trigger }) =>
+    forbidden(state, "wake", "be woken") ??
+    accept(draft("session.woken", trigger === undefined ? { by } : { by, trigger })),
+  interrupt: (state, { reason }) => {
+    if (state.standing.turn === null) {
+      return refuse("refused", "there is no turn in progress to interrupt", "the session is idle already");
+    }
+    return (
+      forbidden(state, "interrupt", "be interrupted") ??
+      accept(draft("session.interrupted", {}, because(reason)))
+    );
+  },
+  close: (state, { outcome = "completed", reason }, { digest }) =>
+    forbidden(state, "close", "be closed") ??
+    accept(...endTurn(state, digest, "cancelled"), draft("session.closed", { outcome }, because(reason))),
+  cancel: (state, { reason }, { digest }) =>
+    forbidden(state, "cancel", "be cancelled") ??
+    accept(
+      ...endTurn(state, digest, "cancelled"),
+      draft("session.closed", { outcome: "cancelled" }, because(reason)),
+    ),
+  reopen: (state, { reason }) =>
+    forbidden(state, "reopen", "be reopened") ?? accept(draft("session.reopened", {}, because(reason))),
+  archive: (state, { reason }) =>
+    forbidden(state, "archive", "be archived") ?? accept(draft("session.archived", {}, because(reason))),
+  take: (state, { holder, leaseMs, ranOut }) => {
+    const { lease } = state.standing;
+    if (leaseMs < limit.leaseMsMin || leaseMs > limit.leaseMsMax) {
+      return refuse(
+        "invalid",
+        `a lease lasts from ${limit.leaseMsMin} to ${limit.leaseMsMax} ms, not ${leaseMs}`,
+      );
+    }
+    if (lease.held && !ranOut) {
+      return refuse(
+        "conflict",
+        `the session is run by ${lease.holder}`,
+        "wait until its lease is released or runs out",
+      );
+    }
+    return forbidden(state, "take", "be run") ?? accept(draft("lease.taken", { holder, leaseMs }));
+  },
+  release: (state, { epoch }) => {
+    const { lease } = state.standing;
+    if (!lease.held || lease.epoch !== epoch)
+      return refuse("fenced", `the lease of epoch ${epoch} is not held any more`);
+    return accept(draft("lease.released", { epoch }));
+  },
+};
+
+function openNow(command: CommandOf<"open">): Decision {
+  const { workspace, objective, name, agent, model, instructions, constraints, labels, from } = command;
+  const { priority = 5, expiresAfterIdleMs, bind = [], grant = [], budget } = command;
+  if (Object.keys(labels ?? {}).length > limit.labelsMax) {
+    return refuse("invalid", `a session holds at most ${limit.labelsMax} labels`);
+  }
+  if (bind.length > limit.bindingsMax) return refuse("invalid", `at most ${limit.bindingsMax} bindings`);
+  if (grant.length > limit.permissionsMax)
+    return refuse("invalid", `at most ${limit.permissionsMax} permissions`);
+  const body = present({ workspace, agent, model, priority, labels, from, expiresAfterIdleMs });
+  const content = present({ objective, name, instructions, constraints: constraints && [...constraints] });
+  return accept(
+    draft(
+      "session.opened",
+      { ...body, has: name === undefined ? ["objective"] : ["objective", "name"] },
+      content,
+    ),
+    ...bind.map((one) => boundDraft(one)),
+    ...grant.map((one) => grantDraft(one)),
+    ...(budget === undefined ? [] : [draft("budget.set", { limits: amountsOf(budget) })]),
+  );
+}
+
+/**
+ * Ends a turn that nobody will go on with. Calls that had started are `unknown`, since their effect may have
+ * happened; the others are `skipped`.
+ */
+export function endTurn(
+  state: State,
+  digest: Digest,
+  outcome: "interrupted" | "cancelled",
+): readonly DraftEvent[] {
+  const { turn } = state.standing;
+  if (turn === null) return [];
+  const settled = [...state.mind.calls.entries()].map(([call, { phase }]) =>
+    draft("tool.settled", { call, status: phase === "started" ? "unknown" : "skipped" }, undefined, {
+      turn: turn.number,
+    }),
+  );
+  const toSeq = settled.length === 0 ? state.mind.transcript.toSeq : state.seq + settled.length;
+  const transcript = { ...state.mind.transcript, toSeq };
+  const hash = mindHash(digest, { ...state.mind, calls: Keyed.empty(), transcript });
+  const body = { outcome, steps: turn.steps, mindForm, mindHash: hash };
+  return [...settled, draft("turn.ended", body, undefined, { turn: turn.number })];
+}

@@ -1,0 +1,153 @@
+/** Decisions on what a session knows and may use: items, scratch, input, bindings, permissions, budgets. */
+import { isForeign } from "../catalogue.ts";
+import type { AppendRecord, Binding, Permission } from "../command.ts";
+import {
+  accept,
+  amountsOf,
+  because,
+  draft,
+  forbidden,
+  present,
+  refuse,
+  type Decision,
+  type Decisions,
+  type DraftEvent,
+} from "../decision.ts";
+import { itemKey } from "../fold/durable.ts";
+import { limit } from "../limit.ts";
+
+type Names = "record" | "retract" | "scratch" | "bind" | "unbind" | "grant" | "budget" | "append";
+
+export const workDecisions: Decisions<Names> = {
+  record: (state, { kind, key, value, because: why, status }) => {
+    const { items } = state.mind;
+    if (!items.has(itemKey(kind, key)) && items.size >= limit.itemsMax) {
+      return refuse(
+        "refused",
+        `the durable tier holds at most ${limit.itemsMax} items`,
+        "retract what no longer holds",
+      );
+    }
+    if (value === undefined)
+      return refuse("invalid", `${kind} "${key}" has no value`, "give one, or retract the item");
+    if (status !== undefined && kind !== "task")
+      return refuse("invalid", `a ${kind} has no status; only a task has`);
+    const body = { kind, key, ...(kind === "task" ? { status: status ?? "open" } : {}) };
+    const content = present({ value, because: why });
+    return (
+      forbidden(state, "write", `record a ${kind}`) ??
+      accept(inTurn(state.standing, "item.recorded", body, content))
+    );
+  },
+  retract: (state, { kind, key, because: why }) => {
+    if (!state.mind.items.has(itemKey(kind, key)))
+      return refuse("not-found", `there is no ${kind} "${key}" to retract`);
+    const content = why === undefined ? undefined : { because: why };
+    return (
+      forbidden(state, "write", `retract a ${kind}`) ??
+      accept(inTurn(state.standing, "item.retracted", { kind, key }, content))
+    );
+  },
+  scratch: (state, { key, value }) => {
+    const { scratch } = state.mind;
+    if (value === undefined && !scratch.has(key))
+      return refuse("not-found", `there is no scratch key "${key}"`);
+    if (value !== undefined && !scratch.has(key) && scratch.size >= limit.scratchMax) {
+      return refuse("refused", `the scratch holds at most ${limit.scratchMax} keys`, "remove some first");
+    }
+    const body = value === undefined ? { key, removed: true } : { key };
+    const content = value === undefined ? undefined : { value };
+    return (
+      forbidden(state, "write", "change its scratch") ??
+      accept(inTurn(state.standing, "scratch.set", body, content))
+    );
+  },
+  bind: (state, { do: _, ...binding }) => {
+    const { bindings } = state.standing;
+    const name = bindingName(binding);
+    if (!bindings.has(name) && bindings.size >= limit.bindingsMax) {
+      return refuse("refused", `a session holds at most ${limit.bindingsMax} bindings`, "unbind some first");
+    }
+    return forbidden(state, "write", "be bound to a resource") ?? accept(boundDraft(binding));
+  },
+  unbind: (state, { name }) => {
+    if (!state.standing.bindings.has(name)) return refuse("not-found", `there is no binding "${name}"`);
+    return forbidden(state, "write", "be unbound") ?? accept(draft("resource.unbound", { name }));
+  },
+  grant: (state, { do: _, ...permission }) => {
+    const { permissions } = state.standing;
+    const name = permission.name ?? permission.tool;
+    if (permission.rule === "none" && !permissions.has(name))
+      return refuse("not-found", `there is no permission "${name}"`);
+    if (!permissions.has(name) && permissions.size >= limit.permissionsMax) {
+      return refuse(
+        "refused",
+        `a session holds at most ${limit.permissionsMax} permissions`,
+        "take some away first",
+      );
+    }
+    return forbidden(state, "write", "be granted anything") ?? accept(grantDraft(permission));
+  },
+  budget: (state, { limits, reason }) =>
+    forbidden(state, "write", "be given a budget") ??
+    accept(draft("budget.set", { limits: amountsOf(limits) }, because(reason))),
+  append: (state, { records }) => {
+    const refusal = forbidden(state, "write", "take input");
+    if (refusal !== null) return refusal;
+    if (records.length === 0) return refuse("invalid", "nothing to append", "give at least one record");
+    if (records.length > limit.appendRecordsMax) {
+      return refuse(
+        "invalid",
+        `${records.length} records; one append takes at most ${limit.appendRecordsMax}`,
+      );
+    }
+    const wrong = records.find((record) => record.type !== "input.received" && !isForeign(record.type));
+    if (wrong !== undefined) return refusedType(wrong.type);
+    return accept(...records.map((record) => appendDraft(record)));
+  },
+};
+
+function refusedType(type: string): Decision {
+  return refuse(
+    "invalid",
+    `"${type}" cannot be appended from outside`,
+    'only "input.received" and foreign types "x.name"',
+  );
+}
+
+function appendDraft(record: AppendRecord): DraftEvent {
+  if (record.type !== "input.received") {
+    const { type, body = {}, content } = record;
+    return content === undefined ? { type, body } : { type, body, content };
+  }
+  const blocks = "blocks" in record ? [...record.blocks] : [{ type: "text" as const, text: record.text }];
+  const mode = "mode" in record ? record.mode : undefined;
+  return draft("input.received", present({ from: record.from ?? "user", mode }), { blocks });
+}
+
+/** What a turn in progress brings about carries the turn's number. */
+function inTurn(
+  standing: { readonly turn: { readonly number: number } | null },
+  ...[type, body, content]: Parameters<typeof draft<"item.recorded" | "item.retracted" | "scratch.set">>
+): DraftEvent {
+  return draft(type, body, content, standing.turn === null ? {} : { turn: standing.turn.number });
+}
+
+const bindingName = (binding: Binding): string => binding.name ?? binding.path ?? binding.url ?? binding.kind;
+
+export function boundDraft(binding: Binding): DraftEvent {
+  const { kind, mode = "read", path, url, command, secrets, options } = binding;
+  const content = present({
+    path,
+    url,
+    command: command && [...command],
+    secrets: secrets && [...secrets],
+    options,
+  });
+  return draft("resource.bound", { name: bindingName(binding), kind, mode }, content);
+}
+
+export function grantDraft({ tool, rule, name = tool, pattern, reason }: Permission): DraftEvent {
+  const content = pattern === undefined && reason === undefined ? undefined : present({ pattern, reason });
+  return draft("permission.set", { name, tool, rule }, content);
+}

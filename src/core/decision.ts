@@ -1,0 +1,68 @@
+/** What a decision is made of: drafts of records, or a refusal; and the small pieces that decisions share. */
+import type { BodyOf, ContentOf, SessionEventType } from "./catalogue.ts";
+import type { Budget, CommandName, CommandOf, Facts } from "./command.ts";
+import type { ErrorCode } from "./error.ts";
+import { mayIn, wayOut, type LifecycleCommand } from "./lifecycle.ts";
+import type { Amounts, State } from "./state.ts";
+
+/** A record to be written. `cause` may be a position that the same append will fill. */
+export interface DraftEvent {
+  readonly type: string;
+  readonly body: unknown;
+  readonly content?: unknown;
+  readonly turn?: number;
+  readonly cause?: number;
+}
+
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+export type Decision =
+  | { readonly ok: true; readonly drafts: readonly DraftEvent[] }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+export type Decide<K extends CommandName> = (state: State, command: CommandOf<K>, facts: Facts) => Decision;
+export type Decisions<K extends CommandName> = { readonly [P in K]: Decide<P> };
+
+export const accept = (...drafts: readonly DraftEvent[]): Decision => ({ ok: true, drafts });
+
+export const refuse = (code: ErrorCode, message: string, hint?: string): Decision => ({
+  ok: false,
+  refusal: hint === undefined ? { code, message } : { code, message, hint },
+});
+
+/** A draft with the shape that the catalogue asks for. Contents without anything in them are left out. */
+export function draft<T extends SessionEventType>(
+  type: T,
+  body: BodyOf<T>,
+  content?: ContentOf<T>,
+  more: { readonly turn?: number; readonly cause?: number } = {},
+): DraftEvent {
+  return content === undefined ? { type, body, ...more } : { type, body, content, ...more };
+}
+
+/** A reason as a content; nothing when none was given. */
+export const because = (reason: string | undefined): { reason: string } | undefined =>
+  reason === undefined ? undefined : { reason };
+
+/** A refusal when the status forbids the command, with the way out. */
+export function forbidden(state: State, command: LifecycleCommand, verb: string): Decision | null {
+  const { status } = state.standing;
+  if (mayIn(status, command)) return null;
+  return refuse("refused", `a session that is ${status} cannot ${verb}`, wayOut[status]);
+}
+
+type Present<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+/** The object without its undefined fields. */
+export function present<T extends object>(object: T): Present<T> {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Present<T>;
+}
+
+/** Dollars become nano-dollars; the rest is as it is. */
+export function amountsOf({ usd, ...rest }: Budget): Amounts {
+  return present({ ...rest, nanoUsd: usd === undefined ? undefined : Math.round(usd * 1e9) });
+}

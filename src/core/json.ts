@@ -1,0 +1,68 @@
+/** JSON as it may be stored: finite, well formed, not too deep, without NUL. Checked before anything is written. */
+import { SkeinError } from "./error.ts";
+import { limit } from "./limit.ts";
+
+/** Refuses, with the place, whatever would not come back from the log as it went in. */
+export function checkJson(what: string, value: unknown): void {
+  check(what, value, 1);
+}
+
+function check(path: string, value: unknown, depth: number): void {
+  switch (typeof value) {
+    case "string":
+      return checkText(path, value);
+    case "number":
+      if (Number.isFinite(value)) return;
+      throw new SkeinError("invalid", `${path} is ${value}, which JSON cannot say`, {
+        hint: "use null or a string",
+      });
+    case "boolean":
+      return;
+    case "object":
+      if (value === null) return;
+      if (depth > limit.jsonDepthMax) {
+        throw new SkeinError("invalid", `${short(path)} is nested deeper than ${limit.jsonDepthMax} levels`, {
+          hint: "flatten it, or store it as text",
+        });
+      }
+      return Array.isArray(value) ? checkArray(path, value, depth) : checkObject(path, value, depth);
+    default:
+      throw new SkeinError("invalid", `${path} is ${typeof value}, which JSON cannot say`, {
+        hint: "only null, booleans, numbers, strings, arrays and plain objects can be stored",
+      });
+  }
+}
+
+/** Refuses text that not every store and every language can hold. */
+export function checkText(path: string, text: string): void {
+  if (!text.isWellFormed()) {
+    throw new SkeinError("invalid", `${short(path)} is not valid Unicode: it has half of a surrogate pair`, {
+      hint: "a character was cut in two, or bytes were decoded wrongly; text.toWellFormed() replaces such halves",
+    });
+  }
+  if (text.includes("\0")) {
+    throw new SkeinError("invalid", `${short(path)} holds a NUL character`, {
+      hint: "remove it, or store the bytes as a blob",
+    });
+  }
+}
+
+function checkArray(path: string, array: readonly unknown[], depth: number): void {
+  for (const [place, value] of array.entries()) check(`${path}[${place}]`, value, depth + 1);
+}
+
+function checkObject(path: string, object: object, depth: number): void {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new SkeinError("invalid", `${short(path)} is not a plain object`, {
+      hint: "turn it into plain JSON first; dates and maps would not come back as they went in",
+    });
+  }
+  for (const [key, value] of Object.entries(object)) {
+    checkText(`a key of ${path}`, key);
+    // JSON leaves these out, as callers who build objects with optional fields expect.
+    if (value !== undefined) check(`${path}.${key}`, value, depth + 1);
+  }
+}
+
+const short = (path: string): string => (path.length > 120 ? `${path.slice(0, 117)}…` : path);

@@ -7,7 +7,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Never rejects. A program that was killed, timed out or could not be started has code 1 or above. */
+/** Never rejects. A program that was killed, took too long or could not be started has code 1 and says so. */
 export function runCommand(
   file: string,
   args: readonly string[],
@@ -16,10 +16,14 @@ export function runCommand(
   const { cwd, timeoutMs: timeout = 60_000 } = options;
   return new Promise((resolve) => {
     execFile(file, args, { cwd, timeout, env: outsideEnv() }, (error, stdout, stderr) => {
-      const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
-      resolve({ code, stdout, stderr: error && stderr === "" ? error.message : stderr });
+      const ended = error === null || typeof error.code === "number";
+      resolve(ended ? { code: Number(error?.code ?? 0), stdout, stderr } : unended(error, stdout + stderr));
     });
   });
+}
+
+function unended(error: Error, said: string): Ended {
+  return { code: 1, stdout: "", stderr: `${error.message}\n${said}` };
 }
 
 /** The environment without what npm and the test runner tell their children. */

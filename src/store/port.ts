@@ -16,7 +16,8 @@ import type { Status } from "../core/lifecycle.ts";
 /** The part of the world that a store needs; it takes clock and timers from nowhere else. */
 export interface StoreWorld {
   now(): number;
-  sleep(ms: number): Promise<void>;
+  /** Resolves after `ms`, or at once when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Runs `work` once everything that is ready to run now has run. */
   defer(work: () => void): void;
   readonly digest: Digest;

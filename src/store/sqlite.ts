@@ -1,0 +1,187 @@
+/**
+ * The embedded store: one SQLite file, opened by as many processes as like. See sqlite/schema.ts for the layout and
+ * sqlite/writer.ts for the one write path.
+ */
+import { statSync } from "node:fs";
+import { flaw, genesisHash } from "../core/chain.ts";
+import { SkeinError } from "../core/error.ts";
+import { parseLogId, type SessionId, type WorkspaceId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
+import { checkParts, makeAppender } from "./sqlite/append.ts";
+import { connect, type Connection } from "./sqlite/connection.ts";
+import { endingWith, list, makeProjector, makeSnapshots } from "./sqlite/derived.ts";
+import { makeLogs } from "./sqlite/log.ts";
+import { makeNames } from "./sqlite/names.ts";
+import { query } from "./sqlite/query.ts";
+import { makeReader } from "./sqlite/read.ts";
+import { putBlob, readBlob, sweep } from "./sqlite/space.ts";
+import { makeWatch } from "./sqlite/watch.ts";
+import { makeWriter } from "./sqlite/writer.ts";
+
+export interface SqliteOptions {
+  readonly path: string;
+  readonly world: StoreWorld;
+  /** For a new store: the id its workspace gets. */
+  readonly workspace: WorkspaceId;
+  readonly tenant?: string;
+  readonly durability?: Durability;
+  /** Make the file when there is none; by default true. */
+  readonly create?: boolean;
+  readonly lockWaitMs?: number;
+}
+
+export async function sqliteStore(options: SqliteOptions): Promise<Store> {
+  const { path, world, tenant = "default", durability = "disk", lockWaitMs = limit.lockWaitMs } = options;
+  const connection = await connect({ ...options, durability, create: options.create ?? true, lockWaitMs });
+  const { database, guard } = connection;
+  const logs = makeLogs(database, tenant);
+  const names = makeNames(database);
+  const onRollback = () => {
+    logs.forget();
+    names.forget();
+  };
+  const writer = makeWriter(connection, { world, lockWaitMs, path, onRollback });
+  const appender = makeAppender(database, tenant, { world, logs, names });
+  const reader = makeReader(database, { world, logs, names });
+  const snapshots = makeSnapshots(database, logs);
+  const projector = makeProjector(database, logs);
+  const watch = makeWatch(database, path, world);
+  writer.onCommit(watch.notify);
+  const renew = database.prepare(
+    "UPDATE leases SET until_ms = ? WHERE log = (SELECT id FROM logs WHERE id = ? AND epoch = ? AND dropped = 0)",
+  );
+  const look = async <T>(work: () => T | Promise<T>): Promise<T> => {
+    try {
+      return await guard(work);
+    } catch (error) {
+      // What was thrown after an await has not passed the guard yet.
+      return guard(() => {
+        throw error;
+      });
+    }
+  };
+
+  const store: Store = {
+    workspace: workspaceOf(connection),
+    async append(parts) {
+      checkParts(parts);
+      return writer.run(
+        () => appender.append(parts),
+        (cause) => ({ kind: "unknown", cause }),
+      );
+    },
+    head: (session) => look(() => logs.head(session)),
+    read: (session, range) => look(() => reader.read(session, range)),
+    seqAt: (session, at) => look(() => reader.seqAt(session, at)),
+    feed: (after, count) => look(() => reader.feed(after, count)),
+    watch: (changed) => watch.add(changed),
+    renew: (session, epoch, leaseMs) =>
+      writer.run(() => {
+        const line = logs.find(session);
+        return line !== undefined && epoch > 0 && renew.run(world.now() + leaseMs, line.id, epoch).changes === 1;
+      }),
+    list: (filter, page) => look(() => list(database, tenant, filter, page)),
+    endingWith: (ending, count) => look(() => endingWith(database, tenant, ending, count)),
+    forks: (session) =>
+      look(() => {
+        const rows = database
+          .prepare("SELECT session, fork_seq FROM logs WHERE parent = ? AND dropped = 0 ORDER BY id")
+          .all(logs.find(session)?.id ?? -1);
+        return rows.map((row) => ({ session: row["session"] as SessionId, seq: Number(row["fork_seq"]) }));
+      }),
+    index: (session, entry) =>
+      writer.run(() => {
+        const line = logs.find(session);
+        if (line !== undefined) appender.setIndex(line.id, entry);
+      }),
+    putSnapshot: (session, snapshot) =>
+      writer.run(() => {
+        const line = logs.find(session);
+        if (line !== undefined) snapshots.put(line.id, snapshot);
+      }),
+    snapshot: (session, seq) => look(() => snapshots.latest(session, seq)),
+    putBlob: (hash, chunks) => look(() => putBlob(database, writer, tenant, hash, chunks)),
+    blob: (hash) => look(() => readBlob(database, tenant, hash)),
+    projected: () => look(() => projector.projected()),
+    project: (step) => writer.run(() => projector.project(step)),
+    search: (text, search) => look(() => projector.search(text, search)),
+    query: (sql, limits) => look(() => query(path, sql, { ...limits, world })),
+    clearDerived: (session) => writer.run(() => clearDerived(connection, session && (logs.find(session)?.id ?? -1))),
+    sweep: () => look(() => sweep(database, writer)),
+    check: () => look(() => faults(connection)),
+    stats: () => look(() => stats(connection, durability)),
+    async close() {
+      watch.close();
+      await writer.idle();
+      connection.close();
+    },
+  };
+  if (connection.suspect) await trust(store, connection, world);
+  return store;
+}
+
+function workspaceOf({ database }: Connection): WorkspaceId {
+  const row = database.prepare("SELECT value FROM meta WHERE key = 'workspace'").get();
+  return parseLogId(String(row?.["value"])) as WorkspaceId;
+}
+
+function clearDerived({ database }: Connection, log: number | undefined): void {
+  const tables = ["snapshots", "titles", "labels", "item_rows"];
+  if (log !== undefined) {
+    for (const table of tables) database.prepare(`DELETE FROM ${table} WHERE log = ?`).run(log);
+    database.prepare("UPDATE logs SET status = NULL, agent = NULL, priority = NULL WHERE id = ?").run(log);
+    return;
+  }
+  for (const table of tables) database.exec(`DELETE FROM ${table}`);
+  database.exec("UPDATE logs SET status = NULL, agent = NULL, priority = NULL");
+  database.exec("INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM meta WHERE key = 'projected'");
+}
+
+function faults({ database }: Connection): string[] {
+  const rows = database.prepare("PRAGMA quick_check(20)").all();
+  return rows.map((row) => String(Object.values(row)[0])).filter((line) => line !== "ok");
+}
+
+function stats({ database, path }: Connection, durability: Durability): StoreStats {
+  const one = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0);
+  const size = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return {
+    driver: "sqlite",
+    version: process.versions["sqlite"] ?? "unknown",
+    durability,
+    bytes: size(path) + size(`${path}-wal`),
+    sessions: one("SELECT count(*) FROM logs WHERE listed = 1"),
+    records: one("SELECT count(*) FROM records WHERE log > 0"),
+    contentBytes: one("SELECT sum(content_bytes) FROM records WHERE content IS NOT NULL"),
+    snapshots: one("SELECT count(*) FROM snapshots"),
+    snapshotBytes: one("SELECT sum(length(text)) FROM snapshots"),
+    blobs: one("SELECT count(*) FROM blobs WHERE bytes IS NOT NULL"),
+    blobBytes: one("SELECT sum(bytes) FROM blobs"),
+  };
+}
+
+/** An earlier process met an I/O error: everything is read and checked before anything is written again. */
+async function trust(store: Store, connection: Connection, world: StoreWorld): Promise<void> {
+  const bad = faults(connection);
+  const rows = connection.database.prepare("SELECT session FROM logs WHERE dropped = 0").all();
+  for (const row of rows) {
+    const session = parseLogId(String(row["session"]));
+    let before = genesisHash;
+    for (let fromSeq = 1; bad.length === 0; ) {
+      const page = await store.read(session, { fromSeq, toSeq: Infinity, limit: limit.pageRecordsMax, contents: true });
+      if (page.length === 0) break;
+      for (const record of page) {
+        const bytes = record.content === null ? null : Buffer.byteLength(record.content);
+        const wrong = record.seq === fromSeq++ ? flaw(world.digest, before, record, bytes) : "a record is missing";
+        if (wrong !== null) bad.push(`${session} at ${record.seq}: ${wrong}`);
+        before = record.hash;
+      }
+    }
+  }
+  if (bad.length === 0) return connection.trusted();
+  await store.close();
+  throw new SkeinError("corrupt", `the store met an I/O error earlier and does not verify: ${bad[0] ?? ""}`, {
+    hint: "restore a backup; the damaged file is left as it is",
+  });
+}

@@ -1,0 +1,207 @@
+/** Appending to logs in SQLite, inside a transaction that the writer has opened. */
+import type { DatabaseSync } from "node:sqlite";
+import { genesisHash, link } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import { isWorkspaceId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
+import { hexOf, type HeadRow, type Logs } from "./log.ts";
+import type { Names } from "./names.ts";
+
+export interface Appender {
+  /** Checks all parts, then writes all of them or none. */
+  append(parts: readonly Part[]): Outcome;
+  setIndex(log: number, entry: IndexEntry): void;
+}
+
+/** A log about to be written: its head, or where a new one starts. */
+interface Target {
+  readonly part: Part;
+  readonly head: HeadRow | null;
+}
+
+type Refused = Exclude<Outcome, { kind: "ok" | "unknown" }>;
+
+export function makeAppender(
+  database: DatabaseSync,
+  tenant: string,
+  context: { readonly world: StoreWorld; readonly logs: Logs; readonly names: Names },
+): Appender {
+  const { world, logs, names } = context;
+  const keyed = database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?");
+  const hashAt = database.prepare("SELECT hash FROM records WHERE log = ? AND seq = ?");
+  const insertLog = database.prepare(
+    `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, head, hash, at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertRecord = database.prepare(
+    `INSERT INTO records
+     (log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash, salt, content)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const moveHead = database.prepare("UPDATE logs SET head = ?, hash = ?, at = ? WHERE id = ?");
+  const setEpoch = database.prepare("UPDATE logs SET epoch = ? WHERE id = ?");
+  const setLease = database.prepare("INSERT OR REPLACE INTO leases (log, holder, until_ms) VALUES (?, ?, ?)");
+  const endLease = database.prepare("DELETE FROM leases WHERE log = ?");
+  const drop = database.prepare("UPDATE logs SET listed = 0, dropped = 1, epoch = 0 WHERE id = ?");
+  const setFields = database.prepare("UPDATE logs SET status = ?, agent = ?, priority = ? WHERE id = ?");
+  const setTitle = database.prepare("INSERT OR REPLACE INTO titles (log, name, objective) VALUES (?, ?, ?)");
+  const clearLabels = database.prepare("DELETE FROM labels WHERE log = ?");
+  const addLabel = database.prepare("INSERT INTO labels (log, key, value) VALUES (?, ?, ?)");
+  const clearItems = database.prepare("DELETE FROM item_rows WHERE log = ?");
+  for (const statement of [keyed, hashAt]) statement.setReturnArrays(true);
+
+  function check(part: Part): Target | Refused {
+    const { session, expect, epoch } = part;
+    const line = logs.find(session);
+    const head = line === undefined ? null : (logs.headRow(line.id) ?? null);
+    if (head !== null) {
+      const twice = findKey(part, head.id);
+      if (twice !== null) return twice;
+    }
+    if (epoch !== undefined && epoch !== (head?.epoch ?? 0)) {
+      return { kind: "fenced", session, epoch: head?.epoch ?? 0 };
+    }
+    const headSeq = head?.seq ?? 0;
+    if (!agrees(headSeq, expect)) return { kind: "conflict", session, headSeq };
+    return { part, head };
+  }
+
+  function findKey(part: Part, log: number): Refused | null {
+    for (const { key } of part.drafts) {
+      if (key === null) continue;
+      const row = keyed.get(log, Buffer.from(key, "hex")) as unknown as [number] | undefined;
+      if (row !== undefined) return { kind: "duplicate", session: part.session, key, seq: row[0] };
+    }
+    return null;
+  }
+
+  function write({ part, head: found }: Target): Appended {
+    const head = found ?? begin(part);
+    const at = Math.max(world.now(), head.at);
+    const firstSeq = head.seq + 1;
+    const hashes: string[] = [];
+    let before = head.hash;
+    for (const [place, draft] of part.drafts.entries()) {
+      before = insert(head.id, part, draft, { seq: firstSeq + place, at, before });
+      hashes.push(before);
+    }
+    const headSeq = head.seq + part.drafts.length;
+    if (part.drafts.length > 0) moveHead.run(headSeq, Buffer.from(before, "hex"), at, head.id);
+    if (part.index !== undefined) setIndex(head.id, part.index);
+    if (part.lease === "release") {
+      setEpoch.run(0, head.id);
+      endLease.run(head.id);
+    } else if (part.lease !== undefined) {
+      setEpoch.run(firstSeq, head.id);
+      setLease.run(head.id, part.lease.holder, world.now() + part.lease.leaseMs);
+    }
+    if (part.drop === true) dropNow(head.id);
+    return { session: part.session, firstSeq, headSeq, at, hashes };
+  }
+
+  function insert(
+    log: number,
+    part: Part,
+    draft: Draft,
+    place: { readonly seq: number; readonly at: number; readonly before: string },
+  ): string {
+    const { type, v, actor, turn, cause, key, body, bodyHash, content } = draft;
+    const { seq, at } = place;
+    const contentHash = content?.hash ?? null;
+    const contentBytes = content?.bytes ?? null;
+    const fields = { session: part.session, seq, at, type, v, actor, turn, cause, key, contentHash, contentBytes };
+    const hash = link(world.digest, place.before, fields, bodyHash);
+    insertRecord.run(
+      ...[log, seq, at, names.id(type), v, names.id(actor), turn, cause],
+      key === null ? null : Buffer.from(key, "hex"),
+      body,
+      contentHash === null ? null : Buffer.from(contentHash, "hex"),
+      contentBytes,
+      Buffer.from(hash, "hex"),
+      content === null ? null : Buffer.from(content.salt, "hex"),
+      content === null ? null : content.text,
+    );
+    return hash;
+  }
+
+  /** The row of a new log, with the head it starts from: nothing, or a position of its parent. */
+  function begin({ session, parent, index }: Part): HeadRow {
+    if (index === undefined && !isWorkspaceId(session)) throw new SkeinError("invalid", `${session} has no index entry`);
+    const now = world.now();
+    const start = parent === undefined ? null : forkPoint(parent.session, parent.seq);
+    const hash = start?.hash ?? genesisHash;
+    const seq = parent?.seq ?? 0;
+    const depth = start === null ? 0 : start.depth + 1;
+    const { lastInsertRowid } = insertLog.run(
+      ...[tenant, session, isWorkspaceId(session) ? 0 : 1],
+      ...[start?.parent ?? null, start?.base ?? null, seq, depth],
+      ...[Math.max(now, start?.at ?? 0), seq],
+      Buffer.from(hash, "hex"),
+      start?.at ?? 0,
+    );
+    return { id: Number(lastInsertRowid), seq, hash, at: start?.at ?? 0, epoch: 0, depth };
+  }
+
+  function forkPoint(session: Part["session"], seq: number) {
+    const line = logs.find(session);
+    const head = line && logs.headRow(line.id);
+    const stretch = line && head && seq <= head.seq ? logs.stretches(line, seq, seq)[0] : undefined;
+    const row = stretch && (hashAt.get(stretch.log, seq) as unknown as [Uint8Array] | undefined);
+    if (line === undefined || head === undefined || stretch === undefined || row === undefined) {
+      throw new SkeinError("not-found", `there is no position ${seq} in ${session} to fork from`);
+    }
+    if (head.depth >= limit.forkDepthMax) {
+      throw new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
+    }
+    const atRow = database.prepare("SELECT at FROM records WHERE log = ? AND seq = ?").get(stretch.log, seq);
+    return { parent: line.id, base: stretch.log, hash: hexOf(row[0]), depth: head.depth, at: Number(atRow?.["at"]) };
+  }
+
+  function setIndex(log: number, entry: IndexEntry): void {
+    setFields.run(entry.status, entry.agent, entry.priority, log);
+    setTitle.run(log, entry.name, entry.objective);
+    clearLabels.run(log);
+    for (const [key, value] of Object.entries(entry.labels)) addLabel.run(log, key, value);
+  }
+
+  function dropNow(log: number): void {
+    drop.run(log);
+    for (const statement of [endLease, clearLabels, clearItems]) statement.run(log);
+    setTitle.run(log, null, null);
+    logs.forget();
+  }
+
+  return {
+    append(parts) {
+      const targets: Target[] = [];
+      for (const part of parts) {
+        const checked = check(part);
+        if ("kind" in checked) return checked;
+        targets.push(checked);
+      }
+      return { kind: "ok", parts: targets.map((target) => write(target)) };
+    },
+    setIndex,
+  };
+}
+
+const agrees = (headSeq: number, expect: Part["expect"]): boolean => {
+  if (expect === "unchecked") return true;
+  if (expect === "absent") return headSeq === 0;
+  return expect === "exists" ? headSeq > 0 : headSeq === expect.seq;
+};
+
+/** Refuses what no store takes, before anything is asked of the database. */
+export function checkParts(parts: readonly Part[]): void {
+  const records = parts.reduce((sum, part) => sum + part.drafts.length, 0);
+  const wrong =
+    parts.length > limit.appendLogsMax
+      ? `${parts.length} logs in one append; at most ${limit.appendLogsMax}`
+      : records > limit.appendRecordsMax
+        ? `${records} records in one append; at most ${limit.appendRecordsMax}`
+        : new Set(parts.map(({ session }) => session)).size < parts.length
+          ? "one log twice in one append"
+          : null;
+  if (wrong !== null) throw new SkeinError("invalid", wrong, { hint: "split it into several appends" });
+}

@@ -1,0 +1,252 @@
+/**
+ * A connection to one SQLite file: opened with the settings that durability rests on, each read back; refused where
+ * the file is not ours; poisoned by the first I/O error, after which nothing is acknowledged any more.
+ */
+import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { SkeinError } from "../../core/error.ts";
+import type { Durability, StoreWorld } from "../port.ts";
+import { applicationId, pageBytes, reservedNames, schema, schemaVersion } from "./schema.ts";
+
+/** Locks held longer than this are waited for without blocking the process. */
+const busyTimeoutMs = 20;
+
+/** Earlier versions can corrupt the file when two connections write (the WAL-reset race). */
+const sqliteVersionMin = [3, 51, 3] as const;
+
+export interface Connection {
+  readonly database: DatabaseSync;
+  readonly path: string;
+  /** True when an earlier process met an I/O error and the file was not verified since. */
+  readonly suspect: boolean;
+  /** Runs `work`; turns what SQLite throws into our errors, and an I/O error into poison. */
+  guard<T>(work: () => T): T;
+  /** Why nothing works any more, or null. */
+  poison(): SkeinError | null;
+  trusted(): void;
+  close(): void;
+}
+
+export interface ConnectionOptions {
+  readonly path: string;
+  readonly world: StoreWorld;
+  readonly durability: Durability;
+  readonly create: boolean;
+  readonly lockWaitMs: number;
+  readonly workspace: string;
+}
+
+export async function connect(options: ConnectionOptions): Promise<Connection> {
+  checkVersion();
+  const { path, create } = options;
+  if (!create && !existsSync(path)) {
+    throw new SkeinError("not-found", `there is no store at ${path}`, {
+      hint: 'check the path; "skein open" makes a new store',
+    });
+  }
+  if (existsSync(path) && statSync(path).isDirectory()) {
+    throw new SkeinError("invalid", `${path} is a directory, not a store`, { hint: `try ${path}/skein.db` });
+  }
+  const database = translate(path, () => new DatabaseSync(path, { timeout: busyTimeoutMs }));
+  try {
+    await waitForLock(options, () => translate(path, () => prepareFile(database, options)));
+    return connection(database, path);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function connection(database: DatabaseSync, path: string): Connection {
+  const marker = `${path}-suspect`;
+  let poisoned: SkeinError | null = null;
+  return {
+    database,
+    path,
+    suspect: existsSync(marker),
+    guard(work) {
+      if (poisoned !== null) throw poisoned;
+      try {
+        return work();
+      } catch (error) {
+        const kind = sqliteKind(error);
+        if (kind === "io" || kind === "corrupt") {
+          poisoned = new SkeinError("unavailable", `the store met an I/O error and takes no more work: ${path}`, {
+            hint: "close it, look at the disk, then open it again; it is verified before it is used",
+            cause: error,
+          });
+          try {
+            writeFileSync(marker, `${String(error)}\n`);
+          } catch {
+            // A disk that cannot take the marker either still gets no acknowledgement from this process.
+          }
+        }
+        throw asSkeinError(path, error);
+      }
+    },
+    poison: () => poisoned,
+    trusted: () => rmSync(marker, { force: true }),
+    close() {
+      poisoned ??= new SkeinError("unavailable", "the store is closed", { hint: "open it again" });
+      if (database.isOpen) database.close();
+    },
+  };
+}
+
+/** Checks that the file is ours or empty before anything about it is changed; then settings; then tables. */
+function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
+  const fresh = inspect(database, options.path);
+  const full = options.durability === "disk";
+  if (fresh) database.exec(`PRAGMA page_size=${pageBytes}; PRAGMA auto_vacuum=INCREMENTAL`);
+  const settings: readonly (readonly [string, string | number, string | number])[] = [
+    ["journal_mode", "WAL", "wal"],
+    ["synchronous", full ? "FULL" : "NORMAL", full ? 2 : 1],
+    ["secure_delete", "ON", 1],
+    ["foreign_keys", "ON", 1],
+    ["trusted_schema", "OFF", 0],
+    ["journal_size_limit", 67_108_864, 67_108_864],
+    ...(process.platform === "darwin" && full ? ([["fullfsync", "ON", 1]] as const) : []),
+  ];
+  for (const [name, value, expected] of settings) {
+    database.exec(`PRAGMA ${name}=${value}`);
+    const got = pragma(database, name);
+    if (got !== expected) {
+      throw new SkeinError("unavailable", `SQLite did not take ${name}=${value}; it is ${String(got)}`, {
+        hint: "the store may lie on a network or read-only file system; move it to a local disk",
+      });
+    }
+  }
+  if (fresh) createTables(database, options);
+}
+
+/** True when the file is empty. Throws when it is somebody else's, or of a newer Skein. */
+function inspect(database: DatabaseSync, path: string): boolean {
+  const tables = database.prepare("SELECT count(*) AS count FROM sqlite_master").get();
+  const id = pragma(database, "application_id");
+  const version = Number(pragma(database, "user_version"));
+  if (tables?.["count"] === 0 && id === 0) return true;
+  if (id !== applicationId) {
+    throw new SkeinError("invalid", `${path} is an SQLite file, but not a Skein store`, {
+      hint: "choose another path; nothing was changed",
+    });
+  }
+  if (version > schemaVersion) {
+    throw new SkeinError("refused", `${path} has layout ${version}; this Skein knows up to ${schemaVersion}`, {
+      hint: "update Skein; nothing was changed",
+    });
+  }
+  return false;
+}
+
+function createTables(database: DatabaseSync, options: ConnectionOptions): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    // Another process may have been first.
+    if (pragma(database, "application_id") === 0) {
+      database.exec(`${schema} PRAGMA application_id=${applicationId}; PRAGMA user_version=${schemaVersion}`);
+      const name = database.prepare("INSERT INTO names (id, name) VALUES (?, ?)");
+      for (const [place, text] of reservedNames.entries()) name.run(place + 1, text);
+      database.prepare("INSERT INTO meta (key, value) VALUES ('workspace', ?)").run(options.workspace);
+    }
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+const pragma = (database: DatabaseSync, name: string): unknown =>
+  Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+
+function checkVersion(): void {
+  const version = process.versions["sqlite"] ?? "0";
+  const parts = version.split(".").map(Number);
+  const order = sqliteVersionMin.map((least, place) => Math.sign((parts[place] ?? 0) - least)).find((sign) => sign !== 0);
+  if (order !== undefined && order < 0) {
+    throw new SkeinError("unavailable", `SQLite ${version} can corrupt a store that two processes write`, {
+      hint: `use a Node that bundles SQLite ${sqliteVersionMin.join(".")} or later, such as 24.21 or 26.10`,
+    });
+  }
+}
+
+/** Tries again while another program holds the lock, up to `lockWaitMs`, without blocking this one. */
+export async function waitForLock<T>(
+  options: { readonly world: StoreWorld; readonly lockWaitMs: number; readonly path: string },
+  work: () => T,
+): Promise<T> {
+  const { world, lockWaitMs } = options;
+  const giveUpAt = world.now() + lockWaitMs;
+  for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 25)) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (world.now() >= giveUpAt) {
+        throw new SkeinError("unavailable", `the store is locked by another program: ${options.path}`, {
+          hint: "wait until it is done, or end it; nothing was written",
+          cause: error,
+        });
+      }
+      await world.sleep(waitMs);
+    }
+  }
+}
+
+function translate<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw asSkeinError(path, error);
+  }
+}
+
+/** What kind of trouble an error of SQLite's is. */
+function sqliteKind(error: unknown): "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb" | null {
+  const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : null;
+  switch (code) {
+    case 5:
+    case 6:
+      return "busy";
+    case 8:
+      return "readonly";
+    case 10:
+      return "io";
+    case 11:
+      return "corrupt";
+    case 13:
+      return "full";
+    case 14:
+      return "cantopen";
+    case 26:
+      return "notadb";
+    default:
+      return null;
+  }
+}
+
+export const isBusy = (error: unknown): boolean =>
+  sqliteKind(error instanceof SkeinError ? error.cause : error) === "busy";
+
+/** What happened, in words a user can act on. An error that is not SQLite's is passed on as it is. */
+function asSkeinError(path: string, error: unknown): unknown {
+  const say = (code: "unavailable" | "invalid" | "corrupt", message: string, hint: string) =>
+    new SkeinError(code, message, { hint, cause: error });
+  switch (sqliteKind(error)) {
+    case "busy":
+      return say("unavailable", `the store is locked by another program: ${path}`, "try again");
+    case "io":
+      return say("unavailable", `reading or writing the store failed: ${path}`, "look at the disk, then open it again");
+    case "corrupt":
+      return say("corrupt", `the store is damaged: ${path}`, 'run "skein verify --all" and restore a backup');
+    case "full":
+      return say("unavailable", `the disk is full: ${path}`, "free some space; nothing was written");
+    case "readonly":
+      return say("unavailable", `the store cannot be written: ${path}`, "check the permissions of file and directory");
+    case "cantopen":
+      return say("unavailable", `the store cannot be opened: ${path}`, "check that the directory exists and is writable");
+    case "notadb":
+      return say("invalid", `${path} is not a Skein store`, "choose another path; nothing was changed");
+    case null:
+      return error;
+  }
+}

@@ -1,0 +1,127 @@
+/** Logs in SQLite: where they are, who they share a prefix with, and their heads. */
+import type { DatabaseSync } from "node:sqlite";
+import { SkeinError } from "../../core/error.ts";
+import type { LogId, SessionId } from "../../core/ids.ts";
+import type { Head } from "../port.ts";
+
+/** What never changes about a log once it exists. */
+export interface Line {
+  readonly id: number;
+  /** The log that holds the record at `forkSeq`; null when there is no prefix to share. */
+  readonly base: number | null;
+  readonly forkSeq: number;
+}
+
+/** A stretch of a log as it lies in the store: these positions are rows of that log. */
+export interface Stretch {
+  readonly log: number;
+  readonly fromSeq: number;
+  readonly toSeq: number;
+}
+
+export interface HeadRow {
+  readonly id: number;
+  readonly seq: number;
+  readonly hash: string;
+  readonly at: number;
+  readonly epoch: number;
+  readonly depth: number;
+}
+
+export interface Logs {
+  /** The log, unless it does not exist or was deleted. */
+  find(session: LogId): Line | undefined;
+  line(id: number): Line;
+  headRow(id: number): HeadRow | undefined;
+  head(session: LogId): Head | undefined;
+  /** The stretches that hold `fromSeq` to `toSeq`, the first first. */
+  stretches(line: Line, fromSeq: number, toSeq: number): readonly Stretch[];
+  sessionOf(id: number): LogId;
+  /** Forgets what a rolled back transaction may have taught. */
+  forget(): void;
+}
+
+/** Entries of each cache; past that it starts again. */
+const cacheMax = 20_000;
+
+export const hexOf = (bytes: Uint8Array): string =>
+  Buffer.prototype.hexSlice.call(bytes as Buffer, 0, bytes.length);
+
+export function makeLogs(database: DatabaseSync, tenant: string): Logs {
+  const byName = database.prepare("SELECT id, base, fork_seq FROM logs WHERE tenant = ? AND session = ? AND dropped = 0");
+  const byId = database.prepare("SELECT id, base, fork_seq, session FROM logs WHERE id = ?");
+  const headById = database.prepare("SELECT head, hash, at, epoch, depth FROM logs WHERE id = ? AND dropped = 0");
+  const fullHead = database.prepare(
+    `SELECT l.head, l.hash, l.at, l.epoch, e.holder, e.until_ms, p.session, l.fork_seq
+     FROM logs l LEFT JOIN leases e ON e.log = l.id LEFT JOIN logs p ON p.id = l.parent
+     WHERE l.id = ? AND l.dropped = 0`,
+  );
+  for (const statement of [byName, byId, headById, fullHead]) statement.setReturnArrays(true);
+  const names = new Map<LogId, Line>();
+  const lines = new Map<number, Line & { readonly session: LogId }>();
+
+  function lineOf(id: number): Line & { readonly session: LogId } {
+    const known = lines.get(id);
+    if (known !== undefined) return known;
+    const row = byId.get(id) as unknown as [number, number | null, number, LogId] | undefined;
+    if (row === undefined) throw new SkeinError("corrupt", `log ${id} is missing from the store`);
+    const line = { id, base: row[1], forkSeq: row[2], session: row[3] };
+    if (lines.size >= cacheMax) lines.clear();
+    lines.set(id, line);
+    return line;
+  }
+
+  return {
+    find(session) {
+      const known = names.get(session);
+      if (known !== undefined) return known;
+      const row = byName.get(tenant, session) as unknown as [number, number | null, number] | undefined;
+      if (row === undefined) return undefined;
+      const line = { id: row[0], base: row[1], forkSeq: row[2] };
+      if (names.size >= cacheMax) names.clear();
+      names.set(session, line);
+      return line;
+    },
+    line: lineOf,
+    headRow(id) {
+      const row = headById.get(id) as unknown as [number, Uint8Array, number, number, number] | undefined;
+      return row && { id, seq: row[0], hash: hexOf(row[1]), at: row[2], epoch: row[3], depth: row[4] };
+    },
+    head(session) {
+      const line = this.find(session);
+      if (line === undefined) return undefined;
+      const row = fullHead.get(line.id) as unknown as HeadArray | undefined;
+      if (row === undefined) return undefined;
+      const [seq, hash, at, epoch, holder, untilMs, parent, forkSeq] = row;
+      const lease = epoch === 0 || holder === null || untilMs === null ? null : { holder, untilMs };
+      return { session, seq, hash: hexOf(hash), at, epoch, lease, parent: parent && { session: parent, seq: forkSeq } };
+    },
+    stretches(line, fromSeq, toSeq) {
+      const found: Stretch[] = [];
+      let upTo = toSeq;
+      for (let at: Line = line; upTo >= fromSeq; at = lineOf(at.base)) {
+        const ownFrom = Math.max(fromSeq, at.forkSeq + 1);
+        if (upTo >= ownFrom) found.push({ log: at.id, fromSeq: ownFrom, toSeq: upTo });
+        upTo = Math.min(upTo, at.forkSeq);
+        if (at.base === null) break;
+      }
+      return found.toReversed();
+    },
+    sessionOf: (id) => lineOf(id).session,
+    forget() {
+      names.clear();
+      lines.clear();
+    },
+  };
+}
+
+type HeadArray = [
+  seq: number,
+  hash: Uint8Array,
+  at: number,
+  epoch: number,
+  holder: string | null,
+  untilMs: number | null,
+  parent: SessionId | null,
+  forkSeq: number,
+];

@@ -1,0 +1,58 @@
+/** Types and actors as numbers, so that a record does not repeat their text. */
+import type { DatabaseSync } from "node:sqlite";
+import { SkeinError } from "../../core/error.ts";
+
+export interface Names {
+  /** The number of a name, given to it now if it is new. Inside a transaction only. */
+  id(name: string): number;
+  /** The number of a name, if it ever was written. */
+  known(name: string): number | undefined;
+  name(id: number): string;
+  /** After a rollback: what was given out in it is void. */
+  forget(): void;
+}
+
+export function makeNames(database: DatabaseSync): Names {
+  const byName = database.prepare("SELECT id FROM names WHERE name = ?");
+  const byId = database.prepare("SELECT name FROM names WHERE id = ?");
+  const insert = database.prepare("INSERT INTO names (name) VALUES (?)");
+  const ids = new Map<string, number>();
+  const texts = new Map<number, string>();
+
+  const learn = (id: number, name: string) => {
+    ids.set(name, id);
+    texts.set(id, name);
+  };
+
+  function known(name: string): number | undefined {
+    const cached = ids.get(name);
+    if (cached !== undefined) return cached;
+    const row = byName.get(name);
+    if (row === undefined) return undefined;
+    learn(Number(row["id"]), name);
+    return Number(row["id"]);
+  }
+
+  return {
+    known,
+    id(name) {
+      const there = known(name);
+      if (there !== undefined) return there;
+      const id = Number(insert.run(name).lastInsertRowid);
+      learn(id, name);
+      return id;
+    },
+    name(id) {
+      const cached = texts.get(id);
+      if (cached !== undefined) return cached;
+      const row = byId.get(id);
+      if (row === undefined) throw new SkeinError("corrupt", `name ${id} is missing from the store`);
+      learn(id, String(row["name"]));
+      return String(row["name"]);
+    },
+    forget() {
+      ids.clear();
+      texts.clear();
+    },
+  };
+}

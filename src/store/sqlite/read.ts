@@ -1,0 +1,179 @@
+/** Reading records from SQLite: pages of a log across what it shares, moments, and the feed. */
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { StoredRecord } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { LogId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { FeedPage, ReadRange, StoreWorld } from "../port.ts";
+import { hexOf, type Logs, type Stretch } from "./log.ts";
+import type { Names } from "./names.ts";
+
+/** Rows fetched at once; between fetches the page's bytes are counted. */
+const fetchRowsMax = 256;
+/** Rows that a search by type looks at before it lets others run. */
+const scanRowsMax = 5_000;
+
+export interface Reader {
+  read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]>;
+  seqAt(session: LogId, at: number): number;
+  feed(after: string | null, count: number): FeedPage;
+}
+
+const header = "log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash";
+const whole = `${header}, salt, content`;
+
+type Row = [
+  log: number,
+  seq: number,
+  at: number,
+  type: number,
+  v: number,
+  actor: number,
+  turn: number | null,
+  cause: number | null,
+  key: Uint8Array | null,
+  body: string,
+  contentHash: Uint8Array | null,
+  contentBytes: number | null,
+  hash: Uint8Array,
+  salt?: Uint8Array | null,
+  content?: string | null,
+];
+
+export function makeReader(
+  database: DatabaseSync,
+  context: { readonly world: StoreWorld; readonly logs: Logs; readonly names: Names },
+): Reader {
+  const { world, logs, names } = context;
+  const statements = new Map<string, StatementSync>();
+
+  function statement(columns: string, reverse: boolean, typed: boolean): StatementSync {
+    const sql =
+      `SELECT ${columns} FROM records WHERE log = ? AND seq BETWEEN ? AND ?` +
+      `${typed ? " AND type IN (SELECT value FROM json_each(?))" : ""} ORDER BY seq ${reverse ? "DESC" : "ASC"} LIMIT ?`;
+    const made = statements.get(sql) ?? database.prepare(sql);
+    made.setReturnArrays(true);
+    statements.set(sql, made);
+    return made;
+  }
+
+  function recordOf(row: Row): StoredRecord {
+    const [log, seq, at, type, v, actor, turn, cause, key, body, contentHash, contentBytes, hash, salt, content] = row;
+    return {
+      session: logs.sessionOf(log),
+      seq,
+      at,
+      type: names.name(type),
+      v,
+      actor: names.name(actor),
+      turn,
+      cause,
+      key: key === null ? null : hexOf(key),
+      body,
+      contentHash: contentHash === null ? null : hexOf(contentHash),
+      contentBytes,
+      hash: hexOf(hash),
+      salt: salt == null ? null : hexOf(salt),
+      content: content ?? null,
+    };
+  }
+
+  /** Windows of a stretch, so that no single query holds up the process for long. */
+  function* windows(stretch: Stretch, reverse: boolean, step: number): Generator<Stretch> {
+    const { log, fromSeq, toSeq } = stretch;
+    if (reverse) {
+      for (let to = toSeq; to >= fromSeq; to -= step) yield { log, fromSeq: Math.max(fromSeq, to - step + 1), toSeq: to };
+    } else {
+      for (let from = fromSeq; from <= toSeq; from += step) {
+        yield { log, fromSeq: from, toSeq: Math.min(toSeq, from + step - 1) };
+      }
+    }
+  }
+
+  async function read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]> {
+    const line = logs.find(session);
+    const head = line && logs.headRow(line.id);
+    if (line === undefined || head === undefined) return [];
+    const { reverse = false, types, contents } = range;
+    const typeIds = types?.map((type) => names.known(type)).filter((id) => id !== undefined);
+    if (typeIds?.length === 0) return [];
+    const want = Math.min(range.limit, limit.pageRecordsMax);
+    const select = statement(contents ? whole : header, reverse, typeIds !== undefined);
+    const stretches = logs.stretches(line, Math.max(1, range.fromSeq), Math.min(head.seq, range.toSeq));
+    const found: StoredRecord[] = [];
+    let bytes = 0;
+    let scanned = 0;
+    for (const stretch of reverse ? stretches.toReversed() : stretches) {
+      for (const window of windows(stretch, reverse, typeIds === undefined ? fetchRowsMax : scanRowsMax)) {
+        if (typeIds !== undefined && ++scanned > 1) await new Promise<void>((resolve) => world.defer(resolve));
+        const span = [window.log, window.fromSeq, window.toSeq];
+        const rest = want - found.length;
+        const rows = typeIds === undefined ? select.all(...span, rest) : select.all(...span, JSON.stringify(typeIds), rest);
+        for (const row of rows as unknown as Row[]) {
+          bytes += contents ? (row[11] ?? 0) : 0;
+          if (bytes > limit.pageBytesMax && found.length > 0) return found;
+          found.push(recordOf(row));
+        }
+        if (found.length >= want) return found;
+      }
+    }
+    return found;
+  }
+
+  const moment = database.prepare("SELECT at FROM records WHERE log = ? AND seq = ?");
+  moment.setReturnArrays(true);
+
+  /** By halving: `at` never goes back within a log. */
+  function seqAt(session: LogId, at: number): number {
+    const line = logs.find(session);
+    const head = line && logs.headRow(line.id);
+    if (line === undefined || head === undefined) return 1;
+    let low = 1;
+    let high = head.seq + 1;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const stretch = logs.stretches(line, middle, middle)[0];
+      const row = stretch && (moment.get(stretch.log, middle) as unknown as [number] | undefined);
+      if (row === undefined) throw new SkeinError("corrupt", `record ${middle} of ${session} is missing`);
+      if (row[0] >= at) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  const next = database.prepare(
+    `SELECT ${whole}, position FROM records WHERE position > ? AND log > 0 ORDER BY position LIMIT ?`,
+  );
+  next.setReturnArrays(true);
+
+  function feed(after: string | null, count: number): FeedPage {
+    const start = after === null ? 0 : Number(after);
+    if (!Number.isSafeInteger(start) || start < 0) {
+      throw new SkeinError("invalid", `not a position of this feed: ${JSON.stringify(after)}`, {
+        hint: "positions are opaque; give back one that the feed gave out",
+      });
+    }
+    const records: StoredRecord[] = [];
+    const alive = new Map<number, boolean>();
+    const isAlive = (log: number): boolean => {
+      const known = alive.get(log) ?? logs.headRow(log) !== undefined;
+      alive.set(log, known);
+      return known;
+    };
+    let position = start;
+    let bytes = 0;
+    while (records.length < count && bytes <= limit.pageBytesMax) {
+      const rows = next.all(position, Math.min(fetchRowsMax, count - records.length)) as unknown as [...Row, number][];
+      if (rows.length === 0) break;
+      for (const row of rows) {
+        // A deleted session's records may still lie here for its forks, or for a sweep to come.
+        if (isAlive(row[0])) records.push(recordOf(row as unknown as Row));
+        position = row[15] as number;
+        bytes += (row[11] as number | null) ?? 0;
+      }
+    }
+    return { records, position: String(position) };
+  }
+
+  return { read, seqAt, feed };
+}

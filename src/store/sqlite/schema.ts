@@ -1,0 +1,141 @@
+/**
+ * The layout of a Skein store in SQLite. Records lie in the order they were committed, which is the cheapest to append
+ * to and is the feed; an index by (log, seq) finds them. Names that repeat (types, actors) are numbers here.
+ * The views at the end are documented in docs/views.md and are what `query` may read.
+ */
+
+/** "SKN1": tells a Skein store from any other SQLite file. */
+export const applicationId = 0x534b4e31;
+export const schemaVersion = 1;
+export const pageBytes = 8_192;
+
+/** Types that indexes and views name by number. Their numbers are part of the layout. */
+export const reservedNames = ["tool.requested", "tool.settled", "model.responded"] as const;
+
+const tables = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+
+-- One row a log: of a session (listed = 1), of the workspace or a deleted session (listed = 0).
+-- parent is the log it was forked from, base the one that holds the record at fork_seq; both share fork_seq.
+CREATE TABLE logs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant TEXT NOT NULL,
+  session TEXT NOT NULL,
+  listed INTEGER NOT NULL,
+  dropped INTEGER NOT NULL DEFAULT 0,
+  parent INTEGER,
+  base INTEGER,
+  fork_seq INTEGER NOT NULL DEFAULT 0,
+  depth INTEGER NOT NULL DEFAULT 0,
+  opened_at INTEGER NOT NULL,
+  head INTEGER NOT NULL,
+  hash BLOB NOT NULL,
+  at INTEGER NOT NULL,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  status TEXT,
+  agent TEXT,
+  priority INTEGER
+) STRICT;
+CREATE UNIQUE INDEX logs_session ON logs (tenant, session);
+CREATE INDEX logs_recent ON logs (tenant, at, session, status, agent) WHERE listed = 1;
+CREATE INDEX logs_parent ON logs (parent) WHERE parent IS NOT NULL;
+CREATE INDEX logs_base ON logs (base) WHERE base IS NOT NULL;
+CREATE INDEX logs_dropped ON logs (id) WHERE dropped = 1;
+
+CREATE TABLE records (
+  position INTEGER PRIMARY KEY,
+  log INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  type INTEGER NOT NULL,
+  v INTEGER NOT NULL,
+  actor INTEGER NOT NULL,
+  turn INTEGER,
+  cause INTEGER,
+  key BLOB,
+  body TEXT NOT NULL,
+  content_hash BLOB,
+  content_bytes INTEGER,
+  hash BLOB NOT NULL,
+  salt BLOB,
+  content TEXT
+) STRICT;
+CREATE UNIQUE INDEX records_seq ON records (log, seq);
+CREATE UNIQUE INDEX records_key ON records (log, key) WHERE key IS NOT NULL;
+CREATE INDEX records_requested ON records (log, json_extract(body, '$.call')) WHERE type = 1;
+CREATE INDEX records_settled ON records (log, json_extract(body, '$.call')) WHERE type = 2;
+CREATE INDEX records_responded ON records (log, seq) WHERE type = 3;
+
+CREATE TABLE leases (log INTEGER PRIMARY KEY, holder TEXT NOT NULL, until_ms INTEGER NOT NULL) STRICT;
+
+CREATE TABLE blobs (
+  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, hash BLOB NOT NULL, bytes INTEGER, UNIQUE (tenant, hash)
+) STRICT;
+CREATE TABLE blob_chunks (
+  blob INTEGER NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL, UNIQUE (blob, number)
+) STRICT;
+`;
+
+/** What is derived, and may be dropped and made again. */
+const derived = `
+CREATE TABLE titles (log INTEGER PRIMARY KEY, name TEXT, objective TEXT) STRICT;
+CREATE TABLE labels (
+  log INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (log, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX labels_value ON labels (key, value, log);
+CREATE TABLE snapshots (
+  log INTEGER NOT NULL, seq INTEGER NOT NULL, form INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (log, seq)
+) STRICT;
+CREATE TABLE item_rows (
+  log INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
+  status TEXT, value TEXT, because TEXT, UNIQUE (log, kind, key)
+) STRICT;
+CREATE VIRTUAL TABLE search USING fts5(
+  text, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2"
+);
+`;
+
+const views = `
+CREATE VIEW sessions AS
+SELECT l.session, l.status, l.agent, t.name, t.objective, l.priority,
+  (SELECT json_group_object(key, value) FROM labels WHERE log = l.id) AS labels,
+  l.head AS head_seq, l.opened_at, l.at AS active_at,
+  (SELECT session FROM logs p WHERE p.id = l.parent) AS parent, nullif(l.fork_seq, 0) AS parent_seq
+FROM logs l LEFT JOIN titles t ON t.log = l.id WHERE l.listed = 1;
+
+CREATE VIEW events AS
+SELECT l.session, r.seq, r.at, n.name AS type, r.v, a.name AS actor, r.turn, r.cause, r.body, r.content,
+  r.content_bytes, r.content_hash IS NOT NULL AND r.content IS NULL AS erased, lower(hex(r.hash)) AS hash
+FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 JOIN names n ON n.id = r.type JOIN names a ON a.id = r.actor;
+
+CREATE VIEW tool_calls AS
+SELECT l.session, q.seq, json_extract(q.body, '$.call') AS call, json_extract(q.body, '$.tool') AS tool,
+  json_extract(q.body, '$.effect') AS effect, q.at AS requested_at, q.content ->> '$.input' AS input,
+  json_extract(s.body, '$.status') AS status, s.seq AS settled_seq, s.at AS settled_at,
+  json_extract(s.body, '$.ms') AS ms, s.content ->> '$.output' AS output
+FROM records q JOIN logs l ON l.id = q.log AND l.dropped = 0
+LEFT JOIN records s ON s.log = q.log AND s.type = 2
+  AND json_extract(s.body, '$.call') = json_extract(q.body, '$.call')
+WHERE q.type = 1;
+
+CREATE VIEW items AS
+SELECT l.session, i.kind, i.key, i.seq, i.at, i.status, i.value, i.because
+FROM item_rows i JOIN logs l ON l.id = i.log AND l.listed = 1;
+
+CREATE VIEW decisions AS
+SELECT session, key, value AS decision, because, seq, at FROM items WHERE kind = 'decision';
+
+CREATE VIEW costs AS
+SELECT l.session, l.agent, json_extract(r.body, '$.model') AS model, date(r.at / 1000, 'unixepoch') AS day, r.seq, r.at,
+  json_extract(r.body, '$.usage.inputTokens') AS input_tokens,
+  json_extract(r.body, '$.usage.outputTokens') AS output_tokens,
+  json_extract(r.body, '$.costNanoUsd') AS nano_usd
+FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 WHERE r.type = 3;
+`;
+
+export const schema = `${tables}${derived}${views}`;
+
+/** Names of the views that `query` may read. */
+export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;

@@ -1,0 +1,117 @@
+/** Blobs, and giving back what deleted sessions held. */
+import type { DatabaseSync } from "node:sqlite";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { Writer } from "./writer.ts";
+
+/** Records deleted in one transaction; a few milliseconds. */
+const sweepRowsMax = 500;
+
+export async function putBlob(
+  database: DatabaseSync,
+  writer: Writer,
+  tenant: string,
+  hash: string,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<void> {
+  const key = Buffer.from(hash, "hex");
+  const find = database.prepare("SELECT id, bytes FROM blobs WHERE tenant = ? AND hash = ?");
+  if (typeof find.get(tenant, key)?.["bytes"] === "number") return;
+  // Chunks go in one by one under a row that has no length yet; the length makes it whole.
+  const id = await writer.run(() => {
+    const there = find.get(tenant, key);
+    if (there !== undefined) database.prepare("DELETE FROM blob_chunks WHERE blob = ?").run(Number(there["id"]));
+    if (there !== undefined) database.prepare("DELETE FROM blobs WHERE id = ?").run(Number(there["id"]));
+    return Number(database.prepare("INSERT INTO blobs (tenant, hash) VALUES (?, ?)").run(tenant, key).lastInsertRowid);
+  });
+  let number = 0;
+  let total = 0;
+  for await (const chunk of chunks) {
+    for (let from = 0; from < chunk.length; from += limit.blobChunkBytesMax) {
+      const piece = chunk.subarray(from, from + limit.blobChunkBytesMax);
+      total += piece.length;
+      if (total > limit.blobBytesMax) {
+        throw new SkeinError("invalid", `a blob holds at most ${limit.blobBytesMax} bytes`);
+      }
+      const place = number++;
+      await writer.run(() => {
+        database.prepare("INSERT INTO blob_chunks (blob, number, bytes) VALUES (?, ?, ?)").run(id, place, piece);
+      });
+    }
+  }
+  await writer.run(() => {
+    database.prepare("UPDATE blobs SET bytes = ? WHERE id = ?").run(total, id);
+  });
+}
+
+export function readBlob(database: DatabaseSync, tenant: string, hash: string): AsyncIterable<Uint8Array> | undefined {
+  const row = database
+    .prepare("SELECT id FROM blobs WHERE tenant = ? AND hash = ? AND bytes IS NOT NULL")
+    .get(tenant, Buffer.from(hash, "hex"));
+  if (row === undefined) return undefined;
+  const chunk = database.prepare("SELECT bytes FROM blob_chunks WHERE blob = ? AND number = ?");
+  return (async function* () {
+    for (let number = 0; ; number++) {
+      const next = chunk.get(Number(row["id"]), number);
+      if (next === undefined) return;
+      yield next["bytes"] as Uint8Array;
+    }
+  })();
+}
+
+/**
+ * Deletes what no living session can reach. A deleted log keeps its records up to the last position that a fork shares,
+ * and its row for as long as a fork names it. The newest record of the whole store leaves a stub, because its
+ * position must never be given out again.
+ */
+export async function sweep(database: DatabaseSync, writer: Writer): Promise<void> {
+  const dropped = database.prepare("SELECT id FROM logs WHERE dropped = 1 ORDER BY id DESC");
+  for (let freed = true; freed; ) {
+    freed = false;
+    for (const row of dropped.all()) {
+      const id = Number(row["id"]);
+      while (await writer.run(() => sweepSome(database, id))) freed = true;
+      if (await writer.run(() => sweepRow(database, id))) freed = true;
+    }
+  }
+  await writer.run(() => {
+    database.exec("DELETE FROM records WHERE log = 0 AND position < (SELECT max(position) FROM records)");
+    database.exec("PRAGMA incremental_vacuum(64)");
+  });
+}
+
+/** One step; false when there is nothing left to delete in this log. */
+function sweepSome(database: DatabaseSync, id: number): boolean {
+  const keep = Number(
+    database.prepare("SELECT coalesce(max(fork_seq), 0) AS seq FROM logs WHERE base = ?").get(id)?.["seq"],
+  );
+  const rows = database
+    .prepare("SELECT position, content FROM records WHERE log = ? AND seq > ? ORDER BY seq DESC LIMIT ?")
+    .all(id, keep, sweepRowsMax);
+  if (rows.length === 0) return false;
+  const last = Number(database.prepare("SELECT max(position) AS position FROM records").get()?.["position"]);
+  const remove = database.prepare("DELETE FROM records WHERE position = ?");
+  const unindex = database.prepare("DELETE FROM search WHERE rowid = ?");
+  const stub = database.prepare(
+    `UPDATE records SET log = 0, seq = position, key = NULL, body = '{}', content = NULL, salt = NULL,
+     content_hash = NULL WHERE position = ?`,
+  );
+  for (const row of rows) {
+    const position = Number(row["position"]);
+    (position === last ? stub : remove).run(position);
+    unindex.run(position);
+  }
+  database.prepare("DELETE FROM snapshots WHERE log = ? AND seq > ?").run(id, keep);
+  return true;
+}
+
+function sweepRow(database: DatabaseSync, id: number): boolean {
+  const held = database.prepare("SELECT 1 FROM logs WHERE base = ? OR parent = ? LIMIT 1").get(id, id);
+  const left = database.prepare("SELECT 1 FROM records WHERE log = ? LIMIT 1").get(id);
+  if (held !== undefined || left !== undefined) return false;
+  for (const table of ["snapshots", "titles", "labels", "item_rows", "leases"]) {
+    database.prepare(`DELETE FROM ${table} WHERE log = ?`).run(id);
+  }
+  database.prepare("DELETE FROM logs WHERE id = ?").run(id);
+  return true;
+}

@@ -1,0 +1,91 @@
+/**
+ * Notices of what other processes committed. The -wal file changes before a commit can be read, so after each notice
+ * the database is asked again a little later, and now and then anyway.
+ */
+import { watch as watchFile, type FSWatcher } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import type { StoreWorld } from "../port.ts";
+
+const againMs = [2, 20] as const;
+const anywayMs = 250;
+
+export interface Watch {
+  add(changed: () => void): () => void;
+  /** Something was committed here. */
+  notify(): void;
+  close(): void;
+}
+
+export function makeWatch(database: DatabaseSync, path: string, world: StoreWorld): Watch {
+  const listeners = new Set<() => void>();
+  const version = database.prepare("PRAGMA data_version");
+  version.setReturnArrays(true);
+  let seen: unknown;
+  let file: FSWatcher | null = null;
+  let stopped: AbortController | null = null;
+  let closed = false;
+
+  const notify = () => {
+    for (const listener of listeners) listener();
+  };
+
+  /** `data_version` changes only with commits of other connections. */
+  function look(): void {
+    if (closed) return;
+    const now = (version.get() as unknown as [number])[0];
+    if (now !== seen && seen !== undefined) notify();
+    seen = now;
+  }
+
+  async function lookAgain(): Promise<void> {
+    for (const ms of againMs) {
+      await world.sleep(ms);
+      look();
+    }
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      look();
+      await world.sleep(anywayMs, signal);
+    }
+  }
+
+  function start(): void {
+    seen = (version.get() as unknown as [number])[0];
+    try {
+      file ??= watchFile(`${path}-wal`, { persistent: false }, () => void lookAgain());
+      file.on("error", unwatch);
+    } catch {
+      // Without notices of the file system, looking every 250 ms is what is left.
+    }
+    stopped = new AbortController();
+    void run(stopped.signal);
+  }
+
+  function unwatch(): void {
+    file?.close();
+    file = null;
+  }
+
+  function stop(): void {
+    stopped?.abort();
+    unwatch();
+  }
+
+  return {
+    notify,
+    add(changed) {
+      listeners.add(changed);
+      if (listeners.size === 1) start();
+      return () => {
+        if (listeners.delete(changed) && listeners.size === 0) stop();
+      };
+    },
+    close() {
+      closed = true;
+      listeners.clear();
+      stop();
+    },
+  };
+}

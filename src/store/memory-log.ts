@@ -1,0 +1,305 @@
+/** The memory driver's logs: appending, forks by reference, reading across them, giving back what was deleted. */
+import type { Digest, StoredRecord } from "../core/chain.ts";
+import { genesisHash, link } from "../core/chain.ts";
+import { SkeinError } from "../core/error.ts";
+import type { LogId } from "../core/ids.ts";
+import { isSessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Appended, Draft, Expect, FeedPage, Head, IndexEntry, Outcome, Part } from "./port.ts";
+import type { ReadRange, Snapshot } from "./port.ts";
+
+export interface Log {
+  readonly id: LogId;
+  /** Positions before it are the parent's. */
+  readonly firstSeq: number;
+  /** The log that really owns the fork point, never one that only shares it itself. */
+  readonly parent: { readonly log: Log; readonly seq: number } | null;
+  readonly forks: Set<Log>;
+  readonly records: StoredRecord[];
+  readonly seqOfKey: Map<string, number>;
+  readonly snapshots: Map<number, Snapshot>;
+  /** What the projections know: the words of each record's content. */
+  readonly words: Map<number, readonly string[]>;
+  index: IndexEntry | null;
+  epoch: number;
+  lease: Head["lease"];
+  /** Deleted. It stays in the books for as long as forks share its records. */
+  dropped: boolean;
+}
+
+export interface Logs {
+  readonly all: Map<LogId, Log>;
+  /** Ids of deleted sessions of which nothing is left. They are never used again. */
+  readonly gone: Set<LogId>;
+  /** Every record of every log in the order in which they were written. */
+  journal: Entry[];
+  /** Of the last entry ever made; positions are not used again either. */
+  position: number;
+}
+
+interface Entry {
+  readonly position: number;
+  readonly log: Log;
+  readonly record: StoredRecord;
+}
+
+export const newLogs = (): Logs => ({ all: new Map(), gone: new Set(), journal: [], position: 0 });
+
+export function livingLog(logs: Logs, id: LogId): Log | undefined {
+  const log = logs.all.get(id);
+  return log?.dropped === true ? undefined : log;
+}
+
+export const headSeqOf = (log: Log): number => log.firstSeq + log.records.length - 1;
+
+/** Looks at all parts first and writes only when none is refused: so there is nothing to undo. */
+export function appendParts(logs: Logs, digest: Digest, now: number, parts: readonly Part[]): Outcome {
+  checkParts(parts);
+  const headsAfter = new Map<LogId, number>();
+  for (const part of parts) {
+    const refusal = refusalOf(logs, part, headsAfter);
+    if (refusal) return refusal;
+    const headSeq = part.parent?.seq ?? headSeqIn(logs, part.session);
+    headsAfter.set(part.session, part.drop ? 0 : headSeq + part.drafts.length);
+  }
+  return { kind: "ok", parts: parts.map((part) => writePart({ logs, digest, now }, part)) };
+}
+
+/** What cannot be right whatever the store holds. */
+function checkParts(parts: readonly Part[]): void {
+  const count = parts.reduce((sum, part) => sum + part.drafts.length, 0);
+  refuseIf(parts.length === 0, "an append needs at least one part");
+  refuseIf(parts.length > limit.appendLogsMax, `an append takes at most ${limit.appendLogsMax} logs`);
+  refuseIf(count > limit.appendRecordsMax, `an append takes at most ${limit.appendRecordsMax} records`);
+  refuseIf(new Set(parts.map((part) => part.session)).size < parts.length, "one log twice in one append");
+  for (const part of parts) (part.drop ? checkDrop : checkDrafts)(part);
+}
+
+function checkDrop(part: Part): void {
+  const { drafts, parent, index, lease, expect } = part;
+  refuseIf(!isSessionId(part.session), "only sessions are deleted");
+  refuseIf(
+    drafts.length > 0 || expect === "absent",
+    "a deletion takes a session that is there, and no drafts",
+  );
+  refuseIf(Boolean(parent ?? index ?? lease), "a deletion takes no parent, index or lease");
+}
+
+function checkDrafts({ session, expect, drafts, parent, index }: Part): void {
+  const keys = drafts.flatMap((draft) => draft.key ?? []);
+  refuseIf(drafts.length === 0, "a part without drafts");
+  refuseIf(new Set(keys).size < keys.length, "one key twice in one append");
+  refuseIf(index !== undefined && !isSessionId(session), "only sessions are in the index");
+  if (!parent) return;
+  refuseIf(expect !== "absent" || !isSessionId(session), 'a fork is a new session: it expects "absent"');
+  refuseIf(!Number.isSafeInteger(parent.seq) || parent.seq < 1, "a fork point is a position, from 1");
+}
+
+function refuseIf(wrong: boolean, message: string): void {
+  if (wrong) throw new SkeinError("invalid", message);
+}
+
+/** `headsAfter` is what the parts before this one will have made of the heads, for a fork of one of them. */
+function refusalOf(logs: Logs, part: Part, headsAfter: ReadonlyMap<LogId, number>): Outcome | null {
+  const { session, expect, drafts, parent } = part;
+  const log = livingLog(logs, session);
+  for (const { key } of drafts) {
+    const seq = key === null ? undefined : log?.seqOfKey.get(key);
+    if (key !== null && seq !== undefined) return { kind: "duplicate", session, key, seq };
+  }
+  const epoch = log?.epoch ?? 0;
+  if (part.epoch !== undefined && part.epoch !== epoch) return { kind: "fenced", session, epoch };
+  const headSeq = headSeqIn(logs, session);
+  const deleted = logs.gone.has(session) || logs.all.get(session)?.dropped === true;
+  if (deleted || !agrees(headSeq, expect) || (part.drop && !log))
+    return { kind: "conflict", session, headSeq };
+  if (parent) {
+    const parentSeq = headsAfter.get(parent.session) ?? headSeqIn(logs, parent.session);
+    if (parentSeq < parent.seq) return { kind: "conflict", session: parent.session, headSeq: parentSeq };
+  }
+  refuseIf(!log && !part.index && isSessionId(session), "a session's first append says what the index shows");
+  return null;
+}
+
+function agrees(headSeq: number, expect: Expect): boolean {
+  if (expect === "unchecked") return true;
+  if (expect === "absent") return headSeq === 0;
+  return expect === "exists" ? headSeq > 0 : headSeq === expect.seq;
+}
+
+function headSeqIn(logs: Logs, id: LogId): number {
+  const log = livingLog(logs, id);
+  return log ? headSeqOf(log) : 0;
+}
+
+interface Write {
+  readonly logs: Logs;
+  readonly digest: Digest;
+  readonly now: number;
+}
+
+function writePart(write: Write, part: Part): Appended {
+  const log = write.logs.all.get(part.session) ?? beginLog(write.logs, part);
+  const firstSeq = headSeqOf(log) + 1;
+  const last = recordAt(log, firstSeq - 1);
+  const at = Math.max(write.now, last?.at ?? 0);
+  if (part.drop) dropLog(log);
+  for (const draft of part.drafts) writeDraft(write, log, at, draft);
+  if (part.index) log.index = { ...part.index, labels: { ...part.index.labels } };
+  if (part.lease === "release") {
+    log.epoch = 0;
+    log.lease = null;
+  } else if (part.lease) {
+    log.epoch = firstSeq;
+    log.lease = { holder: part.lease.holder, untilMs: write.now + part.lease.leaseMs };
+  }
+  const hashes = part.drop ? [] : log.records.slice(firstSeq - log.firstSeq).map((record) => record.hash);
+  return { session: log.id, firstSeq, headSeq: firstSeq + part.drafts.length - 1, at, hashes };
+}
+
+function writeDraft(write: Write, log: Log, at: number, draft: Draft): void {
+  const seq = headSeqOf(log) + 1;
+  const { type, v, actor, turn, cause, key, body, content } = draft;
+  const contentHash = content?.hash ?? null;
+  const contentBytes = content?.bytes ?? null;
+  const fields = { session: log.id, seq, at, type, v, actor, turn, cause, key, contentHash, contentBytes };
+  const before = recordAt(log, seq - 1)?.hash ?? genesisHash;
+  const hash = link(write.digest, before, fields, draft.bodyHash);
+  const kept = { salt: content?.salt ?? null, content: content?.text ?? null };
+  const record: StoredRecord = Object.freeze({ ...fields, body, hash, ...kept });
+  log.records.push(record);
+  if (key !== null) log.seqOfKey.set(key, seq);
+  write.logs.position += 1;
+  write.logs.journal.push({ position: write.logs.position, log, record });
+}
+
+function beginLog(logs: Logs, part: Part): Log {
+  const parent = part.parent ? ownerOf(logs.all.get(part.parent.session), part.parent.seq) : null;
+  const log: Log = {
+    id: part.session,
+    firstSeq: (parent?.seq ?? 0) + 1,
+    parent,
+    forks: new Set(),
+    records: [],
+    seqOfKey: new Map(),
+    snapshots: new Map(),
+    words: new Map(),
+    index: null,
+    epoch: 0,
+    lease: null,
+    dropped: false,
+  };
+  parent?.log.forks.add(log);
+  logs.all.set(log.id, log);
+  return log;
+}
+
+/** The log of the lineage in which this position was written. */
+function ownerOf(log: Log | undefined, seq: number): Log["parent"] {
+  let owner = log;
+  while (owner && seq < owner.firstSeq) owner = owner.parent?.log;
+  return owner ? { log: owner, seq } : null;
+}
+
+function recordAt(log: Log, seq: number): StoredRecord | undefined {
+  const owner = ownerOf(log, seq)?.log;
+  return owner?.records[seq - owner.firstSeq];
+}
+
+/** The records stay for the forks; `sweepLogs` gives back what no fork shares. */
+function dropLog(log: Log): void {
+  log.dropped = true;
+  log.index = null;
+  log.epoch = 0;
+  log.lease = null;
+  log.seqOfKey.clear();
+  log.words.clear();
+}
+
+export function headOf(log: Log): Head {
+  const { id: session, epoch, lease } = log;
+  const last = recordAt(log, headSeqOf(log));
+  if (!last) throw new SkeinError("corrupt", `${session} has no record at its head`);
+  const parent = parentOf(log);
+  return {
+    session,
+    seq: last.seq,
+    hash: last.hash,
+    at: last.at,
+    epoch,
+    lease: lease && { ...lease },
+    parent,
+  };
+}
+
+export function parentOf({ parent }: Log): Head["parent"] {
+  return parent && isSessionId(parent.log.id) ? { session: parent.log.id, seq: parent.seq } : null;
+}
+
+export function readLog(log: Log, range: ReadRange): readonly StoredRecord[] {
+  const types = range.types && new Set(range.types);
+  const wanted = recordsOf(log, range)
+    .filter((record) => types?.has(record.type) ?? true)
+    .map((record) => (range.contents ? record : { ...record, salt: null, content: null }));
+  return pageOf(wanted, range.limit, (record) => record);
+}
+
+export function seqAtOf(log: Log, at: number): number {
+  const found = recordsOf(log, { fromSeq: 1, toSeq: headSeqOf(log) }).find((record) => record.at >= at);
+  return found?.seq ?? headSeqOf(log) + 1;
+}
+
+/** Walks up the lineage for the stretches that hold the range, then along them. A loop: lineages are long. */
+function* recordsOf(
+  log: Log,
+  { fromSeq, toSeq, reverse = false }: Pick<ReadRange, "fromSeq" | "toSeq" | "reverse">,
+): Generator<StoredRecord> {
+  const stretches: (readonly StoredRecord[])[] = [];
+  let lastSeq = Math.min(toSeq, headSeqOf(log));
+  for (let owner: Log | undefined = log; owner && lastSeq >= fromSeq; owner = owner.parent?.log) {
+    const start = Math.max(fromSeq, owner.firstSeq) - owner.firstSeq;
+    stretches.push(owner.records.slice(start, Math.max(start, lastSeq + 1 - owner.firstSeq)));
+    lastSeq = Math.min(lastSeq, owner.firstSeq - 1);
+  }
+  if (!reverse) stretches.reverse();
+  for (const stretch of stretches) yield* reverse ? stretch.toReversed() : stretch;
+}
+
+/** As many as were asked for and a page may hold, and one in any case. */
+function pageOf<T>(items: Iterable<T>, count: number, recordOf: (item: T) => StoredRecord): readonly T[] {
+  const page: T[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    const { body, content, contentBytes } = recordOf(item);
+    bytes += Buffer.byteLength(body) + (content === null ? 0 : (contentBytes ?? 0));
+    if (page.length > 0 && bytes > limit.pageBytesMax) break;
+    page.push(item);
+    if (page.length >= Math.min(count, limit.pageRecordsMax)) break;
+  }
+  return page;
+}
+
+export function feedOf(logs: Logs, after: string | null, count: number): FeedPage {
+  if (after !== null && !/^\d+$/.test(after)) throw new SkeinError("invalid", "not a position of this feed");
+  const start = logs.journal.findLastIndex((entry) => entry.position <= Number(after)) + 1;
+  const living = logs.journal.slice(start).filter((entry) => !entry.log.dropped);
+  const page = pageOf(living, count, (entry) => entry.record);
+  const position = page.at(-1)?.position.toString() ?? after ?? "0";
+  return { records: page.map((entry) => entry.record), position };
+}
+
+/** Frees deleted logs from the leaves upward, and of those that forks still share all behind the last fork point. */
+export function sweepLogs(logs: Logs): void {
+  const waiting = [...logs.all.values()].filter((log) => log.dropped);
+  for (let log = waiting.pop(); log; log = waiting.pop()) {
+    const sharedSeq = [...log.forks].reduce((most, fork) => Math.max(most, fork.parent?.seq ?? 0), 0);
+    log.records.length = Math.max(0, Math.min(log.records.length, sharedSeq + 1 - log.firstSeq));
+    for (const seq of log.snapshots.keys()) if (seq > sharedSeq) log.snapshots.delete(seq);
+    if (log.forks.size > 0) continue;
+    logs.all.delete(log.id);
+    logs.gone.add(log.id);
+    log.parent?.log.forks.delete(log);
+    if (log.parent?.log.dropped) waiting.push(log.parent.log);
+  }
+  logs.journal = logs.journal.filter(({ log, record }) => record.seq <= headSeqOf(log));
+}

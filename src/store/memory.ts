@@ -1,0 +1,262 @@
+/**
+ * The memory driver: everything in plain JavaScript, gone when it is closed. It is for tests and for trying things
+ * out, and it is the reference that other drivers are compared with, so it prefers the plain way to the fast one.
+ *
+ * Every method does its work in one go, without waiting in between, so no two calls ever see each other halfway.
+ * Items of the durable tier are not kept: they are read through `query` only, and there is no SQL here.
+ */
+import { SkeinError } from "../core/error.ts";
+import type { SessionId, WorkspaceId } from "../core/ids.ts";
+import { isSessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { IndexEntry, Outcome, Page, Part, Projection, SessionFilter, SessionRow } from "./port.ts";
+import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
+import type { Log, Logs } from "./memory-log.ts";
+import { appendParts, feedOf, headOf, headSeqOf, livingLog, newLogs, parentOf } from "./memory-log.ts";
+import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
+import { findWords, wordsOf } from "./memory-search.ts";
+
+export function memoryStore(options: { readonly world: StoreWorld; readonly workspace: WorkspaceId }): Store {
+  const { world, workspace } = options;
+  const logs = newLogs();
+  const state: State = { world, logs, blobs: new Map(), watchers: new Set(), told: true, projectedTo: null };
+  let closed = false;
+  const log = livingLog.bind(null, logs);
+  const open =
+    <A extends readonly unknown[], R>(work: (...args: A) => R) =>
+    async (...args: A): Promise<Awaited<R>> => {
+      if (closed) throw new SkeinError("unavailable", "the store is closed");
+      return await work(...args);
+    };
+  return {
+    workspace,
+    append: open((parts) => append(state, parts)),
+    head: open((session) => mapped(log(session), headOf)),
+    read: open((session, range) => mapped(log(session), (found) => readLog(found, range)) ?? []),
+    seqAt: open((session, at) => mapped(log(session), (found) => seqAtOf(found, at)) ?? 1),
+    feed: open((after, count) => feedOf(logs, after, count)),
+    watch: (changed) => watch(state, changed),
+    renew: open((session, epoch, leaseMs) => renew(world.now(), log(session), epoch, leaseMs)),
+    list: open((filter, page) => list(logs, filter, page)),
+    endingWith: open((ending, count) => endingWith(logs, ending, count)),
+    forks: open((session) => forks(logs, session)),
+    index: open((session, entry) => setIndex(log(session), entry)),
+    putSnapshot: open((session, snapshot) => void log(session)?.snapshots.set(snapshot.seq, { ...snapshot })),
+    snapshot: open((session, seq) => mapped(log(session), (found) => nearestSnapshot(found, seq))),
+    putBlob: open((hash, chunks) => putBlob(state.blobs, hash, chunks)),
+    blob: open((hash) => mapped(state.blobs.get(hash), chunksOf)),
+    projected: open(() => state.projectedTo),
+    project: open((step) => project(state, step)),
+    search: open((text, options) => findWords(logs.journal, text, options)),
+    query: open(() => {
+      throw new SkeinError("unavailable", "the memory store has no SQL", {
+        hint: "open the engine on a file to ask it questions in SQL",
+      });
+    }),
+    clearDerived: open((session) => clearDerived(state, session)),
+    sweep: open(() => sweepLogs(logs)),
+    check: open(() => []), // there is no level below that of the records
+    stats: open(() => stats(state)),
+    close: async () => {
+      closed = true;
+      state.watchers.clear();
+    },
+  };
+}
+
+interface State {
+  readonly world: StoreWorld;
+  readonly logs: Logs;
+  readonly blobs: Map<string, readonly Uint8Array[]>;
+  readonly watchers: Set<() => void>;
+  /** Whether the watchers know, or are about to. */
+  told: boolean;
+  projectedTo: string | null;
+}
+
+const mapped = <T, R>(value: T | undefined, map: (value: T) => R): R | undefined =>
+  value === undefined ? undefined : map(value);
+
+function append(state: State, parts: readonly Part[]): Outcome {
+  const outcome = appendParts(state.logs, state.world.digest, state.world.now(), parts);
+  if (outcome.kind === "ok" && state.told) {
+    state.told = false;
+    state.world.defer(() => {
+      state.told = true;
+      for (const changed of state.watchers) changed();
+    });
+  }
+  return outcome;
+}
+
+/** Wrapped, so that one function given twice is two watchers. */
+function watch(state: State, changed: () => void): () => void {
+  const watcher = (): void => changed();
+  state.watchers.add(watcher);
+  return () => void state.watchers.delete(watcher);
+}
+
+function renew(now: number, log: Log | undefined, epoch: number, leaseMs: number): boolean {
+  if (!log?.lease || log.epoch !== epoch) return false;
+  log.lease = { holder: log.lease.holder, untilMs: now + leaseMs };
+  return true;
+}
+
+function list(
+  logs: Logs,
+  filter: SessionFilter,
+  page: { readonly limit: number; readonly cursor?: string },
+): Page<SessionRow> {
+  const after = page.cursor === undefined ? undefined : parseCursor(page.cursor);
+  const rows = [...logs.all.values()]
+    .flatMap(rowOf)
+    .filter((row) => passes(row, filter) && (!after || inOrder(after, row) < 0))
+    .toSorted(inOrder);
+  const count = Math.max(1, Math.min(page.limit, limit.listMax));
+  const last = rows.length > count ? rows[count - 1] : undefined;
+  return { rows: rows.slice(0, count), cursor: last ? `${last.activeAt} ${last.session}` : null };
+}
+
+type Place = Pick<SessionRow, "session" | "activeAt">;
+
+/** A cursor is the place of the last row that was given out: rows that come in before it push nothing along. */
+function parseCursor(cursor: string): Place {
+  const [activeAt = "", session = ""] = cursor.split(" ");
+  if (!/^\d+$/.test(activeAt) || !isSessionId(session))
+    throw new SkeinError("invalid", "not a cursor of this list");
+  return { activeAt: Number(activeAt), session };
+}
+
+function inOrder(a: Place, b: Place): number {
+  if (a.activeAt !== b.activeAt) return b.activeAt - a.activeAt;
+  if (a.session === b.session) return 0;
+  return a.session < b.session ? 1 : -1;
+}
+
+/** One row, or none: deleted logs, the workspace's, and those whose index was cleared have none. */
+function rowOf(log: Log): SessionRow[] {
+  const { id: session, index } = log;
+  const [first, last] = [log.records[0], log.records.at(-1)];
+  if (log.dropped || !index || !first || !last || !isSessionId(session)) return [];
+  const { seq: headSeq, at: activeAt } = last;
+  const labels = { ...index.labels };
+  return [{ ...index, labels, session, headSeq, openedAt: first.at, activeAt, parent: parentOf(log) }];
+}
+
+function passes(row: SessionRow, filter: SessionFilter): boolean {
+  const text = asciiLower(filter.text ?? "");
+  return (
+    (filter.agent === undefined || row.agent === filter.agent) &&
+    (filter.status === undefined || filter.status.includes(row.status)) &&
+    (filter.activeSince === undefined || row.activeAt >= filter.activeSince) &&
+    (filter.activeBefore === undefined || row.activeAt < filter.activeBefore) &&
+    Object.entries(filter.labels ?? {}).every(([key, value]) => ownValue(row.labels, key) === value) &&
+    [row.name, row.objective].some((shown) => asciiLower(shown ?? "").includes(text))
+  );
+}
+
+const asciiLower = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+
+/** A label may be called `constructor`. */
+const ownValue = (labels: Readonly<Record<string, string>>, key: string): string | undefined =>
+  Object.hasOwn(labels, key) ? labels[key] : undefined;
+
+function endingWith(logs: Logs, ending: string, count: number): readonly SessionId[] {
+  const living = [...logs.all.values()].filter((log) => !log.dropped).map((log) => log.id);
+  return living
+    .filter((id) => isSessionId(id))
+    .filter((id) => id.endsWith(ending))
+    .slice(0, count);
+}
+
+function forks(logs: Logs, session: SessionId): readonly { session: SessionId; seq: number }[] {
+  const living = [...(logs.all.get(session)?.forks ?? [])].filter((fork) => !fork.dropped);
+  return living.flatMap(({ id, parent }) =>
+    parent && isSessionId(id) ? [{ session: id, seq: parent.seq }] : [],
+  );
+}
+
+/** A session that was deleted in the meantime needs no correction. */
+function setIndex(log: Log | undefined, entry: IndexEntry): void {
+  if (log) log.index = { ...entry, labels: { ...entry.labels } };
+}
+
+/** What a log keeps of the prefix that it shares may be older than what its ancestors keep of it. */
+function nearestSnapshot(log: Log, seq: number): Snapshot | undefined {
+  let best: Snapshot | undefined;
+  let lastSeq = Math.min(seq, headSeqOf(log));
+  for (let owner: Log | undefined = log; owner; owner = owner.parent?.log) {
+    for (const snapshot of owner.snapshots.values()) {
+      if (snapshot.seq <= lastSeq && snapshot.seq > (best?.seq ?? 0)) best = snapshot;
+    }
+    if (best && best.seq >= owner.firstSeq) return best;
+    lastSeq = Math.min(lastSeq, owner.firstSeq - 1);
+  }
+  return best;
+}
+
+/** The bytes are copied, for the giver may use its buffer again, and kept only once all of them are there. */
+async function putBlob(
+  blobs: State["blobs"],
+  hash: string,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<void> {
+  if (blobs.has(hash)) return;
+  const kept: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength;
+    if (bytes > limit.blobBytesMax)
+      throw new SkeinError("invalid", `a blob has at most ${limit.blobBytesMax} bytes`);
+    for (let start = 0; start < chunk.byteLength; start += limit.blobChunkBytesMax) {
+      kept.push(chunk.slice(start, start + limit.blobChunkBytesMax));
+    }
+  }
+  blobs.set(hash, kept);
+}
+
+async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield chunk.slice();
+}
+
+function project(state: State, step: Projection): boolean {
+  // Projections that know nothing stand at the empty position, from which the first step is made.
+  if (step.from !== (state.projectedTo ?? "")) return false;
+  state.projectedTo = step.to;
+  for (const { session, seq, text } of step.texts)
+    livingLog(state.logs, session)?.words.set(seq, wordsOf(text));
+  return true;
+}
+
+function clearDerived(state: State, session?: SessionId): void {
+  const { all } = state.logs;
+  const chosen = session === undefined ? [...all.values()] : [all.get(session)];
+  for (const log of chosen) {
+    log?.snapshots.clear();
+    log?.words.clear();
+    if (log) log.index = null;
+  }
+  if (session === undefined) state.projectedTo = null;
+}
+
+function stats({ logs, blobs }: State): StoreStats {
+  const all = [...logs.all.values()];
+  const snapshots = all.flatMap((log) => [...log.snapshots.values()]);
+  const sum = <T>(items: readonly T[], size: (item: T) => number): number =>
+    items.reduce((total, item) => total + size(item), 0);
+  return {
+    driver: "memory",
+    version: "1",
+    durability: "process",
+    bytes: null,
+    sessions: all.filter((log) => !log.dropped && isSessionId(log.id)).length,
+    records: sum(all, (log) => log.records.length),
+    contentBytes: sum(logs.journal, ({ record }) =>
+      record.content === null ? 0 : (record.contentBytes ?? 0),
+    ),
+    snapshots: snapshots.length,
+    snapshotBytes: sum(snapshots, ({ text }) => Buffer.byteLength(text)),
+    blobs: blobs.size,
+    blobBytes: sum([...blobs.values()].flat(), (chunk) => chunk.byteLength),
+  };
+}

@@ -1,0 +1,165 @@
+/**
+ * A store that misbehaves as it is told: a wrapper for tests. What happens to each call is asked of the plan, so a
+ * run can be repeated exactly. It lies only in the ways the port allows a store to fail.
+ *
+ *   pass          as if this file were not there
+ *   delay         waits first, then passes
+ *   lose-answer   the append is made, but answered `unknown`
+ *   lose-request  nothing is written; answered `unknown`
+ *   late          answered `unknown` now, and the append is made after a delay
+ *   conflict, fenced, duplicate   nothing is written; answered as if somebody else had been faster
+ *   unavailable   nothing is done; rejected
+ *
+ * For calls other than appends only `pass`, `delay` and `unavailable` have a meaning; any other fault is an error
+ * of the plan and says so. `watch` and `close` are never disturbed.
+ */
+import { SkeinError } from "../core/error.ts";
+import type { Outcome, Part, Store } from "./port.ts";
+
+export type Fault =
+  | "pass"
+  | "delay"
+  | "lose-answer"
+  | "lose-request"
+  | "late"
+  | "conflict"
+  | "fenced"
+  | "duplicate"
+  | "unavailable";
+
+/** The calls that can be disturbed. */
+export type FaultyOp = Exclude<keyof Store, "workspace" | "watch" | "close">;
+
+export interface FaultyCall {
+  readonly op: FaultyOp;
+  /** How many calls of this operation there were, this one included: 1, 2, 3… */
+  readonly count: number;
+  /** Of an append. */
+  readonly parts?: readonly Part[];
+}
+
+export interface Faults {
+  plan(call: FaultyCall): Fault;
+  /** How long `delay` and `late` take. The test ends the wait: by a timer, or when it wants to. */
+  delay?(call: FaultyCall): Promise<void>;
+}
+
+export interface FaultyStore extends Store {
+  /** Waits until all late appends were made, and gives their real outcomes in the order in which they were asked. */
+  settled(): Promise<readonly PromiseSettledResult<Outcome>[]>;
+}
+
+export function faultyStore(inner: Store, faults: Faults): FaultyStore {
+  const counts = new Map<FaultyOp, number>();
+  const late: Promise<Outcome>[] = [];
+  const next = (op: FaultyOp, more: Pick<FaultyCall, "parts"> = {}): FaultyCall => {
+    const count = (counts.get(op) ?? 0) + 1;
+    counts.set(op, count);
+    return { op, count, ...more };
+  };
+  const through = <K extends Exclude<FaultyOp, "append">>(op: K): Store[K] => {
+    const work = inner[op].bind(inner) as (...args: readonly unknown[]) => Promise<unknown>;
+    const faulty = async (...args: readonly unknown[]): Promise<unknown> => {
+      const call = next(op);
+      await disturb(call, faults);
+      return work(...args);
+    };
+    return faulty as Store[K];
+  };
+  return {
+    workspace: inner.workspace,
+    append: (parts) => append(inner, faults, next("append", { parts }), late),
+    head: through("head"),
+    read: through("read"),
+    seqAt: through("seqAt"),
+    feed: through("feed"),
+    watch: (changed) => inner.watch(changed),
+    renew: through("renew"),
+    list: through("list"),
+    endingWith: through("endingWith"),
+    forks: through("forks"),
+    index: through("index"),
+    putSnapshot: through("putSnapshot"),
+    snapshot: through("snapshot"),
+    putBlob: through("putBlob"),
+    blob: through("blob"),
+    projected: through("projected"),
+    project: through("project"),
+    search: through("search"),
+    query: through("query"),
+    clearDerived: through("clearDerived"),
+    sweep: through("sweep"),
+    check: through("check"),
+    stats: through("stats"),
+    close: () => inner.close(),
+    settled: () => Promise.allSettled(late),
+  };
+}
+
+async function disturb(call: FaultyCall, faults: Faults): Promise<void> {
+  const fault = faults.plan(call);
+  if (fault === "pass") return;
+  if (fault === "delay") return faults.delay?.(call);
+  if (fault === "unavailable") throw unavailable(call);
+  throw new Error(`the plan says "${fault}" for ${call.op}; that is for appends only`);
+}
+
+async function append(
+  inner: Store,
+  faults: Faults,
+  call: FaultyCall,
+  late: Promise<Outcome>[],
+): Promise<Outcome> {
+  const parts = call.parts ?? [];
+  const fault = faults.plan(call);
+  switch (fault) {
+    case "pass":
+      return inner.append(parts);
+    case "delay":
+      await faults.delay?.(call);
+      return inner.append(parts);
+    case "lose-answer":
+      // What the inner store says is lost too, even that it refused.
+      await inner.append(parts).catch(() => undefined);
+      return lost(call);
+    case "lose-request":
+      return lost(call);
+    case "late":
+      late.push(Promise.resolve(faults.delay?.(call)).then(() => inner.append(parts)));
+      // Whoever wants to know asks `settled`; nobody else is to die of it.
+      late.at(-1)?.catch(() => undefined);
+      return lost(call);
+    case "conflict":
+    case "fenced":
+    case "duplicate":
+      return refusal(inner, fault, parts);
+    case "unavailable":
+      throw unavailable(call);
+  }
+}
+
+/** Of the first part, with what is true of its log; a duplicate is said to be the record at its head. */
+async function refusal(
+  inner: Store,
+  kind: "conflict" | "fenced" | "duplicate",
+  parts: readonly Part[],
+): Promise<Outcome> {
+  const [part] = parts;
+  if (!part) throw new Error(`the plan says "${kind}" for an append without parts`);
+  const { session } = part;
+  const head = await inner.head(session);
+  if (kind === "conflict") return { kind, session, headSeq: head?.seq ?? 0 };
+  if (kind === "fenced") return { kind, session, epoch: head?.epoch ?? 0 };
+  const key = part.drafts.find((draft) => draft.key !== null)?.key;
+  if (key === undefined || key === null)
+    throw new Error('the plan says "duplicate" for drafts without a key');
+  return { kind, session, key, seq: head?.seq ?? 0 };
+}
+
+const lost = (call: FaultyCall): Outcome => ({
+  kind: "unknown",
+  cause: new Error(`the answer to append ${call.count} was lost, as planned`),
+});
+
+const unavailable = (call: FaultyCall): SkeinError =>
+  new SkeinError("unavailable", `${call.op} ${call.count} fails, as planned`);

@@ -1,0 +1,94 @@
+/**
+ * The conformance suite: what every store driver is held to, ours and others'. In a test file of the driver:
+ *
+ *   conformance({ name: "mine", open: async (world) => {
+ *     const place = await newPlace();
+ *     const start = () => openMine({ place, world: { ...world, sleep, defer } });
+ *     return { store: await start(), reopen: start, done: () => remove(place) };
+ *   } });
+ *
+ * Every case gets a store of its own, empty, that goes by the clock and the digest it was given. A case that a
+ * driver cannot pass is skipped by name and with its reason, which the report shows.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Store } from "./port.ts";
+import { appendCases } from "./conformance-append.ts";
+import type { ConformanceCase, ConformanceWorld } from "./conformance-bench.ts";
+import { makeIds, makeWorld } from "./conformance-bench.ts";
+import { blobCases } from "./conformance-blob.ts";
+import { derivedCases } from "./conformance-derived.ts";
+import { forkCases } from "./conformance-fork.ts";
+import { listCases } from "./conformance-list.ts";
+import { readCases } from "./conformance-read.ts";
+
+export type { ConformanceWorld, DraftGiven } from "./conformance-bench.ts";
+export { draftOf } from "./conformance-bench.ts";
+
+export interface ConformanceSubject {
+  readonly name: string;
+  open(world: ConformanceWorld): Promise<ConformanceStore>;
+  /** Names of cases, each with the reason why this driver does not pass it. */
+  readonly skip?: Readonly<Record<string, string>>;
+}
+
+export interface ConformanceStore {
+  readonly store: Store;
+  /** Opens it once more on the same place, after it was closed. Absent when the driver keeps nothing. */
+  reopen?(): Promise<Store>;
+  /** Cleans up. The last store that was opened is closed by then. */
+  done(): Promise<void>;
+}
+
+const cases: readonly ConformanceCase[] = [
+  ...appendCases,
+  ...readCases,
+  ...forkCases,
+  ...listCases,
+  ...derivedCases,
+  ...blobCases,
+];
+
+/** Nothing here takes long; a case that hangs is a fault as well. */
+const caseMs = 60_000;
+
+/** Registers one test a case with node:test. */
+export function conformance(subject: ConformanceSubject): void {
+  const skip = new Map(Object.entries(subject.skip ?? {}));
+  for (const [name, reason] of skip) {
+    assert.ok(
+      cases.some((known) => known.name === name),
+      `${subject.name} skips a case that is not there: ${name}`,
+    );
+    assert.ok(reason.trim() !== "", `${subject.name} skips "${name}" without a reason`);
+  }
+  for (const known of cases) {
+    const reason = skip.get(known.name);
+    const name = `${subject.name}: ${known.name}${reason === undefined ? "" : ` (skipped: ${reason})`}`;
+    test(name, { timeout: caseMs, skip: reason !== undefined }, (context) =>
+      runCase(subject, known, (why) => context.skip(why)),
+    );
+  }
+}
+
+async function runCase(
+  subject: ConformanceSubject,
+  known: ConformanceCase,
+  skipped: (why: string) => void,
+): Promise<void> {
+  const { world, setClock } = makeWorld();
+  const place = await subject.open(world);
+  let { store } = place;
+  const reopen = async (): Promise<Store> => {
+    await store.close();
+    store = (await place.reopen?.()) ?? store;
+    return store;
+  };
+  try {
+    if (known.reopens && !place.reopen) skipped("this driver keeps nothing");
+    else await known.run({ store, world, setClock, newId: makeIds(), reopen });
+  } finally {
+    await store.close();
+    await place.done();
+  }
+}

@@ -1,0 +1,110 @@
+/** The memory driver against the conformance suite, and what only it is asked. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+import type { SessionId } from "../../src/core/ids.ts";
+import { makeSessionId, makeWorkspaceId } from "../../src/core/ids.ts";
+import { limit } from "../../src/core/limit.ts";
+import { conformance, draftOf } from "../../src/store/conformance.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import type { IndexEntry, Part, StoreWorld } from "../../src/store/port.ts";
+
+const workspace = makeWorkspaceId({ nowMs: 1, random: new Uint8Array(10) });
+const timers = {
+  sleep: (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms)),
+  defer: (work: () => void) => void setImmediate(work),
+};
+const digest: StoreWorld["digest"] = (prefix, text) =>
+  createHash("sha256").update(prefix, "hex").update(text).digest("hex");
+const world: StoreWorld = { ...timers, digest, now: () => 1_700_000_000_000 };
+const index: IndexEntry = {
+  status: "open",
+  agent: null,
+  name: null,
+  objective: null,
+  priority: 5,
+  labels: {},
+};
+
+conformance({
+  name: "memory",
+  open: async (given) => ({
+    store: memoryStore({ world: { ...given, ...timers }, workspace }),
+    done: async () => undefined,
+  }),
+});
+
+const idOf = (count: number): SessionId =>
+  makeSessionId({ nowMs: count, random: Uint8Array.from({ length: 10 }, () => 7) });
+
+const fork = (count: number): Part => ({
+  session: idOf(count),
+  expect: "absent",
+  drafts: [draftOf({ body: { count } }, digest)],
+  index,
+  ...(count === 0 ? {} : { parent: { session: idOf(count - 1), seq: count } }),
+});
+
+test("a fork as deep as the limit is read, reached by snapshot, and freed from the leaf up", async () => {
+  const store = memoryStore({ world, workspace });
+  for (let count = 0; count <= limit.forkDepthMax; count++) await store.append([fork(count)]);
+  const leaf = idOf(limit.forkDepthMax);
+  const [first] = await store.read(leaf, { fromSeq: 1, toSeq: 1, limit: 1, contents: true });
+  assert.deepEqual([first?.session, first?.seq], [idOf(0), 1]);
+  await store.putSnapshot(idOf(0), { seq: 1, form: 1, text: "root" });
+  assert.equal((await store.snapshot(leaf, 9_999))?.text, "root");
+  assert.equal(await store.seqAt(leaf, world.now() + 1), limit.forkDepthMax + 2);
+  for (let count = 0; count <= limit.forkDepthMax; count++) {
+    await store.append([{ session: idOf(count), expect: "exists", drafts: [], drop: true }]);
+  }
+  await store.sweep();
+  const { sessions, records, snapshots } = await store.stats();
+  assert.deepEqual([sessions, records, snapshots], [0, 0, 0]);
+});
+
+test("the id of a deleted session is not used again, even when nothing is left of it", async () => {
+  const store = memoryStore({ world, workspace });
+  await store.append([fork(0)]);
+  await store.append([{ session: idOf(0), expect: "exists", drafts: [], drop: true }]);
+  await store.sweep();
+  assert.deepEqual(await store.append([fork(0)]), { kind: "conflict", session: idOf(0), headSeq: 0 });
+});
+
+test("what is given out cannot be used to change what is kept", async () => {
+  const store = memoryStore({ world, workspace });
+  const labels: Record<string, string> = { team: "blue" };
+  await store.append([{ ...fork(0), index: { ...index, labels } }]);
+  labels["team"] = "red";
+  const { rows } = await store.list({}, { limit: 1 });
+  (rows[0]!.labels as Record<string, string>)["team"] = "green";
+  assert.equal((await store.list({ labels: { team: "blue" } }, { limit: 1 })).rows.length, 1);
+  const [record] = await store.read(idOf(0), { fromSeq: 1, toSeq: 1, limit: 1, contents: true });
+  assert.throws(() => void ((record as { body: string }).body = "changed"), TypeError);
+});
+
+test("the memory store has no SQL and says what to do instead", async () => {
+  const store = memoryStore({ world, workspace });
+  const refused = { code: "unavailable", message: "the memory store has no SQL", hint: /on a file/ };
+  await assert.rejects(store.query("select 1", { limit: 1, timeoutMs: 1_000 }), refused);
+});
+
+test("parts that make no sense are refused as invalid and write nothing", async () => {
+  const store = memoryStore({ world, workspace });
+  const drafts = [draftOf({ key: "k" }, digest), draftOf({ key: "k" }, digest)];
+  const wrong: readonly (readonly Part[])[] = [
+    [],
+    [{ ...fork(0), drafts: [] }],
+    [{ ...fork(0), drafts }],
+    [{ session: workspace, expect: "exists", drafts: [], drop: true }],
+    [{ session: idOf(0), expect: "absent", drafts: [], drop: true }],
+    [{ session: workspace, expect: "unchecked", drafts: drafts.slice(1), index }],
+  ];
+  for (const parts of wrong) await assert.rejects(store.append(parts), { code: "invalid" });
+  assert.equal((await store.stats()).records, 0);
+});
+
+test("cursors and positions of another make are refused as invalid", async () => {
+  const store = memoryStore({ world, workspace });
+  await assert.rejects(store.list({}, { limit: 1, cursor: "elsewhere" }), { code: "invalid" });
+  await assert.rejects(store.feed("elsewhere", 1), { code: "invalid" });
+});

@@ -2,6 +2,7 @@
  * Ids: a prefix that says what it names, then 26 characters of Crockford's base 32 in lower case, of which the
  * first ten are the time in milliseconds and the rest random. Parsed once, at the border.
  */
+import type { Digest } from "./chain.ts";
 import { SkeinError } from "./error.ts";
 
 declare const brand: unique symbol;
@@ -28,6 +29,13 @@ export interface IdSeed {
 export const makeSessionId = (seed: IdSeed): SessionId => `ses_${encode(seed)}` as SessionId;
 export const makeWorkspaceId = (seed: IdSeed): WorkspaceId => `wsp_${encode(seed)}` as WorkspaceId;
 export const makePrincipalId = (seed: IdSeed): PrincipalId => `prn_${encode(seed)}` as PrincipalId;
+
+/** The principal that stands for a local name: the same every time, and the name cannot be read from it. */
+export function principalFor(digest: Digest, workspace: string, name: string): PrincipalId {
+  const hex = digest("", `${workspace}\n${name}`);
+  const random = Uint8Array.from({ length: 10 }, (_, place) => Number.parseInt(hex.slice(place * 2, place * 2 + 2), 16));
+  return makePrincipalId({ nowMs: 0, random });
+}
 
 export const isSessionId = (text: string): text is SessionId => patterns.ses.test(text);
 export const isWorkspaceId = (text: string): text is WorkspaceId => patterns.wsp.test(text);

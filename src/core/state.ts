@@ -11,7 +11,7 @@ import type { ItemKind } from "./catalogue/durable.ts";
 import type { Digest } from "./chain.ts";
 import { Keyed } from "./keyed.ts";
 import type { Status } from "./lifecycle.ts";
-import type { Ranges } from "./range.ts";
+import { subtract, type Ranges } from "./range.ts";
 
 export type Amounts = z.infer<typeof AmountsSchema>;
 
@@ -44,11 +44,10 @@ export interface Overlay extends Ref {
 }
 
 export interface Mind {
-  /**
-   * The positions whose events are the transcript: those in `past`, and from `fromSeq` to `toSeq` (both 0 when
-   * nothing was said since the last rewind). Within them, events of other kinds do not count.
-   */
-  readonly transcript: { readonly past: Ranges; readonly fromSeq: number; readonly toSeq: number };
+  /** The last event of the transcript; 0 when nothing was said yet. */
+  readonly toSeq: number;
+  /** The positions that were rewound away: whatever stands there is not part of this mind. */
+  readonly lost: Ranges;
   readonly overlays: readonly Overlay[];
   readonly items: Keyed<ItemRef>;
   readonly scratch: Keyed<Ref>;
@@ -151,7 +150,8 @@ export interface State {
 const nothingUsed: Used = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
 
 export const emptyMind: Mind = {
-  transcript: { past: [], fromSeq: 0, toSeq: 0 },
+  toSeq: 0,
+  lost: [],
   overlays: [],
   items: Keyed.empty(),
   scratch: Keyed.empty(),
@@ -203,11 +203,12 @@ export const emptyStanding: Standing = {
 
 export const emptyState: State = { seq: 0, at: 0, mind: emptyMind, standing: emptyStanding };
 
-/** The transcript as one set of ranges. */
-export function transcriptRanges(mind: Mind): Ranges {
-  const { past, fromSeq, toSeq } = mind.transcript;
-  return fromSeq === 0 ? past : [...past, [fromSeq, toSeq]];
-}
+/**
+ * The positions whose events are the transcript. Within them, events of other kinds do not count. They follow the number
+ * of rewinds, and never the number of messages.
+ */
+export const transcriptRanges = (mind: Mind): Ranges =>
+  mind.toSeq === 0 ? [] : subtract([[1, mind.toSeq]], mind.lost);
 
 /** The form that `mindHash` is taken over. A change of form is a new number; old hashes say which they used. */
 export const mindForm = 1;

@@ -156,9 +156,8 @@ export function endTurn(
       turn: turn.number,
     }),
   );
-  const toSeq = settled.length === 0 ? state.mind.transcript.toSeq : state.seq + settled.length;
-  const transcript = { ...state.mind.transcript, toSeq };
-  const hash = mindHash(digest, { ...state.mind, calls: Keyed.empty(), transcript });
+  const toSeq = settled.length === 0 ? state.mind.toSeq : state.seq + settled.length;
+  const hash = mindHash(digest, { ...state.mind, calls: Keyed.empty(), toSeq });
   const body = { outcome, steps: turn.steps, mindForm, mindHash: hash };
   return [...settled, draft("turn.ended", body, undefined, { turn: turn.number })];
 }

@@ -2,7 +2,7 @@
 import { Keyed } from "../keyed.ts";
 import * as range from "../range.ts";
 import type { Folds } from "../fold.ts";
-import { emptyStanding, transcriptRanges, type Mind, type Ref, type Standing, type State } from "../state.ts";
+import { emptyStanding, type Mind, type Ref, type Standing, type State } from "../state.ts";
 import type { leaseEvents, sessionEvents } from "../catalogue/session.ts";
 
 type Types = keyof typeof sessionEvents | keyof typeof leaseEvents;
@@ -26,10 +26,7 @@ export const refOf = (event: { readonly seq: number; readonly contentHash: strin
 });
 
 /** The transcript reaches to this event. */
-export function heard(state: State, seq: number): State {
-  const { past, fromSeq } = state.mind.transcript;
-  return think(state, { transcript: { past, fromSeq: fromSeq === 0 ? seq : fromSeq, toSeq: seq } });
-}
+export const heard = (state: State, seq: number): State => think(state, { toSeq: seq });
 
 export const sessionFolds: Folds<Types> = {
   "session.opened": (state, event) => {
@@ -92,9 +89,9 @@ export const sessionFolds: Folds<Types> = {
       },
     };
   },
-  "session.rewound": (state, { body }, recall) => {
-    const mind = recall(body.toSeq);
-    const transcript = { past: transcriptRanges(mind), fromSeq: 0, toSeq: 0 };
+  "session.rewound": (state, { body, seq }, recall) => {
+    const then = recall(body.toSeq);
+    const lost = range.add(range.clip(then.lost, body.toSeq), [body.toSeq + 1, seq - 1]);
     const { inbox } = state.standing;
     const requeued = body.requeued
       ? {
@@ -111,7 +108,7 @@ export const sessionFolds: Folds<Types> = {
       turn: null,
       sleep: null,
     } as const;
-    return { ...state, mind: { ...mind, transcript }, standing };
+    return { ...state, mind: { ...then, lost }, standing };
   },
   "session.merged": (state, { body, seq }) =>
     heard(think(state, { bases: state.mind.bases.set(body.from, body.toSeq) }), seq),

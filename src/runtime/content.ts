@@ -1,0 +1,32 @@
+/** Contents of records, wherever they are kept. */
+import { SkeinError } from "../core/error.ts";
+import type { LogId } from "../core/ids.ts";
+import type { Store } from "../store/port.ts";
+import { blobField } from "./seal.ts";
+
+/** The content at a position; undefined when there is none or it was erased. */
+export async function readContent(store: Store, session: LogId, seq: number): Promise<unknown> {
+  const page = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  const text = page[0]?.content;
+  return text == null ? undefined : inflate(store, JSON.parse(text));
+}
+
+/** A content as it was given: if it is kept as a blob, the blob's. */
+export async function inflate(store: Store, content: unknown): Promise<unknown> {
+  const reference = blobReference(content);
+  if (reference === null) return content;
+  const chunks = await store.blob(reference.sha256);
+  if (chunks === undefined) {
+    throw new SkeinError("corrupt", `blob ${reference.sha256} is missing from the store`, {
+      hint: 'run "skein verify --all" to see what is damaged',
+    });
+  }
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return JSON.parse(Buffer.concat(parts).toString("utf8"));
+}
+
+export function blobReference(content: unknown): { readonly sha256: string; readonly bytes: number } | null {
+  if (typeof content !== "object" || content === null || !(blobField in content)) return null;
+  return content[blobField] as { sha256: string; bytes: number };
+}

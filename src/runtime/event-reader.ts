@@ -1,0 +1,105 @@
+/** Reading and following events of one session. */
+import { readEvent, type OpaqueEvent, type SessionEvent, type WorkspaceEvent } from "../core/event.ts";
+import { checkOptions, SkeinError } from "../core/error.ts";
+import type { LogId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Store } from "../store/port.ts";
+import { inflate } from "./content.ts";
+
+/** Events of the catalogue, and records that only another program understands. */
+export type Event = SessionEvent | WorkspaceEvent | OpaqueEvent;
+
+export interface EventsOptions {
+  /** Positions, both inclusive. */
+  readonly fromSeq?: number;
+  readonly toSeq?: number;
+  /** Moments: milliseconds since 1970 or a Date; from the first, to just before the second. */
+  readonly since?: number | Date;
+  readonly until?: number | Date;
+  readonly types?: readonly string[];
+  /** The newest first. */
+  readonly reverse?: boolean;
+  readonly limit?: number;
+  /** Goes on with what is appended later, here or in another process, until the signal is aborted. */
+  readonly follow?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+const known = ["fromSeq", "toSeq", "since", "until", "types", "reverse", "limit", "follow", "signal"];
+
+export async function* readEvents(store: Store, session: LogId, options: EventsOptions): AsyncGenerator<Event> {
+  checkEventsOptions(options);
+  const { types, reverse = false, follow = false, signal } = options;
+  let left = options.limit ?? Infinity;
+  let { fromSeq, toSeq } = await bounds(store, session, options);
+  const notice = follow ? makeNotice(store, signal) : null;
+  try {
+    while (left > 0 && fromSeq <= toSeq && signal?.aborted !== true) {
+      notice?.clear();
+      const headSeq = (await store.head(session))?.seq;
+      if (headSeq === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+      const want = Math.min(left, limit.pageRecordsMax);
+      const range = { fromSeq, toSeq: Math.min(toSeq, headSeq), reverse, limit: want, contents: true };
+      const page = await store.read(session, types === undefined ? range : { ...range, types });
+      for (const record of page) {
+        const { event } = readEvent(record, true);
+        const content = await inflate(store, event.content);
+        yield content === event.content ? event : ({ ...event, content } as Event);
+      }
+      left -= page.length;
+      const last = page.at(-1)?.seq;
+      if (last !== undefined && reverse) toSeq = last - 1;
+      else if (last !== undefined) fromSeq = last + 1;
+      else if (notice === null) return;
+      else {
+        fromSeq = Math.max(fromSeq, headSeq + 1);
+        if (fromSeq <= toSeq) await notice.wait();
+      }
+    }
+  } finally {
+    notice?.stop();
+  }
+}
+
+function checkEventsOptions(options: EventsOptions): void {
+  checkOptions("events", options, known);
+  for (const name of ["fromSeq", "toSeq", "limit"] as const) {
+    const value = options[name];
+    if (value === undefined || (Number.isInteger(value) && value >= (name === "limit" ? 0 : 1))) continue;
+    throw new SkeinError("invalid", `events: ${name} is ${value}`, { hint: "positions are whole numbers from 1 on" });
+  }
+  if (options.reverse === true && options.follow === true) {
+    throw new SkeinError("invalid", "events: what is followed cannot be read in reverse");
+  }
+}
+
+async function bounds(store: Store, session: LogId, { fromSeq = 1, toSeq = Infinity, since, until }: EventsOptions) {
+  const first = since === undefined ? 1 : await store.seqAt(session, moment("since", since));
+  const end = until === undefined ? Infinity : (await store.seqAt(session, moment("until", until))) - 1;
+  // Time never goes back in a log, so whatever comes later than a position past the end is also past `until`.
+  return { fromSeq: Math.max(fromSeq, first), toSeq: Math.min(toSeq, end) };
+}
+
+function moment(name: string, value: number | Date): number {
+  const ms = typeof value === "number" ? value : value.getTime();
+  if (Number.isFinite(ms)) return ms;
+  throw new SkeinError("invalid", `events: ${name} is no moment`, { hint: "give a Date, or milliseconds since 1970" });
+}
+
+/** Waits for the next change of the store. A change between `clear` and `wait` is not missed. */
+function makeNotice(store: Store, signal: AbortSignal | undefined) {
+  let changed = Promise.withResolvers<void>();
+  const wake = () => changed.resolve();
+  const unwatch = store.watch(wake);
+  signal?.addEventListener("abort", wake, { once: true });
+  return {
+    clear: () => {
+      changed = Promise.withResolvers<void>();
+    },
+    wait: () => changed.promise,
+    stop() {
+      unwatch();
+      signal?.removeEventListener("abort", wake);
+    },
+  };
+}

@@ -1,0 +1,149 @@
+/**
+ * The projections that search and queries read: texts and items, made from the feed off the append path, and brought
+ * up to the head before anybody gets an answer from them.
+ */
+import { readEvent } from "../core/event.ts";
+import { SkeinError } from "../core/error.ts";
+import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { includes } from "../core/range.ts";
+import { transcriptRanges, type State } from "../core/state.ts";
+import type { ItemRow, Store } from "../store/port.ts";
+import { inflate, readContent } from "./content.ts";
+import type { StateReader } from "./state-reader.ts";
+
+/** Records in one step: one transaction of less than 20 ms. */
+const stepRecords = 200;
+const changesItems = /^(item\.|session\.(opened|forked|rewound|merged)$|content\.erased$)/;
+
+export async function catchUp(store: Store, states: StateReader): Promise<void> {
+  for (;;) {
+    const from = (await store.projected()) ?? "0";
+    const page = await store.feed(from, stepRecords);
+    if (page.position === from) return;
+    const texts: { session: LogId; seq: number; text: string }[] = [];
+    const touched = new Set<SessionId>();
+    for (const record of page.records) {
+      if (!isWorkspaceId(record.session) && changesItems.test(record.type)) touched.add(record.session);
+      if (record.content === null) continue;
+      const text = textOf(await inflate(store, JSON.parse(record.content)));
+      if (text !== "") texts.push({ session: record.session, seq: record.seq, text });
+    }
+    const items = [];
+    for (const session of touched) items.push({ session, rows: await itemRows(store, states, session) });
+    // False: another process took this step. The next round starts from where it left off.
+    await store.project({ from, to: page.position, texts, items });
+  }
+}
+
+async function itemRows(store: Store, states: StateReader, session: SessionId): Promise<ItemRow[]> {
+  const head = await store.head(session);
+  if (head === undefined) return [];
+  const state = await states.at(session, head.seq);
+  const rows: ItemRow[] = [];
+  for (const item of await readItems(store, session, state)) {
+    const { kind, key, seq, at, status, value, because, erased } = item;
+    const text = erased ? null : typeof value === "string" ? value : JSON.stringify(value);
+    rows.push({ kind, key, seq, at, status, value: text, because });
+  }
+  return rows;
+}
+
+/** An item of the durable tier with its value. */
+export interface Item {
+  readonly kind: "fact" | "decision" | "task" | "artifact";
+  readonly key: string;
+  readonly value: unknown;
+  readonly because: string | null;
+  /** Only a task has one. */
+  readonly status: "open" | "done" | "dropped" | null;
+  readonly seq: number;
+  readonly at: number;
+  readonly erased: boolean;
+}
+
+export async function readItems(store: Store, session: LogId, state: State): Promise<Item[]> {
+  const items: Item[] = [];
+  for (const { kind, key, status, seq } of state.mind.items.values()) {
+    const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+    if (record === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
+    const raw = record.content === null ? undefined : await inflate(store, JSON.parse(record.content));
+    const content = raw as { value: unknown; because?: string } | undefined;
+    const because = content?.because ?? null;
+    items.push({ kind, key, value: content?.value ?? null, because, status, seq, at: record.at, erased: raw === undefined });
+  }
+  return items;
+}
+
+/** Every string in a content, in order, as one text. */
+export function textOf(content: unknown): string {
+  const words: string[] = [];
+  const walk = (value: unknown): void => {
+    if (typeof value === "string") words.push(value);
+    else if (typeof value === "number") words.push(String(value));
+    else if (Array.isArray(value)) value.forEach(walk);
+    else if (typeof value === "object" && value !== null) {
+      for (const [key, one] of Object.entries(value)) if (key !== "type") walk(one);
+    }
+  };
+  walk(content);
+  return words.join("\n");
+}
+
+export interface Hit {
+  readonly session: LogId;
+  readonly seq: number;
+  readonly at: number;
+  readonly type: string;
+  /** The place where it was found, in one line. */
+  readonly snippet: string;
+  /** Whether the session still has it in mind: `rewound` away, `compacted` in the context, or `live`. */
+  readonly mind: "live" | "rewound" | "compacted";
+}
+
+export async function search(
+  store: Store,
+  states: StateReader,
+  text: string,
+  options: { readonly limit?: number; readonly session?: LogId },
+): Promise<Hit[]> {
+  await catchUp(store, states);
+  const count = Math.min(options.limit ?? 20, limit.searchMax);
+  const { session } = options;
+  const found = await store.search(text, session === undefined ? { limit: count } : { limit: count, session });
+  const minds = new Map<LogId, State>();
+  const hits: Hit[] = [];
+  for (const { session: log, seq } of found) {
+    const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+    const head = await store.head(log);
+    if (record === undefined || head === undefined) continue;
+    const state = minds.get(log) ?? (isWorkspaceId(log) ? undefined : await states.at(log, head.seq));
+    if (state !== undefined) minds.set(log, state);
+    const { event } = readEvent(record, false);
+    const snippet = snippetOf(textOf(await readContent(store, log, seq)), text);
+    hits.push({ session: log, seq, at: event.at, type: event.type, snippet, mind: state ? mindOf(state, seq) : "live" });
+  }
+  return hits;
+}
+
+function mindOf({ mind }: State, seq: number): Hit["mind"] {
+  if (includes(mind.lost, seq)) return "rewound";
+  const hidden = mind.overlays.some(({ fromSeq, toSeq }) => fromSeq <= seq && seq <= toSeq);
+  return hidden && includes(transcriptRanges(mind), seq) ? "compacted" : "live";
+}
+
+const snippetChars = 100;
+
+function snippetOf(text: string, words: string): string {
+  const flat = text.replaceAll(/\s+/g, " ");
+  const low = flat.toLowerCase();
+  const places = words
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== "")
+    .map((word) => low.indexOf(word))
+    .filter((place) => place !== -1);
+  const start = Math.max(0, Math.min(...places, flat.length) - snippetChars / 4);
+  const shown = places.length === 0 ? flat.slice(0, snippetChars) : flat.slice(start, start + snippetChars);
+  return `${places.length > 0 && start > 0 ? "…" : ""}${shown}${start + snippetChars < flat.length ? "…" : ""}`.toWellFormed();
+}

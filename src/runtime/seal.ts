@@ -1,0 +1,115 @@
+/** From what was decided to what is stored: checked against the catalogue and the limits, serialised, salted, hashed. */
+import { z } from "zod";
+import { entryOf, isForeign } from "../core/catalogue.ts";
+import { bodyHashOf, contentHashOf, headerField } from "../core/chain.ts";
+import type { DraftEvent } from "../core/decision.ts";
+import { SkeinError } from "../core/error.ts";
+import { checkJson } from "../core/json.ts";
+import { limit } from "../core/limit.ts";
+import type { Draft, DraftContent } from "../store/port.ts";
+import type { World } from "./world.ts";
+
+/** Drafts ready for a store, and the blobs that must be there before them. */
+export interface Sealed {
+  readonly drafts: readonly Draft[];
+  readonly blobs: readonly { readonly hash: string; readonly bytes: Uint8Array }[];
+}
+
+export function seal(
+  world: World,
+  events: readonly DraftEvent[],
+  options: { readonly actor: string; readonly key: string | null },
+): Sealed {
+  const blobs: { hash: string; bytes: Uint8Array }[] = [];
+  const drafts = events.map((event, place): Draft => {
+    const v = checkShape(event);
+    const body = textOf(`${event.type} body`, event.body, limit.bodyBytesMax);
+    const content = event.content === undefined ? null : sealContent(world, event, blobs);
+    return {
+      type: event.type,
+      v,
+      actor: checkActor(options.actor),
+      turn: event.turn ?? null,
+      cause: event.cause ?? null,
+      key: place === 0 ? options.key : null,
+      body: body.text,
+      bodyHash: bodyHashOf(world.digest, body.text),
+      content,
+    };
+  });
+  return { drafts: identifiable(world, drafts), blobs };
+}
+
+/** A writer that lost the answer must know its own record again: by a content's salted hash, or else by a key. */
+function identifiable(world: World, drafts: readonly Draft[]): readonly Draft[] {
+  const first = drafts[0];
+  if (first === undefined || first.key !== null || first.content !== null) return drafts;
+  return [{ ...first, key: world.salt() }, ...drafts.slice(1)];
+}
+
+/** The version to write, after the body and content were held against the catalogue. */
+function checkShape({ type, body, content }: DraftEvent): number {
+  const entry = entryOf(type);
+  if (entry === undefined) {
+    if (isForeign(type)) return 1;
+    throw new SkeinError("invalid", `"${type}" is no event type`, { hint: "see docs/event-catalogue.md" });
+  }
+  checkPart(`${type} body`, entry.body, body);
+  checkPart(type, entry.content, content);
+  return entry.v;
+}
+
+function checkPart(what: string, schema: z.ZodType, value: unknown): void {
+  const checked = schema.safeParse(value);
+  if (checked.success) return;
+  const issue = checked.error.issues[0];
+  const path = issue === undefined || issue.path.length === 0 ? "" : ` at "${issue.path.join(".")}"`;
+  throw new SkeinError("invalid", `${what}${path}: ${issue?.message ?? "not as the catalogue has it"}`, {
+    hint: "see docs/event-catalogue.md for what it may hold",
+    cause: checked.error,
+  });
+}
+
+function textOf(what: string, value: unknown, bytesMax: number): { readonly text: string; readonly bytes: number } {
+  checkJson(what, value);
+  const text = JSON.stringify(value);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > bytesMax) {
+    throw new SkeinError("invalid", `${what} has ${bytes} bytes; at most ${bytesMax} fit`, {
+      hint: "shorten it, or split it over several records",
+    });
+  }
+  return { text, bytes };
+}
+
+function sealContent(
+  world: World,
+  event: DraftEvent,
+  blobs: { hash: string; bytes: Uint8Array }[],
+): DraftContent {
+  if (typeof event.content === "object" && event.content !== null && blobField in event.content) {
+    throw new SkeinError("invalid", `${event.type}: "${blobField}" is kept for references to blobs`);
+  }
+  const whole = textOf(event.type, event.content, limit.contentBytesMax);
+  const { text, bytes } = whole.bytes <= limit.contentInlineBytesMax ? whole : reference(world, whole.text, blobs);
+  const salt = world.salt();
+  return { text, bytes, salt, hash: contentHashOf(world.digest, salt, text) };
+}
+
+/** The field by which a content says that it is kept as a blob. */
+export const blobField = "$blob";
+
+function reference(world: World, text: string, blobs: { hash: string; bytes: Uint8Array }[]) {
+  const bytes = Buffer.from(text);
+  const hash = world.hashBytes(bytes);
+  blobs.push({ hash, bytes });
+  const short = JSON.stringify({ [blobField]: { sha256: hash, bytes: bytes.length } });
+  return { text: short, bytes: Buffer.byteLength(short) };
+}
+
+function checkActor(actor: string): string {
+  if (headerField.test(actor)) return actor;
+  throw new SkeinError("invalid", `not an actor: ${JSON.stringify(actor)}`, {
+    hint: 'for example "user:prn_…", "agent:name@1", "tool:name" or "system"',
+  });
+}

@@ -1,0 +1,59 @@
+/** The session index: what lists show of a session, kept in step with its log by whoever writes to it. */
+import type { DraftEvent } from "../core/decision.ts";
+import { readEvent, type Understood } from "../core/event.ts";
+import { fold } from "../core/fold.ts";
+import type { LogId } from "../core/ids.ts";
+import type { Ref, State } from "../core/state.ts";
+import type { IndexEntry, Store } from "../store/port.ts";
+import { readContent } from "./content.ts";
+
+/** Types that leave the index as it is. A rewind does not touch what the index shows but for the status. */
+const quiet = /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|model\.|message\.|checkpoint\.|budget\.|resource\.)/;
+
+export const touchesIndex = (events: readonly DraftEvent[]): boolean => events.some(({ type }) => !quiet.test(type));
+
+/** The entry after these events. Times and hashes do not matter for it, so it can be made before they are known. */
+export async function indexEntry(
+  store: Store,
+  session: LogId,
+  before: State,
+  events: readonly DraftEvent[],
+): Promise<IndexEntry> {
+  const after = events.reduce((state, event) => fold(state, provisional(session, state, event), () => state.mind), before);
+  const text = async (ref: Ref | null, field: "name" | "objective"): Promise<string | null> => {
+    if (ref === null) return null;
+    const fresh = events[ref.seq - before.seq - 1];
+    const content = fresh === undefined ? await readContent(store, session, ref.seq) : fresh.content;
+    return textField(content, field);
+  };
+  const { status, agent, name, objective, priority, labels } = after.standing;
+  return {
+    status,
+    agent: agent?.name ?? null,
+    name: await text(name, "name"),
+    objective: await text(objective, "objective"),
+    priority,
+    labels: Object.fromEntries(labels.entries()),
+  };
+}
+
+/** The entry of a session as its log has it, for rebuilding. */
+export const indexEntryOf = (store: Store, session: LogId, state: State): Promise<IndexEntry> =>
+  indexEntry(store, session, state, []);
+
+function provisional(session: LogId, state: State, event: DraftEvent): Understood {
+  return readEvent(
+    {
+      ...{ session, seq: state.seq + 1, at: state.at, type: event.type, v: 1, actor: "system", turn: null, cause: null },
+      ...{ key: null, body: JSON.stringify(event.body), contentHash: null, contentBytes: null, hash: "" },
+      ...{ salt: null, content: null },
+    },
+    false,
+  );
+}
+
+function textField(content: unknown, field: string): string | null {
+  if (typeof content !== "object" || content === null) return null;
+  const value = (content as Record<string, unknown>)[field];
+  return typeof value === "string" ? value : null;
+}

@@ -1,0 +1,112 @@
+/**
+ * States of sessions: the nearest snapshot, and the events since. Snapshots are written on the way, so that the next
+ * reader has less to do; how many there are follows the bytes of the log.
+ */
+import { readEvent } from "../core/event.ts";
+import { fold } from "../core/fold.ts";
+import { assert, SkeinError } from "../core/error.ts";
+import type { LogId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { emptyState, parseSnapshot, snapshotForm, snapshotText, type Mind, type State } from "../core/state.ts";
+import type { StoredRecord } from "../core/chain.ts";
+import type { Store } from "../store/port.ts";
+
+/** Between two snapshots there are at least this many events … */
+const snapshotEventsMin = 256;
+/** … and this many times the snapshot's own size in records, so that snapshots stay within 4 % of the log. */
+const snapshotShare = 25;
+/** What a record takes besides its body and content. */
+const recordOverheadBytes = 160;
+
+export const recordBytes = (record: { readonly body: string; readonly contentBytes: number | null }): number =>
+  recordOverheadBytes + record.body.length + (record.contentBytes ?? 0);
+
+/** A state, and what was added to the log since its last snapshot. */
+export interface Known {
+  readonly state: State;
+  readonly events: number;
+  readonly bytes: number;
+  /** From how many bytes on it is worth looking whether a snapshot is due. */
+  readonly dueBytes: number;
+}
+
+const fresh = (state: State): Known => ({ state, events: 0, bytes: 0, dueBytes: 0 });
+
+export interface StateReader {
+  /** The state at a position that exists. */
+  at(session: LogId, seq: number): Promise<State>;
+  /** From a known state to a later position. */
+  advance(session: LogId, from: Known, toSeq: number): Promise<Known>;
+  load(session: LogId, seq: number): Promise<Known>;
+  /** Writes a snapshot if it is due; gives back what is known then. */
+  note(session: LogId, known: Known, force?: boolean): Known;
+  /** Resolves when no snapshot is being written. */
+  settled(): Promise<void>;
+}
+
+export function makeStateReader(store: Store): StateReader {
+  const writing = new Set<Promise<void>>();
+
+  async function load(session: LogId, seq: number): Promise<Known> {
+    const snapshot = await store.snapshot(session, seq);
+    const usable = snapshot !== undefined && snapshot.form === snapshotForm;
+    const from = usable ? parseSnapshot(snapshot.text) : emptyState;
+    return advance(session, fresh(from), seq);
+  }
+
+  async function advance(session: LogId, from: Known, toSeq: number): Promise<Known> {
+    let known = from;
+    while (known.state.seq < toSeq) {
+      const fromSeq = known.state.seq + 1;
+      const page = await store.read(session, { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false });
+      if (page[0]?.seq !== fromSeq) throw gap(session, fromSeq);
+      for (const record of page) known = note(session, await step(session, known, record), isRewound(record));
+    }
+    return known;
+  }
+
+  async function step(session: LogId, known: Known, record: StoredRecord): Promise<Known> {
+    const read = readEvent(record, false);
+    let recalled: { readonly seq: number; readonly mind: Mind } | null = null;
+    if (read.kind === "known" && read.event.type === "session.rewound") {
+      const { toSeq } = read.event.body;
+      if (toSeq >= record.seq) throw gap(session, toSeq);
+      recalled = await load(session, toSeq).then(({ state }) => state);
+    }
+    const state = fold(known.state, read, (seq) => {
+      assert(recalled?.seq === seq, `only the target of a rewind is recalled, not ${seq}`);
+      return recalled.mind;
+    });
+    return { ...known, state, events: known.events + 1, bytes: known.bytes + recordBytes(record) };
+  }
+
+  function note(session: LogId, known: Known, force = false): Known {
+    if (!force && (known.events < snapshotEventsMin || known.bytes < known.dueBytes)) return known;
+    const text = snapshotText(known.state);
+    const dueBytes = text.length * snapshotShare;
+    if (!force && known.bytes < dueBytes) return { ...known, dueBytes };
+    // A snapshot that cannot be written costs time later and nothing else.
+    const written = store.putSnapshot(session, { seq: known.state.seq, form: snapshotForm, text }).catch(() => undefined);
+    writing.add(written);
+    void written.then(() => writing.delete(written));
+    return fresh(known.state);
+  }
+
+  return {
+    load,
+    advance,
+    note,
+    at: async (session, seq) => (await load(session, seq)).state,
+    async settled() {
+      while (writing.size > 0) await Promise.all(writing);
+    },
+  };
+}
+
+const isRewound = (record: StoredRecord): boolean => record.type === "session.rewound";
+
+function gap(session: LogId, seq: number): SkeinError {
+  return new SkeinError("corrupt", `record ${seq} of ${session} is missing`, {
+    hint: `run "skein verify ${session}" to see what is damaged`,
+  });
+}

@@ -1,0 +1,136 @@
+/** Verification: every record is hashed again and held against the chain. Reads only. */
+import { flaw, genesisHash, type StoredRecord } from "../core/chain.ts";
+import { SkeinError } from "../core/error.ts";
+import type { LogId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Store } from "../store/port.ts";
+import { blobReference } from "./content.ts";
+import type { World } from "./world.ts";
+
+export interface VerifyOptions {
+  /** A head noted earlier: the log must still hold that record, or its tail is missing. */
+  readonly head?: { readonly seq: number; readonly hash: string };
+  /** Leaves out what a fork shares with its parent. */
+  readonly own?: boolean;
+}
+
+export interface Problem {
+  readonly session: LogId;
+  readonly seq: number;
+  readonly problem: string;
+}
+
+export interface VerifyReport {
+  readonly ok: boolean;
+  readonly sessions: number;
+  readonly records: number;
+  readonly contents: number;
+  readonly erased: number;
+  readonly blobs: number;
+  readonly problems: readonly Problem[];
+  /** The first bad position; null when all is well. */
+  readonly firstBad: Problem | null;
+}
+
+/** Problems listed at most, over all sessions; the counts go on. */
+const problemsMax = 100_000;
+
+export function emptyReport(): VerifyReport {
+  return { ok: true, sessions: 0, records: 0, contents: 0, erased: 0, blobs: 0, problems: [], firstBad: null };
+}
+
+export function joinReports(a: VerifyReport, b: VerifyReport): VerifyReport {
+  return {
+    ok: a.ok && b.ok,
+    sessions: a.sessions + b.sessions,
+    records: a.records + b.records,
+    contents: a.contents + b.contents,
+    erased: a.erased + b.erased,
+    blobs: a.blobs + b.blobs,
+    problems: b.problems.length === 0 ? a.problems : [...a.problems, ...b.problems].slice(0, problemsMax),
+    firstBad: a.firstBad ?? b.firstBad,
+  };
+}
+
+export async function verifyLog(
+  store: Store,
+  world: World,
+  session: LogId,
+  options: VerifyOptions = {},
+): Promise<VerifyReport> {
+  const head = await store.head(session);
+  if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+  const problems: Problem[] = [];
+  const bad = (seq: number, problem: string) => void problems.push({ session, seq, problem });
+  const count = { records: 0, contents: 0, erased: 0, blobs: 0 };
+  const start = options.own === true ? (head.parent?.seq ?? 0) : 0;
+  let before: string | null = start === 0 ? genesisHash : await hashAt(store, session, start);
+  let at = 0;
+  let next = start + 1;
+  while (next <= head.seq) {
+    const page = await store.read(session, { fromSeq: next, toSeq: head.seq, limit: limit.pageRecordsMax, contents: true });
+    if (page.length === 0) break;
+    for (const record of page) {
+      if (record.seq !== next) {
+        bad(next, record.seq === next + 1 ? "the record is missing" : `records up to ${record.seq - 1} are missing`);
+        before = null;
+      }
+      count.records++;
+      if (record.content !== null) count.contents++;
+      else if (record.contentHash !== null) count.erased++;
+      const wrong = await flawOf(store, world, before, record, count);
+      if (wrong !== null) bad(record.seq, wrong);
+      if (record.at < at) bad(record.seq, "its time is before that of the record before");
+      at = record.at;
+      before = record.hash;
+      next = record.seq + 1;
+    }
+  }
+  if (next <= head.seq) bad(next, `the log ends here; its head says ${head.seq}`);
+  else if (before !== head.hash) bad(head.seq, "the head does not match the last record");
+  await checkNoted(store, session, options.head, head.seq, bad);
+  return { ok: problems.length === 0, sessions: 1, ...count, problems, firstBad: problems[0] ?? null };
+}
+
+async function flawOf(
+  store: Store,
+  world: World,
+  before: string | null,
+  record: StoredRecord,
+  count: { blobs: number },
+): Promise<string | null> {
+  if (before === null) return "it cannot be linked to the record before, which is missing";
+  const bytes = record.content === null ? null : Buffer.byteLength(record.content);
+  const wrong = flaw(world.digest, before, record, bytes);
+  if (wrong !== null || record.content === null || !record.content.startsWith('{"$blob"')) return wrong;
+  count.blobs++;
+  return blobFlaw(store, world, JSON.parse(record.content));
+}
+
+async function blobFlaw(store: Store, world: World, content: unknown): Promise<string | null> {
+  const reference = blobReference(content);
+  if (reference === null) return null;
+  const chunks = await store.blob(reference.sha256);
+  if (chunks === undefined) return "its blob is missing";
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return world.hashBytes(Buffer.concat(parts)) === reference.sha256 ? null : "its blob does not match its hash";
+}
+
+async function checkNoted(
+  store: Store,
+  session: LogId,
+  noted: VerifyOptions["head"],
+  headSeq: number,
+  bad: (seq: number, problem: string) => void,
+): Promise<void> {
+  if (noted === undefined) return;
+  if (noted.seq > headSeq) return bad(headSeq + 1, `the tail is missing: the noted head is ${noted.seq}`);
+  const hash = await hashAt(store, session, noted.seq);
+  if (hash !== noted.hash) bad(noted.seq, "the record is not the one whose hash was noted");
+}
+
+async function hashAt(store: Store, session: LogId, seq: number): Promise<string | null> {
+  const page = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  return page[0]?.hash ?? null;
+}

@@ -1,0 +1,303 @@
+/**
+ * The one writer: decide → append → publish. Nothing else changes a log.
+ *
+ * A change is decided on the state this process knows, and written only if the log is still there. When it is not,
+ * what is new is read and the change is decided again. When the store's answer is lost, the writer looks for its own
+ * records before it does anything else, so that nothing is written twice.
+ */
+import type { StoredRecord } from "../core/chain.ts";
+import type { Command, Facts } from "../core/command.ts";
+import { decide } from "../core/decide.ts";
+import type { DraftEvent } from "../core/decision.ts";
+import { readEvent } from "../core/event.ts";
+import { SkeinError } from "../core/error.ts";
+import { fold } from "../core/fold.ts";
+import type { LogId, SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { emptyState, type State } from "../core/state.ts";
+import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
+import { indexEntry, touchesIndex } from "./session-index.ts";
+import { seal } from "./seal.ts";
+import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
+import type { World } from "./world.ts";
+
+export interface ChangeOptions {
+  readonly actor: string;
+  /** The caller's own key: a second change with it is not written, and gives the result of the first. */
+  readonly key?: string | undefined;
+  /** From a runner: written only while its lease is in force. */
+  readonly epoch?: number | undefined;
+  /** Written only if this is the head; otherwise a conflict for the caller, and nothing is decided again. */
+  readonly expectSeq?: number | undefined;
+  readonly lease?: Part["lease"];
+}
+
+export interface Change {
+  readonly state: State;
+  readonly firstSeq: number;
+  readonly headSeq: number;
+  /** True when a change with this key was there already. */
+  readonly duplicate: boolean;
+}
+
+export interface Writer {
+  /** Decides and writes one change to one session. The command may depend on the state. */
+  change(session: SessionId, command: Build, options: ChangeOptions): Promise<Change>;
+  /** Opens a session, or a fork, with its first append. */
+  begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change>;
+  /** The state at the head. */
+  current(session: SessionId): Promise<State>;
+  /** Several logs at once, all or none, decided by the caller. Conflicts are the caller's. */
+  commit(parts: readonly Part[]): Promise<readonly Appended[]>;
+  forget(session: SessionId): void;
+}
+
+export type Build = Command | ((state: State) => Command | Promise<Command>);
+
+export interface Start {
+  readonly command: Command;
+  /** For a fork: its parent's state at the fork point. */
+  readonly from?: State;
+  readonly parent?: { readonly session: SessionId; readonly seq: number };
+}
+
+/** Sessions whose state is kept at hand. */
+const cachedSessionsMax = 1_000;
+
+export function makeWriter(store: Store, world: World, states: StateReader, tenant: string): Writer {
+  const cache = new Map<LogId, Known>();
+  const turns = new Map<LogId, Promise<unknown>>();
+  const facts = (actor: string): Facts => ({ actor, digest: world.digest });
+
+  /** Changes of one session from one process wait for one another; between processes the store decides. */
+  function inTurn<T>(session: LogId, work: () => Promise<T>): Promise<T> {
+    const before = turns.get(session);
+    const mine = before === undefined ? work() : before.then(work, work);
+    turns.set(session, mine);
+    const done = () => {
+      if (turns.get(session) === mine) turns.delete(session);
+    };
+    mine.then(done, done);
+    return mine;
+  }
+
+  function keep(session: LogId, known: Known): Known {
+    cache.delete(session);
+    cache.set(session, known);
+    if (cache.size > cachedSessionsMax) {
+      const oldest = cache.keys().next();
+      if (oldest.done !== true) cache.delete(oldest.value);
+    }
+    return known;
+  }
+
+  /** What is known, brought up to the head of the log. */
+  async function refresh(session: LogId): Promise<Known> {
+    const head = await store.head(session);
+    if (head === undefined) {
+      cache.delete(session);
+      throw new SkeinError("not-found", `there is no session ${session}`, { hint: '"skein ps" lists what there is' });
+    }
+    const known = cache.get(session);
+    const usable = known !== undefined && known.state.seq <= head.seq;
+    return keep(session, usable ? await states.advance(session, known, head.seq) : await states.load(session, head.seq));
+  }
+
+  async function change(session: SessionId, build: Build, options: ChangeOptions): Promise<Change> {
+    let known = cache.get(session) ?? (await refresh(session));
+    for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+      if (options.expectSeq !== undefined && known.state.seq !== options.expectSeq) {
+        known = await refresh(session);
+        if (known.state.seq !== options.expectSeq) throw moved(session, options.expectSeq, known.state.seq);
+      }
+      const { state } = known;
+      const command = typeof build === "function" ? await build(state) : build;
+      const decision = decide(state, command, facts(options.actor));
+      if (!decision.ok) {
+        // The state at hand may be old: nobody is refused on account of what has changed since.
+        const newer = await refresh(session);
+        if (newer.state.seq === state.seq) throw refused(decision.refusal);
+        known = newer;
+        continue;
+      }
+      const written = await write(session, known, decision.drafts, { ...options, expect: { seq: state.seq } });
+      if (written !== null) return written;
+      known = await refresh(session);
+    }
+    throw new SkeinError("conflict", `${session} changes too fast to be written to`, { hint: "try again later" });
+  }
+
+  async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {
+    const state = start.from ?? emptyState;
+    const decision = decide(state, start.command, facts(options.actor));
+    if (!decision.ok) throw refused(decision.refusal);
+    const known: Known = { state, events: 0, bytes: 0, dueBytes: 0 };
+    const { parent } = start;
+    const written = await write(session, known, decision.drafts, { ...options, expect: "absent", ...(parent && { parent }) });
+    if (written === null) throw new SkeinError("conflict", `${session} exists already`);
+    return written;
+  }
+
+  type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent">;
+
+  /** Null: the head was not where it was expected, and nothing is written. */
+  async function write(
+    session: SessionId,
+    known: Known,
+    events: readonly DraftEvent[],
+    options: WriteOptions,
+  ): Promise<Change | null> {
+    const key = options.key === undefined ? null : keyOf(options.key);
+    const sealed = seal(world, events, { actor: options.actor, key });
+    for (const { hash, bytes } of sealed.blobs) await store.putBlob(hash, [bytes]);
+    const { expect, epoch, parent, lease } = options;
+    const index = touchesIndex(events) ? await indexEntry(store, session, known.state, events) : undefined;
+    const part: Part = {
+      ...{ session, expect, drafts: sealed.drafts },
+      ...(epoch === undefined ? {} : { epoch }),
+      ...(parent === undefined ? {} : { parent }),
+      ...(lease === undefined ? {} : { lease }),
+      ...(index === undefined ? {} : { index }),
+    };
+    const outcome = await send(part, known.state.seq);
+    if (outcome.kind === "conflict") return null;
+    if (outcome.kind === "duplicate") {
+      const newest = await refresh(session);
+      return { state: newest.state, firstSeq: outcome.seq, headSeq: newest.state.seq, duplicate: true };
+    }
+    return publish(session, known, sealed.drafts, outcome.appended);
+  }
+
+  /** The new state, made from what was written without reading it back. */
+  async function publish(
+    session: SessionId,
+    known: Known,
+    drafts: readonly Draft[],
+    { firstSeq, headSeq, at, hashes }: Appended,
+  ): Promise<Change> {
+    // A rewind needs the mind at its target, which the reader of states knows how to find.
+    if (drafts.some(({ type }) => type === "session.rewound")) {
+      const next = keep(session, await states.advance(session, known, headSeq));
+      return { state: next.state, firstSeq, headSeq, duplicate: false };
+    }
+    let { state, bytes } = known;
+    for (const [place, draft] of drafts.entries()) {
+      const record = recordOf(session, draft, { seq: firstSeq + place, at, hash: hashes[place] ?? "" });
+      state = fold(state, readEvent(record, false), noRecall);
+      bytes += recordBytes(record);
+    }
+    const next = states.note(session, { ...known, state, events: known.events + drafts.length, bytes });
+    keep(session, next);
+    return { state, firstSeq, headSeq, duplicate: false };
+  }
+
+  type Sent =
+    | { readonly kind: "ok"; readonly appended: Appended }
+    | { readonly kind: "conflict" }
+    | { readonly kind: "duplicate"; readonly seq: number };
+
+  /** One append, followed through lost answers to an outcome that is certain. */
+  async function send(part: Part, headSeq: number): Promise<Sent> {
+    let outcome = await store.append([part]);
+    let lost: unknown = null;
+    for (let tries = 0; outcome.kind === "unknown" && tries < limit.unknownRetriesMax; tries++) {
+      lost = outcome.cause;
+      await world.sleep(Math.min(10 * 2 ** tries, 1_000));
+      try {
+        outcome = (await findOwn(part, headSeq)) ?? (await store.append([part]));
+      } catch (cause) {
+        throw neverAnswered(part, cause);
+      }
+    }
+    if (outcome.kind === "unknown") throw neverAnswered(part, outcome.cause);
+    if (outcome.kind !== "ok") {
+      // The first try may have been written after all, and be the very thing that stands in the way.
+      const own = lost === null ? null : await findOwn(part, headSeq);
+      if (own === null) return outcome.kind === "fenced" ? fenced(part) : outcome;
+      outcome = own;
+    }
+    const appended = outcome.parts[0];
+    if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
+    return { kind: "ok", appended };
+  }
+
+  /** The records of an append whose answer was lost, if they are there: all of them, or none. */
+  async function findOwn(part: Part, headSeq: number): Promise<(Outcome & { readonly kind: "ok" }) | null> {
+    const count = part.drafts.length;
+    for (let fromSeq = headSeq + 1; ; ) {
+      const page = await store.read(part.session, { fromSeq, toSeq: Infinity, limit: 1_000, contents: false });
+      const place = page.findIndex((record) => isSame(record, part.drafts[0]));
+      if (place !== -1) {
+        const first = page[place];
+        const firstSeq = first?.seq ?? 0;
+        const range = { fromSeq: firstSeq, toSeq: firstSeq + count - 1, limit: count, contents: false };
+        const own = await store.read(part.session, range);
+        const appended = { session: part.session, firstSeq, headSeq: firstSeq + count - 1, at: first?.at ?? 0 };
+        return { kind: "ok", parts: [{ ...appended, hashes: own.map(({ hash }) => hash) }] };
+      }
+      if (page.length === 0) return null;
+      fromSeq = (page.at(-1)?.seq ?? fromSeq) + 1;
+    }
+  }
+
+  const keyOf = (key: string): string => {
+    if (key.length === 0 || key.length > limit.idempotencyKeyCharsMax) {
+      throw new SkeinError("invalid", `an idempotency key has 1 to ${limit.idempotencyKeyCharsMax} characters`);
+    }
+    return world.digest("", `${tenant}\n${key}`).slice(0, 32);
+  };
+
+  return {
+    change: (session, build, options) => inTurn(session, () => change(session, build, options)),
+    begin,
+    current: async (session) => (await refresh(session)).state,
+    async commit(parts) {
+      const outcome = await store.append(parts);
+      if (outcome.kind === "ok") return outcome.parts;
+      if (outcome.kind === "unknown") {
+        throw new SkeinError("unknown", "the store did not answer", { hint: "read before trying again", cause: outcome.cause });
+      }
+      throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
+    },
+    forget: (session) => void cache.delete(session),
+  };
+}
+
+function recordOf(
+  session: LogId,
+  draft: Draft,
+  place: { readonly seq: number; readonly at: number; readonly hash: string },
+): StoredRecord {
+  const { type, v, actor, turn, cause, key, body, content } = draft;
+  return {
+    ...{ session, type, v, actor, turn, cause, key, body, ...place, salt: null, content: null },
+    contentHash: content?.hash ?? null,
+    contentBytes: content?.bytes ?? null,
+  };
+}
+
+const isSame = (record: StoredRecord, draft: Draft | undefined): boolean =>
+  draft !== undefined &&
+  (draft.content === null ? record.key === draft.key : record.contentHash === draft.content.hash);
+
+function fenced(part: Part): never {
+  throw new SkeinError("fenced", `the lease of epoch ${part.epoch ?? 0} on ${part.session} is not in force`, {
+    hint: "somebody else runs the session now; stop, and take the lease again if you must",
+  });
+}
+
+const neverAnswered = (part: Part, cause: unknown): SkeinError =>
+  new SkeinError("unknown", `the store did not answer; ${part.session} may or may not have been written`, {
+    hint: "read its log before trying again",
+    cause,
+  });
+
+function noRecall(): never {
+  throw new Error("invariant: a rewind is folded by the reader of states");
+}
+
+const refused = ({ code, message, hint }: { code: SkeinError["code"]; message: string; hint?: string }): SkeinError =>
+  new SkeinError(code, message, { hint });
+
+const moved = (session: LogId, expected: number, found: number): SkeinError =>
+  new SkeinError("conflict", `${session} is at ${found}, not at ${expected}`, { hint: "read what is new and decide again" });

@@ -2,7 +2,7 @@
 import type { ItemKind } from "./catalogue/durable.ts";
 import type { Block } from "./catalogue/entry.ts";
 import type { Digest } from "./chain.ts";
-import type { Amounts, State } from "./state.ts";
+import type { State } from "./state.ts";
 
 /** What core is told of the world. */
 export interface Facts {
@@ -148,5 +148,3 @@ export type Command =
 
 export type CommandName = Command["do"];
 export type CommandOf<K extends CommandName> = Extract<Command, { readonly do: K }>;
-
-export type { Amounts };

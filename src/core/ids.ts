@@ -33,7 +33,9 @@ export const makePrincipalId = (seed: IdSeed): PrincipalId => `prn_${encode(seed
 /** The principal that stands for a local name: the same every time, and the name cannot be read from it. */
 export function principalFor(digest: Digest, workspace: string, name: string): PrincipalId {
   const hex = digest("", `${workspace}\n${name}`);
-  const random = Uint8Array.from({ length: 10 }, (_, place) => Number.parseInt(hex.slice(place * 2, place * 2 + 2), 16));
+  const random = Uint8Array.from({ length: 10 }, (_, place) =>
+    Number.parseInt(hex.slice(place * 2, place * 2 + 2), 16),
+  );
   return makePrincipalId({ nowMs: 0, random });
 }
 

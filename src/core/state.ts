@@ -9,6 +9,7 @@ import type { z } from "zod";
 import type { Amounts as AmountsSchema } from "./catalogue/entry.ts";
 import type { ItemKind } from "./catalogue/durable.ts";
 import type { Digest } from "./chain.ts";
+import type { Binding } from "./command.ts";
 import { Keyed } from "./keyed.ts";
 import type { Status } from "./lifecycle.ts";
 import { subtract, type Ranges } from "./range.ts";
@@ -111,7 +112,7 @@ export interface Standing {
   readonly turn: Turn | null;
   readonly sleep: { readonly untilMs: number | null; readonly triggers: readonly string[] } | null;
   readonly lease: Lease;
-  readonly bindings: Keyed<Ref & { readonly kind: string; readonly mode: "read" | "write" }>;
+  readonly bindings: Keyed<Ref & { readonly kind: Binding["kind"]; readonly mode: "read" | "write" }>;
   readonly tools: Ref | null;
   readonly permissions: Keyed<Ref & { readonly tool: string; readonly rule: "allow" | "ask" | "deny" }>;
   readonly limits: Amounts;

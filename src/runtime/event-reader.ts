@@ -27,7 +27,11 @@ export interface EventsOptions {
 
 const known = ["fromSeq", "toSeq", "since", "until", "types", "reverse", "limit", "follow", "signal"];
 
-export async function* readEvents(store: Store, session: LogId, options: EventsOptions): AsyncGenerator<Event> {
+export async function* readEvents(
+  store: Store,
+  session: LogId,
+  options: EventsOptions,
+): AsyncGenerator<Event> {
   checkEventsOptions(options);
   const { types, reverse = false, follow = false, signal } = options;
   let left = options.limit ?? Infinity;
@@ -66,14 +70,20 @@ function checkEventsOptions(options: EventsOptions): void {
   for (const name of ["fromSeq", "toSeq", "limit"] as const) {
     const value = options[name];
     if (value === undefined || (Number.isInteger(value) && value >= (name === "limit" ? 0 : 1))) continue;
-    throw new SkeinError("invalid", `events: ${name} is ${value}`, { hint: "positions are whole numbers from 1 on" });
+    throw new SkeinError("invalid", `events: ${name} is ${value}`, {
+      hint: "positions are whole numbers from 1 on",
+    });
   }
   if (options.reverse === true && options.follow === true) {
     throw new SkeinError("invalid", "events: what is followed cannot be read in reverse");
   }
 }
 
-async function bounds(store: Store, session: LogId, { fromSeq = 1, toSeq = Infinity, since, until }: EventsOptions) {
+async function bounds(
+  store: Store,
+  session: LogId,
+  { fromSeq = 1, toSeq = Infinity, since, until }: EventsOptions,
+) {
   const first = since === undefined ? 1 : await store.seqAt(session, moment("since", since));
   const end = until === undefined ? Infinity : (await store.seqAt(session, moment("until", until))) - 1;
   // Time never goes back in a log, so whatever comes later than a position past the end is also past `until`.
@@ -83,7 +93,9 @@ async function bounds(store: Store, session: LogId, { fromSeq = 1, toSeq = Infin
 function moment(name: string, value: number | Date): number {
   const ms = typeof value === "number" ? value : value.getTime();
   if (Number.isFinite(ms)) return ms;
-  throw new SkeinError("invalid", `events: ${name} is no moment`, { hint: "give a Date, or milliseconds since 1970" });
+  throw new SkeinError("invalid", `events: ${name} is no moment`, {
+    hint: "give a Date, or milliseconds since 1970",
+  });
 }
 
 /** Waits for the next change of the store. A change between `clear` and `wait` is not missed. */

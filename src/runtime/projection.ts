@@ -70,7 +70,16 @@ export async function readItems(store: Store, session: LogId, state: State): Pro
     const raw = record.content === null ? undefined : await inflate(store, JSON.parse(record.content));
     const content = raw as { value: unknown; because?: string } | undefined;
     const because = content?.because ?? null;
-    items.push({ kind, key, value: content?.value ?? null, because, status, seq, at: record.at, erased: raw === undefined });
+    items.push({
+      kind,
+      key,
+      value: content?.value ?? null,
+      because,
+      status,
+      seq,
+      at: record.at,
+      erased: raw === undefined,
+    });
   }
   return items;
 }
@@ -110,7 +119,10 @@ export async function search(
   await catchUp(store, states);
   const count = Math.min(options.limit ?? 20, limit.searchMax);
   const { session } = options;
-  const found = await store.search(text, session === undefined ? { limit: count } : { limit: count, session });
+  const found = await store.search(
+    text,
+    session === undefined ? { limit: count } : { limit: count, session },
+  );
   const minds = new Map<LogId, State>();
   const hits: Hit[] = [];
   for (const { session: log, seq } of found) {
@@ -121,7 +133,14 @@ export async function search(
     if (state !== undefined) minds.set(log, state);
     const { event } = readEvent(record, false);
     const snippet = snippetOf(textOf(await readContent(store, log, seq)), text);
-    hits.push({ session: log, seq, at: event.at, type: event.type, snippet, mind: state ? mindOf(state, seq) : "live" });
+    hits.push({
+      session: log,
+      seq,
+      at: event.at,
+      type: event.type,
+      snippet,
+      mind: state ? mindOf(state, seq) : "live",
+    });
   }
   return hits;
 }

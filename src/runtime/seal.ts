@@ -70,7 +70,11 @@ function checkPart(what: string, schema: z.ZodType, value: unknown): void {
   });
 }
 
-function textOf(what: string, value: unknown, bytesMax: number): { readonly text: string; readonly bytes: number } {
+function textOf(
+  what: string,
+  value: unknown,
+  bytesMax: number,
+): { readonly text: string; readonly bytes: number } {
   checkJson(what, value);
   const text = JSON.stringify(value);
   const bytes = Buffer.byteLength(text);
@@ -91,7 +95,8 @@ function sealContent(
     throw new SkeinError("invalid", `${event.type}: "${blobField}" is kept for references to blobs`);
   }
   const whole = textOf(event.type, event.content, limit.contentBytesMax);
-  const { text, bytes } = whole.bytes <= limit.contentInlineBytesMax ? whole : reference(world, whole.text, blobs);
+  const { text, bytes } =
+    whole.bytes <= limit.contentInlineBytesMax ? whole : reference(world, whole.text, blobs);
   const salt = world.salt();
   return { text, bytes, salt, hash: contentHashOf(world.digest, salt, text) };
 }

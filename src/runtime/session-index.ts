@@ -8,9 +8,11 @@ import type { IndexEntry, Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
 
 /** Types that leave the index as it is. A rewind does not touch what the index shows but for the status. */
-const quiet = /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|model\.|message\.|checkpoint\.|budget\.|resource\.)/;
+const quiet =
+  /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|model\.|message\.|checkpoint\.|budget\.|resource\.)/;
 
-export const touchesIndex = (events: readonly DraftEvent[]): boolean => events.some(({ type }) => !quiet.test(type));
+export const touchesIndex = (events: readonly DraftEvent[]): boolean =>
+  events.some(({ type }) => !quiet.test(type));
 
 /** The entry after these events. Times and hashes do not matter for it, so it can be made before they are known. */
 export async function indexEntry(
@@ -19,7 +21,10 @@ export async function indexEntry(
   before: State,
   events: readonly DraftEvent[],
 ): Promise<IndexEntry> {
-  const after = events.reduce((state, event) => fold(state, provisional(session, state, event), () => state.mind), before);
+  const after = events.reduce(
+    (state, event) => fold(state, provisional(session, state, event), () => state.mind),
+    before,
+  );
   const text = async (ref: Ref | null, field: "name" | "objective"): Promise<string | null> => {
     if (ref === null) return null;
     const fresh = events[ref.seq - before.seq - 1];
@@ -44,7 +49,16 @@ export const indexEntryOf = (store: Store, session: LogId, state: State): Promis
 function provisional(session: LogId, state: State, event: DraftEvent): Understood {
   return readEvent(
     {
-      ...{ session, seq: state.seq + 1, at: state.at, type: event.type, v: 1, actor: "system", turn: null, cause: null },
+      ...{
+        session,
+        seq: state.seq + 1,
+        at: state.at,
+        type: event.type,
+        v: 1,
+        actor: "system",
+        turn: null,
+        cause: null,
+      },
       ...{ key: null, body: JSON.stringify(event.body), contentHash: null, contentBytes: null, hash: "" },
       ...{ salt: null, content: null },
     },

@@ -7,7 +7,14 @@ import { fold } from "../core/fold.ts";
 import { assert, SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import { emptyState, parseSnapshot, snapshotForm, snapshotText, type Mind, type State } from "../core/state.ts";
+import {
+  emptyState,
+  parseSnapshot,
+  snapshotForm,
+  snapshotText,
+  type Mind,
+  type State,
+} from "../core/state.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import type { Store } from "../store/port.ts";
 
@@ -18,8 +25,10 @@ const snapshotShare = 25;
 /** What a record takes besides its body and content. */
 const recordOverheadBytes = 160;
 
-export const recordBytes = (record: { readonly body: string; readonly contentBytes: number | null }): number =>
-  recordOverheadBytes + record.body.length + (record.contentBytes ?? 0);
+export const recordBytes = (record: {
+  readonly body: string;
+  readonly contentBytes: number | null;
+}): number => recordOverheadBytes + record.body.length + (record.contentBytes ?? 0);
 
 /** A state, and what was added to the log since its last snapshot. */
 export interface Known {
@@ -58,7 +67,12 @@ export function makeStateReader(store: Store): StateReader {
     let known = from;
     while (known.state.seq < toSeq) {
       const fromSeq = known.state.seq + 1;
-      const page = await store.read(session, { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false });
+      const page = await store.read(session, {
+        fromSeq,
+        toSeq,
+        limit: limit.pageRecordsMax,
+        contents: false,
+      });
       if (page[0]?.seq !== fromSeq) throw gap(session, fromSeq);
       for (const record of page) known = note(session, await step(session, known, record), isRewound(record));
     }
@@ -86,7 +100,9 @@ export function makeStateReader(store: Store): StateReader {
     const dueBytes = text.length * snapshotShare;
     if (!force && known.bytes < dueBytes) return { ...known, dueBytes };
     // A snapshot that cannot be written costs time later and nothing else.
-    const written = store.putSnapshot(session, { seq: known.state.seq, form: snapshotForm, text }).catch(() => undefined);
+    const written = store
+      .putSnapshot(session, { seq: known.state.seq, form: snapshotForm, text })
+      .catch(() => undefined);
     writing.add(written);
     void written.then(() => writing.delete(written));
     return fresh(known.state);

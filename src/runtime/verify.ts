@@ -36,7 +36,16 @@ export interface VerifyReport {
 const problemsMax = 100_000;
 
 export function emptyReport(): VerifyReport {
-  return { ok: true, sessions: 0, records: 0, contents: 0, erased: 0, blobs: 0, problems: [], firstBad: null };
+  return {
+    ok: true,
+    sessions: 0,
+    records: 0,
+    contents: 0,
+    erased: 0,
+    blobs: 0,
+    problems: [],
+    firstBad: null,
+  };
 }
 
 export function joinReports(a: VerifyReport, b: VerifyReport): VerifyReport {
@@ -68,11 +77,19 @@ export async function verifyLog(
   let at = 0;
   let next = start + 1;
   while (next <= head.seq) {
-    const page = await store.read(session, { fromSeq: next, toSeq: head.seq, limit: limit.pageRecordsMax, contents: true });
+    const page = await store.read(session, {
+      fromSeq: next,
+      toSeq: head.seq,
+      limit: limit.pageRecordsMax,
+      contents: true,
+    });
     if (page.length === 0) break;
     for (const record of page) {
       if (record.seq !== next) {
-        bad(next, record.seq === next + 1 ? "the record is missing" : `records up to ${record.seq - 1} are missing`);
+        bad(
+          next,
+          record.seq === next + 1 ? "the record is missing" : `records up to ${record.seq - 1} are missing`,
+        );
         before = null;
       }
       count.records++;
@@ -114,7 +131,9 @@ async function blobFlaw(store: Store, world: World, content: unknown): Promise<s
   if (chunks === undefined) return "its blob is missing";
   const parts: Uint8Array[] = [];
   for await (const chunk of chunks) parts.push(chunk);
-  return world.hashBytes(Buffer.concat(parts)) === reference.sha256 ? null : "its blob does not match its hash";
+  return world.hashBytes(Buffer.concat(parts)) === reference.sha256
+    ? null
+    : "its blob does not match its hash";
 }
 
 async function checkNoted(

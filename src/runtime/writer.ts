@@ -96,11 +96,16 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     const head = await store.head(session);
     if (head === undefined) {
       cache.delete(session);
-      throw new SkeinError("not-found", `there is no session ${session}`, { hint: '"skein ps" lists what there is' });
+      throw new SkeinError("not-found", `there is no session ${session}`, {
+        hint: '"skein ps" lists what there is',
+      });
     }
     const known = cache.get(session);
     const usable = known !== undefined && known.state.seq <= head.seq;
-    return keep(session, usable ? await states.advance(session, known, head.seq) : await states.load(session, head.seq));
+    return keep(
+      session,
+      usable ? await states.advance(session, known, head.seq) : await states.load(session, head.seq),
+    );
   }
 
   async function change(session: SessionId, build: Build, options: ChangeOptions): Promise<Change> {
@@ -120,11 +125,16 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
         known = newer;
         continue;
       }
-      const written = await write(session, known, decision.drafts, { ...options, expect: { seq: state.seq } });
+      const written = await write(session, known, decision.drafts, {
+        ...options,
+        expect: { seq: state.seq },
+      });
       if (written !== null) return written;
       known = await refresh(session);
     }
-    throw new SkeinError("conflict", `${session} changes too fast to be written to`, { hint: "try again later" });
+    throw new SkeinError("conflict", `${session} changes too fast to be written to`, {
+      hint: "try again later",
+    });
   }
 
   async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {
@@ -133,7 +143,11 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     if (!decision.ok) throw refused(decision.refusal);
     const known: Known = { state, events: 0, bytes: 0, dueBytes: 0 };
     const { parent } = start;
-    const written = await write(session, known, decision.drafts, { ...options, expect: "absent", ...(parent && { parent }) });
+    const written = await write(session, known, decision.drafts, {
+      ...options,
+      expect: "absent",
+      ...(parent && { parent }),
+    });
     if (written === null) throw new SkeinError("conflict", `${session} exists already`);
     return written;
   }
@@ -224,15 +238,25 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
   /** The records of an append whose answer was lost, if they are there: all of them, or none. */
   async function findOwn(part: Part, headSeq: number): Promise<(Outcome & { readonly kind: "ok" }) | null> {
     const count = part.drafts.length;
-    for (let fromSeq = headSeq + 1; ; ) {
-      const page = await store.read(part.session, { fromSeq, toSeq: Infinity, limit: 1_000, contents: false });
+    for (let fromSeq = headSeq + 1; ;) {
+      const page = await store.read(part.session, {
+        fromSeq,
+        toSeq: Infinity,
+        limit: 1_000,
+        contents: false,
+      });
       const place = page.findIndex((record) => isSame(record, part.drafts[0]));
       if (place !== -1) {
         const first = page[place];
         const firstSeq = first?.seq ?? 0;
         const range = { fromSeq: firstSeq, toSeq: firstSeq + count - 1, limit: count, contents: false };
         const own = await store.read(part.session, range);
-        const appended = { session: part.session, firstSeq, headSeq: firstSeq + count - 1, at: first?.at ?? 0 };
+        const appended = {
+          session: part.session,
+          firstSeq,
+          headSeq: firstSeq + count - 1,
+          at: first?.at ?? 0,
+        };
         return { kind: "ok", parts: [{ ...appended, hashes: own.map(({ hash }) => hash) }] };
       }
       if (page.length === 0) return null;
@@ -242,7 +266,10 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
 
   const keyOf = (key: string): string => {
     if (key.length === 0 || key.length > limit.idempotencyKeyCharsMax) {
-      throw new SkeinError("invalid", `an idempotency key has 1 to ${limit.idempotencyKeyCharsMax} characters`);
+      throw new SkeinError(
+        "invalid",
+        `an idempotency key has 1 to ${limit.idempotencyKeyCharsMax} characters`,
+      );
     }
     return world.digest("", `${tenant}\n${key}`).slice(0, 32);
   };
@@ -255,7 +282,10 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       const outcome = await store.append(parts);
       if (outcome.kind === "ok") return outcome.parts;
       if (outcome.kind === "unknown") {
-        throw new SkeinError("unknown", "the store did not answer", { hint: "read before trying again", cause: outcome.cause });
+        throw new SkeinError("unknown", "the store did not answer", {
+          hint: "read before trying again",
+          cause: outcome.cause,
+        });
       }
       throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
     },
@@ -296,8 +326,17 @@ function noRecall(): never {
   throw new Error("invariant: a rewind is folded by the reader of states");
 }
 
-const refused = ({ code, message, hint }: { code: SkeinError["code"]; message: string; hint?: string }): SkeinError =>
-  new SkeinError(code, message, { hint });
+const refused = ({
+  code,
+  message,
+  hint,
+}: {
+  code: SkeinError["code"];
+  message: string;
+  hint?: string;
+}): SkeinError => new SkeinError(code, message, { hint });
 
 const moved = (session: LogId, expected: number, found: number): SkeinError =>
-  new SkeinError("conflict", `${session} is at ${found}, not at ${expected}`, { hint: "read what is new and decide again" });
+  new SkeinError("conflict", `${session} is at ${found}, not at ${expected}`, {
+    hint: "read what is new and decide again",
+  });

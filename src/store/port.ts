@@ -233,7 +233,10 @@ export interface Store {
   renew(session: SessionId, epoch: number, leaseMs: number): Promise<boolean>;
 
   /** Sessions, the most recently active first. */
-  list(filter: SessionFilter, page: { readonly limit: number; readonly cursor?: string }): Promise<Page<SessionRow>>;
+  list(
+    filter: SessionFilter,
+    page: { readonly limit: number; readonly cursor?: string },
+  ): Promise<Page<SessionRow>>;
   /** Ids of sessions that end so; at most `limit`. */
   endingWith(ending: string, limit: number): Promise<readonly SessionId[]>;
   /** Forks of a session that still exist, and where they left it. */

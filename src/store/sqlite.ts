@@ -79,7 +79,9 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     renew: (session, epoch, leaseMs) =>
       writer.run(() => {
         const line = logs.find(session);
-        return line !== undefined && epoch > 0 && renew.run(world.now() + leaseMs, line.id, epoch).changes === 1;
+        return (
+          line !== undefined && epoch > 0 && renew.run(world.now() + leaseMs, line.id, epoch).changes === 1
+        );
       }),
     list: (filter, page) => look(() => list(database, tenant, filter, page)),
     endingWith: (ending, count) => look(() => endingWith(database, tenant, ending, count)),
@@ -107,7 +109,8 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     project: (step) => writer.run(() => projector.project(step)),
     search: (text, search) => look(() => projector.search(text, search)),
     query: (sql, limits) => look(() => query(path, sql, { ...limits, world })),
-    clearDerived: (session) => writer.run(() => clearDerived(connection, session && (logs.find(session)?.id ?? -1))),
+    clearDerived: (session) =>
+      writer.run(() => clearDerived(connection, session && (logs.find(session)?.id ?? -1))),
     sweep: () => look(() => sweep(database, writer)),
     check: () => look(() => faults(connection)),
     stats: () => look(() => stats(connection, durability)),
@@ -135,7 +138,9 @@ function clearDerived({ database }: Connection, log: number | undefined): void {
   }
   for (const table of tables) database.exec(`DELETE FROM ${table}`);
   database.exec("UPDATE logs SET status = NULL, agent = NULL, priority = NULL");
-  database.exec("INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM meta WHERE key = 'projected'");
+  database.exec(
+    "INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM meta WHERE key = 'projected'",
+  );
 }
 
 function faults({ database }: Connection): string[] {
@@ -168,12 +173,18 @@ async function trust(store: Store, connection: Connection, world: StoreWorld): P
   for (const row of rows) {
     const session = parseLogId(String(row["session"]));
     let before = genesisHash;
-    for (let fromSeq = 1; bad.length === 0; ) {
-      const page = await store.read(session, { fromSeq, toSeq: Infinity, limit: limit.pageRecordsMax, contents: true });
+    for (let fromSeq = 1; bad.length === 0;) {
+      const page = await store.read(session, {
+        fromSeq,
+        toSeq: Infinity,
+        limit: limit.pageRecordsMax,
+        contents: true,
+      });
       if (page.length === 0) break;
       for (const record of page) {
         const bytes = record.content === null ? null : Buffer.byteLength(record.content);
-        const wrong = record.seq === fromSeq++ ? flaw(world.digest, before, record, bytes) : "a record is missing";
+        const wrong =
+          record.seq === fromSeq++ ? flaw(world.digest, before, record, bytes) : "a record is missing";
         if (wrong !== null) bad.push(`${session} at ${record.seq}: ${wrong}`);
         before = record.hash;
       }

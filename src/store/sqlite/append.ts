@@ -110,7 +110,19 @@ export function makeAppender(
     const { seq, at } = place;
     const contentHash = content?.hash ?? null;
     const contentBytes = content?.bytes ?? null;
-    const fields = { session: part.session, seq, at, type, v, actor, turn, cause, key, contentHash, contentBytes };
+    const fields = {
+      session: part.session,
+      seq,
+      at,
+      type,
+      v,
+      actor,
+      turn,
+      cause,
+      key,
+      contentHash,
+      contentBytes,
+    };
     const hash = link(world.digest, place.before, fields, bodyHash);
     insertRecord.run(
       ...[log, seq, at, names.id(type), v, names.id(actor), turn, cause],
@@ -127,7 +139,8 @@ export function makeAppender(
 
   /** The row of a new log, with the head it starts from: nothing, or a position of its parent. */
   function begin({ session, parent, index }: Part): HeadRow {
-    if (index === undefined && !isWorkspaceId(session)) throw new SkeinError("invalid", `${session} has no index entry`);
+    if (index === undefined && !isWorkspaceId(session))
+      throw new SkeinError("invalid", `${session} has no index entry`);
     const now = world.now();
     const start = parent === undefined ? null : forkPoint(parent.session, parent.seq);
     const hash = start?.hash ?? genesisHash;
@@ -155,7 +168,13 @@ export function makeAppender(
       throw new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
     }
     const atRow = database.prepare("SELECT at FROM records WHERE log = ? AND seq = ?").get(stretch.log, seq);
-    return { parent: line.id, base: stretch.log, hash: hexOf(row[0]), depth: head.depth, at: Number(atRow?.["at"]) };
+    return {
+      parent: line.id,
+      base: stretch.log,
+      hash: hexOf(row[0]),
+      depth: head.depth,
+      at: Number(atRow?.["at"]),
+    };
   }
 
   function setIndex(log: number, entry: IndexEntry): void {

@@ -71,10 +71,14 @@ function connection(database: DatabaseSync, path: string): Connection {
       } catch (error) {
         const kind = sqliteKind(error);
         if (kind === "io" || kind === "corrupt") {
-          poisoned = new SkeinError("unavailable", `the store met an I/O error and takes no more work: ${path}`, {
-            hint: "close it, look at the disk, then open it again; it is verified before it is used",
-            cause: error,
-          });
+          poisoned = new SkeinError(
+            "unavailable",
+            `the store met an I/O error and takes no more work: ${path}`,
+            {
+              hint: "close it, look at the disk, then open it again; it is verified before it is used",
+              cause: error,
+            },
+          );
           try {
             writeFileSync(marker, `${String(error)}\n`);
           } catch {
@@ -131,9 +135,13 @@ function inspect(database: DatabaseSync, path: string): boolean {
     });
   }
   if (version > schemaVersion) {
-    throw new SkeinError("refused", `${path} has layout ${version}; this Skein knows up to ${schemaVersion}`, {
-      hint: "update Skein; nothing was changed",
-    });
+    throw new SkeinError(
+      "refused",
+      `${path} has layout ${version}; this Skein knows up to ${schemaVersion}`,
+      {
+        hint: "update Skein; nothing was changed",
+      },
+    );
   }
   return false;
 }
@@ -161,7 +169,9 @@ const pragma = (database: DatabaseSync, name: string): unknown =>
 function checkVersion(): void {
   const version = process.versions["sqlite"] ?? "0";
   const parts = version.split(".").map(Number);
-  const order = sqliteVersionMin.map((least, place) => Math.sign((parts[place] ?? 0) - least)).find((sign) => sign !== 0);
+  const order = sqliteVersionMin
+    .map((least, place) => Math.sign((parts[place] ?? 0) - least))
+    .find((sign) => sign !== 0);
   if (order !== undefined && order < 0) {
     throw new SkeinError("unavailable", `SQLite ${version} can corrupt a store that two processes write`, {
       hint: `use a Node that bundles SQLite ${sqliteVersionMin.join(".")} or later, such as 24.21 or 26.10`,
@@ -201,7 +211,9 @@ function translate<T>(path: string, work: () => T): T {
 }
 
 /** What kind of trouble an error of SQLite's is. */
-function sqliteKind(error: unknown): "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb" | null {
+function sqliteKind(
+  error: unknown,
+): "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb" | null {
   const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : null;
   switch (code) {
     case 5:
@@ -235,15 +247,27 @@ function asSkeinError(path: string, error: unknown): unknown {
     case "busy":
       return say("unavailable", `the store is locked by another program: ${path}`, "try again");
     case "io":
-      return say("unavailable", `reading or writing the store failed: ${path}`, "look at the disk, then open it again");
+      return say(
+        "unavailable",
+        `reading or writing the store failed: ${path}`,
+        "look at the disk, then open it again",
+      );
     case "corrupt":
       return say("corrupt", `the store is damaged: ${path}`, 'run "skein verify --all" and restore a backup');
     case "full":
       return say("unavailable", `the disk is full: ${path}`, "free some space; nothing was written");
     case "readonly":
-      return say("unavailable", `the store cannot be written: ${path}`, "check the permissions of file and directory");
+      return say(
+        "unavailable",
+        `the store cannot be written: ${path}`,
+        "check the permissions of file and directory",
+      );
     case "cantopen":
-      return say("unavailable", `the store cannot be opened: ${path}`, "check that the directory exists and is writable");
+      return say(
+        "unavailable",
+        `the store cannot be opened: ${path}`,
+        "check that the directory exists and is writable",
+      );
     case "notadb":
       return say("invalid", `${path} is not a Skein store`, "choose another path; nothing was changed");
     case null:

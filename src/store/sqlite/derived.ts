@@ -49,7 +49,12 @@ export function list(
   return { rows: shown, cursor: rows.length > count && last ? `${last.activeAt}.${last.session}` : null };
 }
 
-function conditions(database: DatabaseSync, tenant: string, filter: SessionFilter, cursor: string | undefined) {
+function conditions(
+  database: DatabaseSync,
+  tenant: string,
+  filter: SessionFilter,
+  cursor: string | undefined,
+) {
   const where = ["l.tenant = ?", "l.listed = 1"];
   const values: (string | number)[] = [tenant];
   const add = (sql: string, ...more: (string | number)[]) => {
@@ -94,7 +99,20 @@ function parseCursor(cursor: string): [number, string] {
 }
 
 function sessionRow(row: ListArray): SessionRow {
-  const [session, headSeq, openedAt, activeAt, status, agent, priority, forkSeq, name, objective, parent, labels] = row;
+  const [
+    session,
+    headSeq,
+    openedAt,
+    activeAt,
+    status,
+    agent,
+    priority,
+    forkSeq,
+    name,
+    objective,
+    parent,
+    labels,
+  ] = row;
   return {
     ...{ session, headSeq, openedAt, activeAt, status, agent, priority, name, objective },
     parent: parent && { session: parent, seq: forkSeq },
@@ -102,9 +120,16 @@ function sessionRow(row: ListArray): SessionRow {
   };
 }
 
-export function endingWith(database: DatabaseSync, tenant: string, ending: string, count: number): SessionId[] {
+export function endingWith(
+  database: DatabaseSync,
+  tenant: string,
+  ending: string,
+  count: number,
+): SessionId[] {
   const rows = database
-    .prepare("SELECT session FROM logs WHERE tenant = ? AND listed = 1 AND substr(session, -length(?)) = ? LIMIT ?")
+    .prepare(
+      "SELECT session FROM logs WHERE tenant = ? AND listed = 1 AND substr(session, -length(?)) = ? LIMIT ?",
+    )
     .all(tenant, ending, ending, count);
   return rows.map((row) => row["session"] as SessionId);
 }
@@ -115,7 +140,9 @@ export interface Snapshots {
 }
 
 export function makeSnapshots(database: DatabaseSync, logs: Logs): Snapshots {
-  const insert = database.prepare("INSERT OR REPLACE INTO snapshots (log, seq, form, text) VALUES (?, ?, ?, ?)");
+  const insert = database.prepare(
+    "INSERT OR REPLACE INTO snapshots (log, seq, form, text) VALUES (?, ?, ?, ?)",
+  );
   const latest = database.prepare(
     "SELECT seq, form, text FROM snapshots WHERE log = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
   );
@@ -124,7 +151,11 @@ export function makeSnapshots(database: DatabaseSync, logs: Logs): Snapshots {
     put: (log, { seq, form, text }) => void insert.run(log, seq, form, text),
     latest(session, seq) {
       let line = logs.find(session);
-      for (let upTo = seq; line !== undefined; upTo = Math.min(upTo, line.forkSeq), line = logs.line(line.base)) {
+      for (
+        let upTo = seq;
+        line !== undefined;
+        upTo = Math.min(upTo, line.forkSeq), line = logs.line(line.base)
+      ) {
         const row = latest.get(line.id, upTo) as unknown as [number, number, string] | undefined;
         if (row !== undefined) return { seq: row[0], form: row[1], text: row[2] };
         if (line.base === null) return undefined;
@@ -137,7 +168,10 @@ export function makeSnapshots(database: DatabaseSync, logs: Logs): Snapshots {
 export interface Projector {
   projected(): string | null;
   project(step: Projection): boolean;
-  search(text: string, options: { readonly limit: number; readonly session?: LogId }): { session: LogId; seq: number }[];
+  search(
+    text: string,
+    options: { readonly limit: number; readonly session?: LogId },
+  ): { session: LogId; seq: number }[];
 }
 
 export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
@@ -145,6 +179,8 @@ export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
   const move = database.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('projected', ?)");
   const position = database.prepare("SELECT position FROM records WHERE log = ? AND seq = ?");
   const addText = database.prepare("INSERT OR REPLACE INTO search (rowid, text) VALUES (?, ?)");
+  // FTS5 reports row ids of its own that do not fit a number; nobody reads them.
+  addText.setReadBigInts(true);
   const clearItems = database.prepare("DELETE FROM item_rows WHERE log = ?");
   const addItem = database.prepare(
     "INSERT INTO item_rows (log, kind, key, seq, at, status, value, because) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -48,9 +48,13 @@ export const hexOf = (bytes: Uint8Array): string =>
   Buffer.prototype.hexSlice.call(bytes as Buffer, 0, bytes.length);
 
 export function makeLogs(database: DatabaseSync, tenant: string): Logs {
-  const byName = database.prepare("SELECT id, base, fork_seq FROM logs WHERE tenant = ? AND session = ? AND dropped = 0");
+  const byName = database.prepare(
+    "SELECT id, base, fork_seq FROM logs WHERE tenant = ? AND session = ? AND dropped = 0",
+  );
   const byId = database.prepare("SELECT id, base, fork_seq, session FROM logs WHERE id = ?");
-  const headById = database.prepare("SELECT head, hash, at, epoch, depth FROM logs WHERE id = ? AND dropped = 0");
+  const headById = database.prepare(
+    "SELECT head, hash, at, epoch, depth FROM logs WHERE id = ? AND dropped = 0",
+  );
   const fullHead = database.prepare(
     `SELECT l.head, l.hash, l.at, l.epoch, e.holder, e.until_ms, p.session, l.fork_seq
      FROM logs l LEFT JOIN leases e ON e.log = l.id LEFT JOIN logs p ON p.id = l.parent
@@ -94,7 +98,15 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
       if (row === undefined) return undefined;
       const [seq, hash, at, epoch, holder, untilMs, parent, forkSeq] = row;
       const lease = epoch === 0 || holder === null || untilMs === null ? null : { holder, untilMs };
-      return { session, seq, hash: hexOf(hash), at, epoch, lease, parent: parent && { session: parent, seq: forkSeq } };
+      return {
+        session,
+        seq,
+        hash: hexOf(hash),
+        at,
+        epoch,
+        lease,
+        parent: parent && { session: parent, seq: forkSeq },
+      };
     },
     stretches(line, fromSeq, toSeq) {
       const found: Stretch[] = [];

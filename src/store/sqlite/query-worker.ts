@@ -41,10 +41,19 @@ function answer({ path, sql, limit }: QueryRequest): QueryAnswer {
 }
 
 /** Reading is allowed through the views only: SQLite names the view that a table is read for. */
-function authorize(action: number, first: string | null, _second: string | null, _database: string | null, view: string | null) {
+function authorize(
+  action: number,
+  first: string | null,
+  _second: string | null,
+  _database: string | null,
+  view: string | null,
+) {
   const { SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE, SQLITE_OK, SQLITE_DENY } = constants;
   if (action === SQLITE_SELECT || action === SQLITE_FUNCTION || action === SQLITE_RECURSIVE) return SQLITE_OK;
   if (action !== SQLITE_READ) return SQLITE_DENY;
-  const open = view !== null || (viewNames as readonly (string | null)[]).includes(first) || first?.startsWith("json_") === true;
+  const open =
+    view !== null ||
+    (viewNames as readonly (string | null)[]).includes(first) ||
+    first?.startsWith("json_") === true;
   return open ? SQLITE_OK : SQLITE_DENY;
 }

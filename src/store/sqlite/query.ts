@@ -10,7 +10,10 @@ export async function query(
   options: { readonly limit: number; readonly timeoutMs: number; readonly world: StoreWorld },
 ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
   // The worker's file has the extension of this one: .ts in a checkout, .js in the package.
-  const file = new URL(import.meta.url.endsWith(".ts") ? "./query-worker.ts" : "./query-worker.js", import.meta.url);
+  const file = new URL(
+    import.meta.url.endsWith(".ts") ? "./query-worker.ts" : "./query-worker.js",
+    import.meta.url,
+  );
   const request: QueryRequest = { path, sql, limit: options.limit };
   const worker = new Worker(file, { workerData: request });
   const done = new AbortController();
@@ -22,7 +25,8 @@ export async function query(
         hint: "narrow it down: name a session, a type or a time",
       });
     }
-    if ("error" in answer) throw new SkeinError("invalid", `the query failed: ${answer.error}`, { hint: answer.hint });
+    if ("error" in answer)
+      throw new SkeinError("invalid", `the query failed: ${answer.error}`, { hint: answer.hint });
     return answer;
   } finally {
     done.abort();

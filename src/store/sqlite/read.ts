@@ -58,7 +58,23 @@ export function makeReader(
   }
 
   function recordOf(row: Row): StoredRecord {
-    const [log, seq, at, type, v, actor, turn, cause, key, body, contentHash, contentBytes, hash, salt, content] = row;
+    const [
+      log,
+      seq,
+      at,
+      type,
+      v,
+      actor,
+      turn,
+      cause,
+      key,
+      body,
+      contentHash,
+      contentBytes,
+      hash,
+      salt,
+      content,
+    ] = row;
     return {
       session: logs.sessionOf(log),
       seq,
@@ -82,7 +98,8 @@ export function makeReader(
   function* windows(stretch: Stretch, reverse: boolean, step: number): Generator<Stretch> {
     const { log, fromSeq, toSeq } = stretch;
     if (reverse) {
-      for (let to = toSeq; to >= fromSeq; to -= step) yield { log, fromSeq: Math.max(fromSeq, to - step + 1), toSeq: to };
+      for (let to = toSeq; to >= fromSeq; to -= step)
+        yield { log, fromSeq: Math.max(fromSeq, to - step + 1), toSeq: to };
     } else {
       for (let from = fromSeq; from <= toSeq; from += step) {
         yield { log, fromSeq: from, toSeq: Math.min(toSeq, from + step - 1) };
@@ -105,10 +122,14 @@ export function makeReader(
     let scanned = 0;
     for (const stretch of reverse ? stretches.toReversed() : stretches) {
       for (const window of windows(stretch, reverse, typeIds === undefined ? fetchRowsMax : scanRowsMax)) {
-        if (typeIds !== undefined && ++scanned > 1) await new Promise<void>((resolve) => world.defer(resolve));
+        if (typeIds !== undefined && ++scanned > 1)
+          await new Promise<void>((resolve) => world.defer(resolve));
         const span = [window.log, window.fromSeq, window.toSeq];
         const rest = want - found.length;
-        const rows = typeIds === undefined ? select.all(...span, rest) : select.all(...span, JSON.stringify(typeIds), rest);
+        const rows =
+          typeIds === undefined
+            ? select.all(...span, rest)
+            : select.all(...span, JSON.stringify(typeIds), rest);
         for (const row of rows as unknown as Row[]) {
           bytes += contents ? (row[11] ?? 0) : 0;
           if (bytes > limit.pageBytesMax && found.length > 0) return found;
@@ -163,7 +184,10 @@ export function makeReader(
     let position = start;
     let bytes = 0;
     while (records.length < count && bytes <= limit.pageBytesMax) {
-      const rows = next.all(position, Math.min(fetchRowsMax, count - records.length)) as unknown as [...Row, number][];
+      const rows = next.all(position, Math.min(fetchRowsMax, count - records.length)) as unknown as [
+        ...Row,
+        number,
+      ][];
       if (rows.length === 0) break;
       for (const row of rows) {
         // A deleted session's records may still lie here for its forks, or for a sweep to come.

@@ -20,9 +20,12 @@ export async function putBlob(
   // Chunks go in one by one under a row that has no length yet; the length makes it whole.
   const id = await writer.run(() => {
     const there = find.get(tenant, key);
-    if (there !== undefined) database.prepare("DELETE FROM blob_chunks WHERE blob = ?").run(Number(there["id"]));
+    if (there !== undefined)
+      database.prepare("DELETE FROM blob_chunks WHERE blob = ?").run(Number(there["id"]));
     if (there !== undefined) database.prepare("DELETE FROM blobs WHERE id = ?").run(Number(there["id"]));
-    return Number(database.prepare("INSERT INTO blobs (tenant, hash) VALUES (?, ?)").run(tenant, key).lastInsertRowid);
+    return Number(
+      database.prepare("INSERT INTO blobs (tenant, hash) VALUES (?, ?)").run(tenant, key).lastInsertRowid,
+    );
   });
   let number = 0;
   let total = 0;
@@ -35,7 +38,9 @@ export async function putBlob(
       }
       const place = number++;
       await writer.run(() => {
-        database.prepare("INSERT INTO blob_chunks (blob, number, bytes) VALUES (?, ?, ?)").run(id, place, piece);
+        database
+          .prepare("INSERT INTO blob_chunks (blob, number, bytes) VALUES (?, ?, ?)")
+          .run(id, place, piece);
       });
     }
   }
@@ -44,7 +49,11 @@ export async function putBlob(
   });
 }
 
-export function readBlob(database: DatabaseSync, tenant: string, hash: string): AsyncIterable<Uint8Array> | undefined {
+export function readBlob(
+  database: DatabaseSync,
+  tenant: string,
+  hash: string,
+): AsyncIterable<Uint8Array> | undefined {
   const row = database
     .prepare("SELECT id FROM blobs WHERE tenant = ? AND hash = ? AND bytes IS NOT NULL")
     .get(tenant, Buffer.from(hash, "hex"));
@@ -66,7 +75,7 @@ export function readBlob(database: DatabaseSync, tenant: string, hash: string): 
  */
 export async function sweep(database: DatabaseSync, writer: Writer): Promise<void> {
   const dropped = database.prepare("SELECT id FROM logs WHERE dropped = 1 ORDER BY id DESC");
-  for (let freed = true; freed; ) {
+  for (let freed = true; freed;) {
     freed = false;
     for (const row of dropped.all()) {
       const id = Number(row["id"]);
@@ -92,6 +101,8 @@ function sweepSome(database: DatabaseSync, id: number): boolean {
   const last = Number(database.prepare("SELECT max(position) AS position FROM records").get()?.["position"]);
   const remove = database.prepare("DELETE FROM records WHERE position = ?");
   const unindex = database.prepare("DELETE FROM search WHERE rowid = ?");
+  // FTS5 reports row ids of its own that do not fit a number; nobody reads them.
+  unindex.setReadBigInts(true);
   const stub = database.prepare(
     `UPDATE records SET log = 0, seq = position, key = NULL, body = '{}', content = NULL, salt = NULL,
      content_hash = NULL WHERE position = ?`,

@@ -1,0 +1,105 @@
+/** Clear: one append closes a session and opens the next with the same agent, bindings and permissions. */
+import type { Command } from "../core/command.ts";
+import { decide } from "../core/decide.ts";
+import type { Decision, DraftEvent } from "../core/decision.ts";
+import { SkeinError } from "../core/error.ts";
+import { makeSessionId, type SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { emptyState, type Ref, type State } from "../core/state.ts";
+import type { Part } from "../store/port.ts";
+import { readContent } from "./content.ts";
+import { seal } from "./seal.ts";
+import { indexEntry } from "./session-index.ts";
+import type { Context } from "./session.ts";
+
+export async function clearSession(
+  context: Context,
+  session: SessionId,
+  options: { readonly objective?: string; readonly name?: string; readonly reason?: string },
+): Promise<SessionId> {
+  const { world, writer } = context;
+  for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
+    const state = await writer.current(session);
+    const next = makeSessionId({ nowMs: world.now(), random: world.randomBytes(10) });
+    const parts = [
+      await closing(context, session, state, options.reason),
+      await opening(context, state, next, session, options),
+    ];
+    try {
+      await writer.commit(parts);
+      writer.forget(session);
+      return next;
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
+    }
+  }
+  throw new SkeinError("conflict", `${session} changes too fast to be cleared`, { hint: "try again later" });
+}
+
+async function closing(
+  context: Context,
+  session: SessionId,
+  state: State,
+  reason: string | undefined,
+): Promise<Part> {
+  const { store, world, actor } = context;
+  const command = { do: "close", reason: reason ?? "cleared" } as const;
+  const events = accepted(decide(state, command, { actor, digest: world.digest }));
+  const { drafts } = seal(world, events, { actor, key: null });
+  return {
+    session,
+    expect: { seq: state.seq },
+    drafts,
+    index: await indexEntry(store, session, state, events),
+  };
+}
+
+async function opening(
+  context: Context,
+  state: State,
+  next: SessionId,
+  session: SessionId,
+  options: { readonly objective?: string; readonly name?: string },
+): Promise<Part> {
+  const { store, world, actor } = context;
+  const { agent, model, priority, labels, bindings, permissions, objective, expiresAfterIdleMs } =
+    state.standing;
+  const contentAt = async (ref: Ref | null) =>
+    ref === null ? {} : (((await readContent(store, session, ref.seq)) ?? {}) as Record<string, unknown>);
+  const told = options.objective ?? (await contentAt(objective))["objective"];
+  if (typeof told !== "string") {
+    throw new SkeinError("refused", "the objective was erased", {
+      hint: "give the next session an objective of its own",
+    });
+  }
+  const bind = [];
+  for (const [name, { kind, mode, ...ref }] of bindings.entries())
+    bind.push({ ...(await contentAt(ref)), name, kind, mode });
+  const grant = [];
+  for (const [name, { tool, rule, ...ref }] of permissions.entries()) {
+    grant.push({ ...(await contentAt(ref)), name, tool, rule });
+  }
+  const command: Command = {
+    do: "open",
+    ...{ workspace: store.workspace, objective: told, priority, from: session, bind, grant },
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(agent === null ? {} : { agent: agent.name }),
+    ...(model === null ? {} : { model }),
+    ...(expiresAfterIdleMs === null ? {} : { expiresAfterIdleMs }),
+    labels: Object.fromEntries(labels.entries()),
+  };
+  const events = accepted(decide(emptyState, command, { actor, digest: world.digest }));
+  const { drafts } = seal(world, events, { actor, key: null });
+  return {
+    session: next,
+    expect: "absent",
+    drafts,
+    index: await indexEntry(store, next, emptyState, events),
+  };
+}
+
+function accepted(decision: Decision): readonly DraftEvent[] {
+  if (decision.ok) return decision.drafts;
+  const { code, message, hint } = decision.refusal;
+  throw new SkeinError(code, message, { hint });
+}

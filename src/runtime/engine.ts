@@ -1,0 +1,248 @@
+/** The engine: sessions of one store, and what is asked of all of them. */
+import type { OpenOptions } from "../core/command.ts";
+import { checkOptions, SkeinError } from "../core/error.ts";
+import {
+  makeSessionId,
+  parseSessionId,
+  principalFor,
+  quote,
+  type LogId,
+  type SessionId,
+} from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { statuses, type Status } from "../core/lifecycle.ts";
+import { readEvent } from "../core/event.ts";
+import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
+import { inflate } from "./content.ts";
+import type { Event } from "./event-reader.ts";
+import { catchUp, search, type Hit } from "./projection.ts";
+import { rebuild, type RebuildReport } from "./rebuild.ts";
+import { seal } from "./seal.ts";
+import { checkOpen, Session, type Context } from "./session.ts";
+import { makeStateReader } from "./state-reader.ts";
+import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
+import { makeWriter } from "./writer.ts";
+import type { World } from "./world.ts";
+
+export interface SessionsOptions {
+  readonly agent?: string;
+  readonly status?: Status | readonly Status[];
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Occurs in name or objective. */
+  readonly text?: string;
+  readonly activeSince?: number;
+  readonly activeBefore?: number;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly world: World;
+  readonly tenant?: string;
+  /** Who acts, unless a call says otherwise; by default a principal that stands for the local user. */
+  readonly actor?: string;
+}
+
+/** What happened so far, for whoever shows progress. */
+export type Progress = (done: { readonly records: number; readonly sessions: number }) => void;
+
+export class Engine implements AsyncDisposable {
+  readonly #context: Context;
+  #closed: Promise<void> | null = null;
+
+  constructor({ store, world, tenant = "default", actor }: EngineOptions) {
+    const states = makeStateReader(store);
+    const writer = makeWriter(store, world, states, tenant);
+    const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
+    this.#context = { store, world, states, writer, actor: actor ?? local };
+  }
+
+  /** Opens a session: one objective, and what it starts with. */
+  async open(options: OpenOptions): Promise<Session> {
+    checkOpen(options);
+    const { world, writer, actor, store } = this.#context;
+    const id = makeSessionId({ nowMs: world.now(), random: world.randomBytes(10) });
+    await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...options } }, { actor });
+    return new Session(this.#context, id);
+  }
+
+  /** A handle on a session that exists. An id may be given by any ending that only one session has. */
+  async session(idOrEnding: string): Promise<Session> {
+    return new Session(this.#context, await this.#find(idOrEnding));
+  }
+
+  /** Sessions, the most recently active first, in pages. */
+  async sessions(options: SessionsOptions = {}): Promise<Page<SessionRow>> {
+    const known = ["agent", "status", "labels", "text", "activeSince", "activeBefore", "limit", "cursor"];
+    checkOptions("sessions", options, known);
+    const { status, limit: count = 50, cursor, ...rest } = options;
+    if (!Number.isInteger(count) || count < 1 || count > limit.listMax) {
+      throw new SkeinError("invalid", `sessions: limit is ${count}`, { hint: `from 1 to ${limit.listMax}` });
+    }
+    const wanted = status === undefined ? undefined : typeof status === "string" ? [status] : status;
+    const wrong = wanted?.find((one) => !statuses.includes(one));
+    if (wrong !== undefined) {
+      throw new SkeinError("invalid", `there is no status ${quote(wrong)}`, {
+        hint: `one of ${statuses.join(", ")}`,
+      });
+    }
+    const filter = wanted === undefined ? rest : { ...rest, status: wanted };
+    return this.#context.store.list(
+      filter,
+      cursor === undefined ? { limit: count } : { limit: count, cursor },
+    );
+  }
+
+  /** Events of all logs: at least once, in order within each. `position` is where to go on. */
+  async feed(options: { readonly after?: string; readonly limit?: number } = {}): Promise<{
+    readonly events: readonly Event[];
+    readonly position: string;
+  }> {
+    checkOptions("feed", options, ["after", "limit"]);
+    const { store } = this.#context;
+    const page = await store.feed(
+      options.after ?? null,
+      Math.min(options.limit ?? 100, limit.pageRecordsMax),
+    );
+    const events: Event[] = [];
+    for (const record of page.records) {
+      const { event } = readEvent(record, true);
+      events.push({ ...event, content: await inflate(store, event.content) } as Event);
+    }
+    return { events, position: page.position };
+  }
+
+  /** Full-text search over everything that was said. */
+  async search(
+    text: string,
+    options: { readonly session?: string; readonly limit?: number } = {},
+  ): Promise<Hit[]> {
+    checkOptions("search", options, ["session", "limit"]);
+    const { store, states } = this.#context;
+    const only = options.session === undefined ? undefined : await this.#find(options.session);
+    return search(store, states, text, {
+      ...(only === undefined ? {} : { session: only }),
+      ...(options.limit === undefined ? {} : { limit: options.limit }),
+    });
+  }
+
+  /** One read-only SELECT over the views in docs/views.md. */
+  async query(
+    sql: string,
+  ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
+    if (typeof sql !== "string" || sql.trim() === "" || sql.length > limit.queryCharsMax) {
+      throw new SkeinError("invalid", `a query is a text of 1 to ${limit.queryCharsMax} characters`);
+    }
+    const { store, states } = this.#context;
+    await catchUp(store, states);
+    return store.query(sql, { limit: limit.queryRowsMax, timeoutMs: limit.queryMs });
+  }
+
+  /** Verifies every log of the store, and the store itself. */
+  async verify(options: { readonly progress?: Progress } = {}): Promise<VerifyReport> {
+    checkOptions("verify", options, ["progress"]);
+    const { store, world } = this.#context;
+    let report = emptyReport();
+    for (const fault of await store.check()) {
+      const problem = { session: store.workspace, seq: 0, problem: `the store itself: ${fault}` };
+      report = joinReports(report, { ...emptyReport(), ok: false, problems: [problem], firstBad: problem });
+    }
+    if ((await store.head(store.workspace)) !== undefined) {
+      report = { ...joinReports(report, await verifyLog(store, world, store.workspace)), sessions: 0 };
+    }
+    for await (const session of this.#everySession()) {
+      const head = await store.head(session);
+      if (head === undefined) continue;
+      // What a fork shares is verified with its parent, unless the parent was deleted.
+      const own = head.parent !== null && (await store.head(head.parent.session)) !== undefined;
+      report = joinReports(report, await verifyLog(store, world, session, { own }));
+      options.progress?.({ records: report.records, sessions: report.sessions });
+    }
+    return report;
+  }
+
+  /** Forgets everything derived and makes it again from the logs. */
+  async rebuild(options: { readonly progress?: Progress } = {}): Promise<RebuildReport> {
+    checkOptions("rebuild", options, ["progress"]);
+    return rebuild(this.#context, this.#everySession(), options.progress);
+  }
+
+  /** Deletes a session for good. Forks keep what they share with it. */
+  async delete(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<void> {
+    checkOptions("delete", options, ["reason"]);
+    const { store, world, writer, actor } = this.#context;
+    const session = await this.#find(idOrEnding);
+    const { standing, seq } = await writer.current(session);
+    const held = [...standing.holds.keys()][0];
+    if (held !== undefined) {
+      throw new SkeinError("refused", `${session} is under the hold ${quote(held)}`, {
+        hint: "lift the hold first",
+      });
+    }
+    if (standing.status === "running") {
+      throw new SkeinError("refused", `${session} is running`, { hint: "interrupt it first" });
+    }
+    const head = await store.head(session);
+    const body = { session, headSeq: seq, headHash: head?.hash ?? "" };
+    const content = options.reason === undefined ? undefined : { reason: options.reason };
+    const event = { type: "session.deleted", body, ...(content === undefined ? {} : { content }) };
+    const { drafts } = seal(world, [event], { actor, key: null });
+    await writer.commit([
+      { session: store.workspace, expect: "unchecked", drafts },
+      { session, expect: { seq }, drafts: [], drop: true },
+    ]);
+    writer.forget(session);
+    await store.sweep();
+  }
+
+  stats(): Promise<StoreStats> {
+    return this.#context.store.stats();
+  }
+
+  /** Ends what is under way here and closes the store. Sessions go on living in it. May be called twice. */
+  close(): Promise<void> {
+    this.#closed ??= this.#context.states.settled().then(() => this.#context.store.close());
+    return this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #find(idOrEnding: string): Promise<SessionId> {
+    const { store } = this.#context;
+    if (!/^[0-9a-z_]{1,30}$/.test(idOrEnding)) return parseSessionId(idOrEnding);
+    if (idOrEnding.length === 30) {
+      const id = parseSessionId(idOrEnding);
+      if ((await store.head(id)) !== undefined) return id;
+      throw new SkeinError("not-found", `there is no session ${id}`, {
+        hint: '"skein ps" lists what there is',
+      });
+    }
+    const found = await store.endingWith(idOrEnding, 6);
+    const [first, second] = found;
+    if (first === undefined) {
+      throw new SkeinError("not-found", `no session ends in "${idOrEnding}"`, {
+        hint: '"skein ps" lists what there is',
+      });
+    }
+    if (second === undefined) return first;
+    throw new SkeinError("invalid", `"${idOrEnding}" is the ending of more than one session`, {
+      hint: `give more of it: ${found.slice(0, 5).join(", ")}${found.length > 5 ? ", …" : ""}`,
+    });
+  }
+
+  async *#everySession(): AsyncGenerator<SessionId> {
+    const seen = new Set<LogId>();
+    for (let cursor: string | undefined; ;) {
+      const page = await this.#context.store.list(
+        {},
+        cursor === undefined ? { limit: limit.listMax } : { limit: limit.listMax, cursor },
+      );
+      for (const { session } of page.rows) if (!seen.has(session) && seen.add(session)) yield session;
+      if (page.cursor === null) return;
+      cursor = page.cursor;
+    }
+  }
+}

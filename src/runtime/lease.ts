@@ -1,0 +1,95 @@
+/**
+ * Leases: the right to run a session. Taking one is an append, so an earlier holder's next append conflicts whatever
+ * the clocks say; time only decides when somebody else may try.
+ */
+import type { AppendRecord } from "../core/command.ts";
+import { SkeinError } from "../core/error.ts";
+import type { SessionId } from "../core/ids.ts";
+import type { Context, Written } from "./session.ts";
+
+/**
+ * A lease outlives its holder by at most this. Shorter saves recovery time, but a long pause of the process would then
+ * look like its death.
+ */
+const leaseMsDefault = 15_000;
+
+export class Lease implements AsyncDisposable {
+  readonly session: SessionId;
+  readonly holder: string;
+  /** The position of the record that took it; every write under the lease carries it. */
+  readonly epoch: number;
+  readonly leaseMs: number;
+  readonly #context: Context;
+  #released = false;
+
+  constructor(
+    context: Context,
+    taken: {
+      readonly session: SessionId;
+      readonly holder: string;
+      readonly epoch: number;
+      readonly leaseMs: number;
+    },
+  ) {
+    this.#context = context;
+    this.session = taken.session;
+    this.holder = taken.holder;
+    this.epoch = taken.epoch;
+    this.leaseMs = taken.leaseMs;
+  }
+
+  /** Keeps it for another `leaseMs`. Rejects with `fenced` once somebody else has taken it. */
+  async renew(): Promise<void> {
+    const renewed = await this.#context.store.renew(this.session, this.epoch, this.leaseMs);
+    if (!renewed) throw lostLease(this.session, this.epoch);
+  }
+
+  /** Like the session's `append`, but only while this lease is in force. */
+  async append(records: readonly AppendRecord[], options: { readonly key?: string } = {}): Promise<Written> {
+    const { writer, actor } = this.#context;
+    const change = await writer.change(
+      this.session,
+      { do: "append", records },
+      { actor, epoch: this.epoch, key: options.key },
+    );
+    return { seq: change.firstSeq, headSeq: change.headSeq, duplicate: change.duplicate };
+  }
+
+  /** Gives it back. May be called twice; a lease that was lost already is not an error here. */
+  async release(): Promise<void> {
+    if (this.#released) return;
+    this.#released = true;
+    const { writer, actor } = this.#context;
+    const { epoch } = this;
+    try {
+      await writer.change(this.session, { do: "release", epoch }, { actor, epoch, lease: "release" });
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.code !== "fenced") throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}
+
+export async function takeLease(
+  context: Context,
+  session: SessionId,
+  options: { readonly holder: string; readonly leaseMs?: number },
+): Promise<Lease> {
+  const { holder, leaseMs = leaseMsDefault } = options;
+  const { store, world, writer, actor } = context;
+  const build = async () => {
+    const head = await store.head(session);
+    const ranOut = head?.lease == null || head.lease.untilMs <= world.now();
+    return { do: "take", holder, leaseMs, ranOut } as const;
+  };
+  const { firstSeq } = await writer.change(session, build, { actor, lease: { holder, leaseMs } });
+  return new Lease(context, { session, holder, leaseMs, epoch: firstSeq });
+}
+
+const lostLease = (session: SessionId, epoch: number): SkeinError =>
+  new SkeinError("fenced", `the lease of epoch ${epoch} on ${session} is not in force any more`, {
+    hint: "somebody else runs the session now",
+  });

@@ -1,0 +1,103 @@
+/** The state of a session as people and programs want to see it: plain JSON, with the contents that still exist. */
+import { limit } from "../core/limit.ts";
+import type { SessionId } from "../core/ids.ts";
+import type { Status } from "../core/lifecycle.ts";
+import type { Ranges } from "../core/range.ts";
+import {
+  mindHash,
+  transcriptRanges,
+  type Amounts,
+  type Ref,
+  type State,
+  type Turn,
+  type Used,
+} from "../core/state.ts";
+import type { Store } from "../store/port.ts";
+import { readContent } from "./content.ts";
+import { readItems, type Item } from "./projection.ts";
+import type { World } from "./world.ts";
+
+export interface StateView {
+  readonly session: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly status: Status;
+  /** Why it is in this status, in words where there are any. */
+  readonly why: { readonly by: string; readonly seq: number; readonly reason: string | null } | null;
+  readonly name: string | null;
+  readonly objective: string | null;
+  readonly agent: { readonly name: string; readonly version: number } | null;
+  readonly model: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly priority: number;
+  readonly openedAt: number;
+  readonly fork: { readonly parent: string; readonly seq: number } | null;
+  readonly items: readonly Item[];
+  readonly scratch: Readonly<Record<string, unknown>>;
+  readonly transcript: { readonly ranges: Ranges; readonly compactions: number; readonly openCalls: number };
+  readonly inbox: { readonly count: number };
+  readonly turn: Turn | null;
+  readonly lease: { readonly holder: string; readonly epoch: number } | null;
+  readonly bindings: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
+  readonly permissions: readonly { readonly name: string; readonly tool: string; readonly rule: string }[];
+  readonly budget: { readonly limits: Amounts; readonly used: Used; readonly unpriced: number };
+  readonly checkpoints: Readonly<Record<string, number>>;
+  readonly zone: string;
+  readonly erased: { readonly records: number; readonly bytes: number };
+  /** The first record that only a newer Skein understands; then the session is read-only. */
+  readonly newer: { readonly type: string; readonly v: number; readonly seq: number } | null;
+  readonly mindHash: string;
+}
+
+export async function viewState(
+  store: Store,
+  world: World,
+  session: SessionId,
+  state: State,
+): Promise<StateView> {
+  const { mind, standing, seq, at } = state;
+  const field = async (ref: Ref | null, name: string): Promise<string | null> => {
+    const content = ref === null ? undefined : await readContent(store, session, ref.seq);
+    const value = (content as Record<string, unknown> | undefined)?.[name];
+    return typeof value === "string" ? value : null;
+  };
+  const { status, why, labels, priority, openedAt, fork, turn, lease, zone, newer, limits, used, unpriced } =
+    standing;
+  return {
+    ...{ session: standing.session, seq, at, status, priority, openedAt, fork, turn, zone, newer },
+    why: why && { ...why, reason: await field({ seq: why.seq, hash: null }, "reason") },
+    name: await field(standing.name, "name"),
+    objective: await field(standing.objective, "objective"),
+    agent: standing.agent && { name: standing.agent.name, version: standing.agent.version },
+    model: standing.model,
+    labels: Object.fromEntries(labels.entries()),
+    items: await readItems(store, session, state),
+    scratch: await readScratch(store, session, state),
+    transcript: {
+      ranges: transcriptRanges(mind),
+      compactions: mind.overlays.length,
+      openCalls: mind.calls.size,
+    },
+    inbox: { count: standing.inbox.count },
+    lease: lease.held ? { holder: lease.holder, epoch: lease.epoch } : null,
+    bindings: [...standing.bindings.entries()].map(([name, { kind, mode }]) => ({ name, kind, mode })),
+    permissions: [...standing.permissions.entries()].map(([name, { tool, rule }]) => ({ name, tool, rule })),
+    budget: { limits, used, unpriced },
+    checkpoints: Object.fromEntries(standing.checkpoints.entries()),
+    erased: { records: standing.erased.records, bytes: standing.erased.bytes },
+    mindHash: mindHash(world.digest, mind),
+  };
+}
+
+async function readScratch(
+  store: Store,
+  session: SessionId,
+  { mind }: State,
+): Promise<Record<string, unknown>> {
+  const entries: [string, unknown][] = [];
+  for (const [key, { seq }] of mind.scratch.entries()) {
+    const content = (await readContent(store, session, seq)) as { value?: unknown } | undefined;
+    entries.push([key, content?.value ?? null]);
+  }
+  return Object.fromEntries(entries.slice(0, limit.scratchMax));
+}

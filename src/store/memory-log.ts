@@ -1,4 +1,4 @@
-/** The memory driver's logs: appending, forks by reference, reading across them, giving back what was deleted. */
+/** The memory driver's logs: appending, forks by reference, reading across them, freeing deleted ones. */
 import type { Digest, StoredRecord } from "../core/chain.ts";
 import { genesisHash, link } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
@@ -12,9 +12,14 @@ export interface Log {
   readonly id: LogId;
   /** Positions before it are the parent's. */
   readonly firstSeq: number;
-  /** The log that really owns the fork point, never one that only shares it itself. */
-  readonly parent: { readonly log: Log; readonly seq: number } | null;
-  readonly forks: Set<Log>;
+  /** As it was named when the fork was made. */
+  readonly parent: Head["parent"];
+  /** The log in which the fork point was written: the parent or an ancestor of it. Reads go this way. */
+  readonly base: Log | null;
+  /** Those that have this log as their base. */
+  readonly sharers: Set<Log>;
+  /** How many ancestors it has. */
+  readonly depth: number;
   readonly records: StoredRecord[];
   readonly seqOfKey: Map<string, number>;
   readonly snapshots: Map<number, Snapshot>;
@@ -55,13 +60,11 @@ export const headSeqOf = (log: Log): number => log.firstSeq + log.records.length
 /** Looks at all parts first and writes only when none is refused: so there is nothing to undo. */
 export function appendParts(logs: Logs, digest: Digest, now: number, parts: readonly Part[]): Outcome {
   checkParts(parts);
-  const headsAfter = new Map<LogId, number>();
   for (const part of parts) {
-    const refusal = refusalOf(logs, part, headsAfter);
+    const refusal = refusalOf(logs, part);
     if (refusal) return refusal;
-    const headSeq = part.parent?.seq ?? headSeqIn(logs, part.session);
-    headsAfter.set(part.session, part.drop ? 0 : headSeq + part.drafts.length);
   }
+  checkBeginnings(logs, parts);
   return { kind: "ok", parts: parts.map((part) => writePart({ logs, digest, now }, part)) };
 }
 
@@ -99,9 +102,8 @@ function refuseIf(wrong: boolean, message: string): void {
   if (wrong) throw new SkeinError("invalid", message);
 }
 
-/** `headsAfter` is what the parts before this one will have made of the heads, for a fork of one of them. */
-function refusalOf(logs: Logs, part: Part, headsAfter: ReadonlyMap<LogId, number>): Outcome | null {
-  const { session, expect, drafts, parent } = part;
+function refusalOf(logs: Logs, part: Part): Outcome | null {
+  const { session, expect, drafts } = part;
   const log = livingLog(logs, session);
   for (const { key } of drafts) {
     const seq = key === null ? undefined : log?.seqOfKey.get(key);
@@ -113,12 +115,31 @@ function refusalOf(logs: Logs, part: Part, headsAfter: ReadonlyMap<LogId, number
   const deleted = logs.gone.has(session) || logs.all.get(session)?.dropped === true;
   if (deleted || !agrees(headSeq, expect) || (part.drop && !log))
     return { kind: "conflict", session, headSeq };
-  if (parent) {
-    const parentSeq = headsAfter.get(parent.session) ?? headSeqIn(logs, parent.session);
-    if (parentSeq < parent.seq) return { kind: "conflict", session: parent.session, headSeq: parentSeq };
-  }
-  refuseIf(!log && !part.index && isSessionId(session), "a session's first append says what the index shows");
   return null;
+}
+
+/** What a new log needs. A fork may be one of what an earlier part of the same append writes. */
+function checkBeginnings(logs: Logs, parts: readonly Part[]): void {
+  const after = new Map<LogId, { readonly seq: number; readonly depth: number }>();
+  const standing = (id: LogId): { readonly seq: number; readonly depth: number } =>
+    after.get(id) ?? { seq: headSeqIn(logs, id), depth: livingLog(logs, id)?.depth ?? 0 };
+  for (const { session, index, parent, drafts, drop } of parts) {
+    const before = standing(session);
+    const begins = before.seq === 0 && isSessionId(session);
+    refuseIf(begins && !index, "a session's first append says what the index shows");
+    const from = parent && standing(parent.session);
+    if (parent && from && from.seq < parent.seq) {
+      throw new SkeinError(
+        "not-found",
+        `there is no position ${parent.seq} in ${parent.session} to fork from`,
+      );
+    }
+    const depth = from ? from.depth + 1 : before.depth;
+    if (depth > limit.forkDepthMax) {
+      throw new SkeinError("refused", `forks are at most ${limit.forkDepthMax} deep`);
+    }
+    after.set(session, { seq: drop ? 0 : (parent?.seq ?? before.seq) + drafts.length, depth });
+  }
 }
 
 function agrees(headSeq: number, expect: Expect): boolean {
@@ -174,12 +195,16 @@ function writeDraft(write: Write, log: Log, at: number, draft: Draft): void {
 }
 
 function beginLog(logs: Logs, part: Part): Log {
-  const parent = part.parent ? ownerOf(logs.all.get(part.parent.session), part.parent.seq) : null;
+  const { session: id, parent = null } = part;
+  const from = parent ? logs.all.get(parent.session) : undefined;
+  const base = parent && from ? ownerOf(from, parent.seq) : null;
   const log: Log = {
-    id: part.session,
+    id,
     firstSeq: (parent?.seq ?? 0) + 1,
-    parent,
-    forks: new Set(),
+    parent: parent && { ...parent },
+    base,
+    sharers: new Set(),
+    depth: from ? from.depth + 1 : 0,
     records: [],
     seqOfKey: new Map(),
     snapshots: new Map(),
@@ -189,20 +214,20 @@ function beginLog(logs: Logs, part: Part): Log {
     lease: null,
     dropped: false,
   };
-  parent?.log.forks.add(log);
+  base?.sharers.add(log);
   logs.all.set(log.id, log);
   return log;
 }
 
 /** The log of the lineage in which this position was written. */
-function ownerOf(log: Log | undefined, seq: number): Log["parent"] {
-  let owner = log;
-  while (owner && seq < owner.firstSeq) owner = owner.parent?.log;
-  return owner ? { log: owner, seq } : null;
+function ownerOf(log: Log, seq: number): Log | null {
+  let owner: Log | null = log;
+  while (owner && seq < owner.firstSeq) owner = owner.base;
+  return owner;
 }
 
 function recordAt(log: Log, seq: number): StoredRecord | undefined {
-  const owner = ownerOf(log, seq)?.log;
+  const owner = ownerOf(log, seq);
   return owner?.records[seq - owner.firstSeq];
 }
 
@@ -217,23 +242,11 @@ function dropLog(log: Log): void {
 }
 
 export function headOf(log: Log): Head {
-  const { id: session, epoch, lease } = log;
+  const { id: session, epoch, parent } = log;
   const last = recordAt(log, headSeqOf(log));
   if (!last) throw new SkeinError("corrupt", `${session} has no record at its head`);
-  const parent = parentOf(log);
-  return {
-    session,
-    seq: last.seq,
-    hash: last.hash,
-    at: last.at,
-    epoch,
-    lease: lease && { ...lease },
-    parent,
-  };
-}
-
-export function parentOf({ parent }: Log): Head["parent"] {
-  return parent && isSessionId(parent.log.id) ? { session: parent.log.id, seq: parent.seq } : null;
+  const { seq, hash, at } = last;
+  return { session, seq, hash, at, epoch, lease: log.lease && { ...log.lease }, parent };
 }
 
 export function readLog(log: Log, range: ReadRange): readonly StoredRecord[] {
@@ -256,7 +269,7 @@ function* recordsOf(
 ): Generator<StoredRecord> {
   const stretches: (readonly StoredRecord[])[] = [];
   let lastSeq = Math.min(toSeq, headSeqOf(log));
-  for (let owner: Log | undefined = log; owner && lastSeq >= fromSeq; owner = owner.parent?.log) {
+  for (let owner: Log | null = log; owner && lastSeq >= fromSeq; owner = owner.base) {
     const start = Math.max(fromSeq, owner.firstSeq) - owner.firstSeq;
     stretches.push(owner.records.slice(start, Math.max(start, lastSeq + 1 - owner.firstSeq)));
     lastSeq = Math.min(lastSeq, owner.firstSeq - 1);
@@ -279,27 +292,30 @@ function pageOf<T>(items: Iterable<T>, count: number, recordOf: (item: T) => Sto
   return page;
 }
 
+/** The position before the first record. */
+export const beginning = "0";
+
 export function feedOf(logs: Logs, after: string | null, count: number): FeedPage {
   if (after !== null && !/^\d+$/.test(after)) throw new SkeinError("invalid", "not a position of this feed");
   const start = logs.journal.findLastIndex((entry) => entry.position <= Number(after)) + 1;
   const living = logs.journal.slice(start).filter((entry) => !entry.log.dropped);
   const page = pageOf(living, count, (entry) => entry.record);
-  const position = page.at(-1)?.position.toString() ?? after ?? "0";
+  const position = page.at(-1)?.position.toString() ?? after ?? beginning;
   return { records: page.map((entry) => entry.record), position };
 }
 
-/** Frees deleted logs from the leaves upward, and of those that forks still share all behind the last fork point. */
+/** Frees deleted logs from the leaves up, and what lies behind the last fork point of those still shared. */
 export function sweepLogs(logs: Logs): void {
   const waiting = [...logs.all.values()].filter((log) => log.dropped);
   for (let log = waiting.pop(); log; log = waiting.pop()) {
-    const sharedSeq = [...log.forks].reduce((most, fork) => Math.max(most, fork.parent?.seq ?? 0), 0);
+    const sharedSeq = [...log.sharers].reduce((most, sharer) => Math.max(most, sharer.firstSeq - 1), 0);
     log.records.length = Math.max(0, Math.min(log.records.length, sharedSeq + 1 - log.firstSeq));
     for (const seq of log.snapshots.keys()) if (seq > sharedSeq) log.snapshots.delete(seq);
-    if (log.forks.size > 0) continue;
+    if (log.sharers.size > 0) continue;
     logs.all.delete(log.id);
     logs.gone.add(log.id);
-    log.parent?.log.forks.delete(log);
-    if (log.parent?.log.dropped) waiting.push(log.parent.log);
+    log.base?.sharers.delete(log);
+    if (log.base?.dropped) waiting.push(log.base);
   }
   logs.journal = logs.journal.filter(({ log, record }) => record.seq <= headSeqOf(log));
 }

@@ -4,7 +4,12 @@ import { limit } from "../core/limit.ts";
 import type { Logs } from "./memory-log.ts";
 
 /** Letters and digits in a row, without regard to case or to the diacritics of Latin letters. */
-export const wordsOf = (text: string): readonly string[] => folded(text).match(/[\p{L}\p{N}\p{Co}]+/gu) ?? [];
+export function wordsOf(text: string): readonly string[] {
+  // JavaScript gives a sigma at the end of a word a lower case of its own, but a beginning has no end.
+  const lower = text.toLowerCase().replaceAll("ς", "σ").normalize("NFD");
+  const plain = lower.replaceAll(/(?<=\p{Script=Latin})\p{Mn}+/gu, "").normalize("NFC");
+  return plain.match(/[\p{L}\p{N}\p{Co}]+/gu) ?? [];
+}
 
 /** The latest first, by the order in which the records were written. */
 export function findWords(
@@ -12,9 +17,10 @@ export function findWords(
   text: string,
   options: { readonly limit: number; readonly session?: LogId },
 ): readonly { session: LogId; seq: number }[] {
-  const asked = [...folded(text).matchAll(/([\p{L}\p{N}\p{Co}]+)(\*?)/gu)].map(([, word = "", star]) =>
-    star === "*" ? (known: string) => known.startsWith(word) : (known: string) => known === word,
-  );
+  const asked = text
+    .split(/\s+/)
+    .map((word) => ({ run: wordsOf(word), open: word.endsWith("*") }))
+    .filter(({ run }) => run.length > 0);
   if (asked.length === 0) return [];
   const found: { session: LogId; seq: number }[] = [];
   const most = Math.min(options.limit, limit.searchMax);
@@ -22,17 +28,17 @@ export function findWords(
     const entry = journal[place];
     const words = entry?.log.words.get(entry.record.seq);
     if (!entry || !words || (options.session !== undefined && options.session !== entry.log.id)) continue;
-    if (!asked.every((fits) => words.some(fits))) continue;
+    if (!asked.every(({ run, open }) => holds(words, run, open))) continue;
     found.push({ session: entry.log.id, seq: entry.record.seq });
   }
   return found;
 }
 
-/** JavaScript gives a sigma at the end of a word another lower case, and the end of what was typed is no end. */
-function folded(text: string): string {
-  const lower = text.toLowerCase().replaceAll("ς", "σ");
-  return lower
-    .normalize("NFD")
-    .replaceAll(/(?<=\p{Script=Latin})\p{Mn}+/gu, "")
-    .normalize("NFC");
+/** What was typed as one word, `v2.10` say, is a run of words, and they must stand next to each other. */
+function holds(words: readonly string[], run: readonly string[], open: boolean): boolean {
+  const fits = (word: string | undefined, place: number): boolean => {
+    const asked = run[place] ?? "";
+    return word === asked || (open && place === run.length - 1 && word?.startsWith(asked) === true);
+  };
+  return words.some((_, start) => run.every((_, place) => fits(words[start + place], place)));
 }

@@ -1,8 +1,8 @@
 /**
- * The memory driver: everything in plain JavaScript, gone when it is closed. It is for tests and for trying things
- * out, and it is the reference that other drivers are compared with, so it prefers the plain way to the fast one.
+ * The memory driver: everything in plain JavaScript, gone when it is closed. It is for tests and for trying
+ * things out, and it is the reference that other drivers are compared with: plain before fast.
  *
- * Every method does its work in one go, without waiting in between, so no two calls ever see each other halfway.
+ * Every method does its work in one go, without waiting in between, so no two calls see each other halfway.
  * Items of the durable tier are not kept: they are read through `query` only, and there is no SQL here.
  */
 import { SkeinError } from "../core/error.ts";
@@ -12,7 +12,7 @@ import { limit } from "../core/limit.ts";
 import type { IndexEntry, Outcome, Page, Part, Projection, SessionFilter, SessionRow } from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
 import type { Log, Logs } from "./memory-log.ts";
-import { appendParts, feedOf, headOf, headSeqOf, livingLog, newLogs, parentOf } from "./memory-log.ts";
+import { appendParts, beginning, feedOf, headOf, headSeqOf, livingLog, newLogs } from "./memory-log.ts";
 import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
 import { findWords, wordsOf } from "./memory-search.ts";
 
@@ -119,11 +119,12 @@ function list(
 
 type Place = Pick<SessionRow, "session" | "activeAt">;
 
-/** A cursor is the place of the last row that was given out: rows that come in before it push nothing along. */
+/** A cursor is the place of the last row given out: rows that come in before it push nothing along. */
 function parseCursor(cursor: string): Place {
   const [activeAt = "", session = ""] = cursor.split(" ");
-  if (!/^\d+$/.test(activeAt) || !isSessionId(session))
+  if (!/^\d+$/.test(activeAt) || !isSessionId(session)) {
     throw new SkeinError("invalid", "not a cursor of this list");
+  }
   return { activeAt: Number(activeAt), session };
 }
 
@@ -135,25 +136,28 @@ function inOrder(a: Place, b: Place): number {
 
 /** One row, or none: deleted logs, the workspace's, and those whose index was cleared have none. */
 function rowOf(log: Log): SessionRow[] {
-  const { id: session, index } = log;
+  const { id: session, index, parent } = log;
   const [first, last] = [log.records[0], log.records.at(-1)];
   if (log.dropped || !index || !first || !last || !isSessionId(session)) return [];
   const { seq: headSeq, at: activeAt } = last;
   const labels = { ...index.labels };
-  return [{ ...index, labels, session, headSeq, openedAt: first.at, activeAt, parent: parentOf(log) }];
+  return [{ ...index, labels, session, headSeq, openedAt: first.at, activeAt, parent }];
 }
 
 function passes(row: SessionRow, filter: SessionFilter): boolean {
-  const text = asciiLower(filter.text ?? "");
+  const text = filter.text === undefined ? undefined : asciiLower(filter.text);
   return (
     (filter.agent === undefined || row.agent === filter.agent) &&
     (filter.status === undefined || filter.status.includes(row.status)) &&
     (filter.activeSince === undefined || row.activeAt >= filter.activeSince) &&
     (filter.activeBefore === undefined || row.activeAt < filter.activeBefore) &&
     Object.entries(filter.labels ?? {}).every(([key, value]) => ownValue(row.labels, key) === value) &&
-    [row.name, row.objective].some((shown) => asciiLower(shown ?? "").includes(text))
+    (text === undefined || shownText(row).some((shown) => asciiLower(shown).includes(text)))
   );
 }
+
+const shownText = (row: SessionRow): readonly string[] =>
+  [row.name, row.objective].filter((shown) => shown !== null);
 
 const asciiLower = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 
@@ -170,9 +174,9 @@ function endingWith(logs: Logs, ending: string, count: number): readonly Session
 }
 
 function forks(logs: Logs, session: SessionId): readonly { session: SessionId; seq: number }[] {
-  const living = [...(logs.all.get(session)?.forks ?? [])].filter((fork) => !fork.dropped);
-  return living.flatMap(({ id, parent }) =>
-    parent && isSessionId(id) ? [{ session: id, seq: parent.seq }] : [],
+  if (!livingLog(logs, session)) return [];
+  return [...logs.all.values()].flatMap(({ id, parent, dropped }) =>
+    parent?.session === session && !dropped && isSessionId(id) ? [{ session: id, seq: parent.seq }] : [],
   );
 }
 
@@ -185,7 +189,7 @@ function setIndex(log: Log | undefined, entry: IndexEntry): void {
 function nearestSnapshot(log: Log, seq: number): Snapshot | undefined {
   let best: Snapshot | undefined;
   let lastSeq = Math.min(seq, headSeqOf(log));
-  for (let owner: Log | undefined = log; owner; owner = owner.parent?.log) {
+  for (let owner: Log | null = log; owner; owner = owner.base) {
     for (const snapshot of owner.snapshots.values()) {
       if (snapshot.seq <= lastSeq && snapshot.seq > (best?.seq ?? 0)) best = snapshot;
     }
@@ -220,8 +224,8 @@ async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Arr
 }
 
 function project(state: State, step: Projection): boolean {
-  // Projections that know nothing stand at the empty position, from which the first step is made.
-  if (step.from !== (state.projectedTo ?? "")) return false;
+  // Projections that know nothing stand at the beginning of the feed.
+  if (step.from !== (state.projectedTo ?? beginning)) return false;
   state.projectedTo = step.to;
   for (const { session, seq, text } of step.texts)
     livingLog(state.logs, session)?.words.set(seq, wordsOf(text));

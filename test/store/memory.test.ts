@@ -45,15 +45,11 @@ const fork = (count: number): Part => ({
   ...(count === 0 ? {} : { parent: { session: idOf(count - 1), seq: count } }),
 });
 
-test("a fork as deep as the limit is read, reached by snapshot, and freed from the leaf up", async () => {
+test("a lineage as deep as the limit is freed from the leaf up", async () => {
   const store = memoryStore({ world, workspace });
   for (let count = 0; count <= limit.forkDepthMax; count++) await store.append([fork(count)]);
-  const leaf = idOf(limit.forkDepthMax);
-  const [first] = await store.read(leaf, { fromSeq: 1, toSeq: 1, limit: 1, contents: true });
-  assert.deepEqual([first?.session, first?.seq], [idOf(0), 1]);
   await store.putSnapshot(idOf(0), { seq: 1, form: 1, text: "root" });
-  assert.equal((await store.snapshot(leaf, 9_999))?.text, "root");
-  assert.equal(await store.seqAt(leaf, world.now() + 1), limit.forkDepthMax + 2);
+  assert.equal((await store.snapshot(idOf(limit.forkDepthMax), 9_999))?.text, "root");
   for (let count = 0; count <= limit.forkDepthMax; count++) {
     await store.append([{ session: idOf(count), expect: "exists", drafts: [], drop: true }]);
   }
@@ -98,6 +94,7 @@ test("parts that make no sense are refused as invalid and write nothing", async 
     [{ session: workspace, expect: "exists", drafts: [], drop: true }],
     [{ session: idOf(0), expect: "absent", drafts: [], drop: true }],
     [{ session: workspace, expect: "unchecked", drafts: drafts.slice(1), index }],
+    [{ ...fork(1), parent: { session: idOf(0), seq: 0 } }],
   ];
   for (const parts of wrong) await assert.rejects(store.append(parts), { code: "invalid" });
   assert.equal((await store.stats()).records, 0);
@@ -107,4 +104,18 @@ test("cursors and positions of another make are refused as invalid", async () =>
   const store = memoryStore({ world, workspace });
   await assert.rejects(store.list({}, { limit: 1, cursor: "elsewhere" }), { code: "invalid" });
   await assert.rejects(store.feed("elsewhere", 1), { code: "invalid" });
+});
+
+test("what was typed as one word must stand together", async () => {
+  const store = memoryStore({ world, workspace });
+  const texts = ["version v2.10 is out", "10 of v2", "v2 100"];
+  const drafts = texts.map((content) => draftOf({ content }, digest));
+  await store.append([{ ...fork(0), drafts }]);
+  const said = texts.map((text, place) => ({ session: idOf(0), seq: place + 1, text }));
+  const { position: to } = await store.feed(null, 9);
+  assert.equal(await store.project({ from: "0", to, texts: said, items: [] }), true);
+  const hits = async (text: string) => (await store.search(text, { limit: 9 })).map((hit) => hit.seq);
+  assert.deepEqual(await hits("v2.10"), [1]);
+  assert.deepEqual(await hits("V2-10*"), [3, 1]);
+  assert.deepEqual(await hits("v2 10"), [2, 1]);
 });

@@ -138,7 +138,7 @@ async function closing(bench: Bench): Promise<void> {
     putBlob: () => store.putBlob(hashOfBytes(Uint8Array.of(1)), [Uint8Array.of(1)]),
     blob: () => store.blob(hashOfBytes(Uint8Array.of(1))),
     projected: () => store.projected(),
-    project: () => store.project({ from: "", to: "", texts: [], items: [] }),
+    project: () => store.project({ from: bench.beginning, to: bench.beginning, texts: [], items: [] }),
     search: () => store.search("a", { limit: 1 }),
     query: () => store.query("select 1", { limit: 1, timeoutMs: 1_000 }),
     clearDerived: () => store.clearDerived(),
@@ -178,11 +178,14 @@ async function pictureOf(store: Store, sessions: readonly Parameters<Store["head
 }
 
 async function reopeningDerived(bench: Bench): Promise<void> {
-  const session = await opened(bench, 2, { index: entryOf({ name: "kept", labels: { a: "1" } }) });
+  const session = await opened(bench, 0, {
+    drafts: drafts(bench, 2, { content: "needle" }),
+    index: entryOf({ name: "kept", labels: { a: "1" } }),
+  });
   const bytes = Uint8Array.of(1, 2, 3);
   const { position } = await feedAll(bench.store, null);
   const texts = [{ session, seq: 2, text: "needle" }];
-  await bench.store.project({ from: "", to: position, texts, items: [] });
+  await bench.store.project({ from: bench.beginning, to: position, texts, items: [] });
   await bench.store.putSnapshot(session, { seq: 2, form: 1, text: "state" });
   await bench.store.putBlob(hashOfBytes(bytes), [bytes]);
   const store = await bench.reopen();

@@ -6,6 +6,8 @@ import type { Bench, ConformanceCase } from "./conformance-bench.ts";
 import {
   append,
   assertWhole,
+  draftOf,
+  drafts,
   dropped,
   entryOf,
   feedAll,
@@ -90,7 +92,7 @@ async function snapshotsOfDeleted(bench: Bench): Promise<void> {
 async function stepOf(bench: Bench, texts: Projection["texts"]): Promise<Projection> {
   const from = await bench.store.projected();
   const { position } = await feedAll(bench.store, from);
-  return { from: from ?? "", to: position, texts, items: [] };
+  return { from: from ?? bench.beginning, to: position, texts, items: [] };
 }
 
 const itemRow = {
@@ -106,7 +108,7 @@ const itemRow = {
 async function steps(bench: Bench): Promise<void> {
   const { store } = bench;
   assert.equal(await store.projected(), null);
-  const session = await opened(bench);
+  const session = await opened(bench, 0, { drafts: drafts(bench, 1, { content: "needle" }) });
   const first = await stepOf(bench, [{ session, seq: 1, text: "needle" }]);
   assert.equal(await store.project({ ...first, from: first.to }), false);
   assert.deepEqual(await store.search("needle", { limit: 9 }), []);
@@ -114,7 +116,7 @@ async function steps(bench: Bench): Promise<void> {
   assert.equal(await store.projected(), first.to);
   assert.deepEqual(await store.search("needle", { limit: 9 }), [{ session, seq: 1 }]);
   assert.equal(await store.project(first), false);
-  await append(bench, partOf(bench, session, "exists"));
+  await append(bench, partOf(bench, session, "exists", { drafts: drafts(bench, 1, { content: "needle" }) }));
   const second = await stepOf(bench, [{ session, seq: 2, text: "needle" }]);
   assert.equal(second.from, first.to);
   assert.equal(await store.project({ ...second, items: [{ session, rows: [] }] }), true);
@@ -122,7 +124,7 @@ async function steps(bench: Bench): Promise<void> {
 }
 
 async function stepsAtOnce(bench: Bench): Promise<void> {
-  const session = await opened(bench);
+  const session = await opened(bench, 0, { drafts: drafts(bench, 1, { content: "needle" }) });
   const step = await stepOf(bench, [{ session, seq: 1, text: "needle" }]);
   const taken = await Promise.all([bench.store.project(step), bench.store.project(step)]);
   assert.deepEqual(new Set(taken), new Set([true, false]));
@@ -131,7 +133,8 @@ async function stepsAtOnce(bench: Bench): Promise<void> {
 
 /** A session whose records say these texts, all projected. */
 async function saying(bench: Bench, ...texts: readonly string[]): Promise<SessionId> {
-  const session = await opened(bench, texts.length);
+  const given = texts.map((content) => draftOf({ content }, bench.world.digest));
+  const session = await opened(bench, 0, { drafts: given });
   const said = texts.map((text, place) => ({ session, seq: place + 1, text }));
   assert.equal(await bench.store.project(await stepOf(bench, said)), true);
   return session;
@@ -213,7 +216,11 @@ async function cleared(bench: Bench): Promise<void> {
 
 async function clearedOne(bench: Bench): Promise<void> {
   const { store } = bench;
-  const [first, second] = [await opened(bench), await opened(bench)];
+  const said = drafts(bench, 1, { content: "needle" });
+  const [first, second] = [
+    await opened(bench, 0, { drafts: said }),
+    await opened(bench, 0, { drafts: said }),
+  ];
   const texts = [first, second].map((session) => ({ session, seq: 1, text: "needle" }));
   await store.project(await stepOf(bench, texts));
   for (const session of [first, second]) await store.putSnapshot(session, { seq: 1, form: 1, text: "state" });

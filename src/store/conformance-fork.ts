@@ -1,9 +1,11 @@
 /** Conformance: forks share by reference, and deletion leaves to forks what they share. */
 import assert from "node:assert/strict";
 import type { SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
 import type { Bench, ConformanceCase } from "./conformance-bench.ts";
 import { append, assertWhole, drafts, dropped, entryOf, feedAll, forked } from "./conformance-bench.ts";
 import { isError, opened, partOf, readAll, seqsOf, startOfTime, upTo } from "./conformance-bench.ts";
+import type { Part } from "./port.ts";
 
 export const forkCases: readonly ConformanceCase[] = [
   { name: "a fork shares its parent's prefix and chains from it", run: sharesPrefix },
@@ -12,8 +14,9 @@ export const forkCases: readonly ConformanceCase[] = [
   { name: "a fork is no older than its fork point", run: noOlder },
   { name: "a fork copies nothing", run: copiesNothing },
   { name: "a fork 1,000 deep reads its first and last record", run: deep },
-  { name: "a fork of what is not there is a conflict of the parent", run: forkOfNothing },
-  { name: "a fork is a new session", run: forkIsNew },
+  { name: "a fork is taken at the greatest depth and refused beyond", run: mostDeep },
+  { name: "a fork of what is not there is refused and nothing is written", run: forkOfNothing },
+  { name: "a fork begins a session and joins none that is there", run: forkBegins },
   { name: "a parent and its fork are opened in one append", run: forkOfSameAppend },
   { name: "a fork may use a key of its parent again", run: keysOfFork },
   { name: "a fork starts without a lease", run: leaseOfFork },
@@ -23,6 +26,7 @@ export const forkCases: readonly ConformanceCase[] = [
   { name: "deleting a parent leaves its forks whole", run: parentDeleted },
   { name: "deleting a parent gives back what no fork shares", run: unsharedGivenBack },
   { name: "deleting a parent leaves its forks whole until the last fork is gone", run: lastForkGone },
+  { name: "deleting a fork whose prefix was forked leaves that fork whole", run: insidePrefixDeleted },
   { name: "deleting a fork in the middle leaves those that stand on it whole", run: middleDeleted },
 ];
 
@@ -81,15 +85,30 @@ async function forkInsidePrefix(bench: Bench): Promise<void> {
   assert.deepEqual(await owners(leaf), [root, root, leaf, leaf]);
   assert.deepEqual(await owners(onMiddle), [root, root, root, root, middle, middle, onMiddle]);
   assert.deepEqual(await owners(edge), [root, root, root, root, edge]);
-  // The parent is the log in which the fork point was written: what only passed it on is not needed.
-  assert.deepEqual((await store.head(leaf))?.parent, { session: root, seq: 2 });
-  assert.deepEqual((await store.head(edge))?.parent, { session: root, seq: 4 });
+  // The parent is the one that was named, wherever the fork point was written.
+  assert.deepEqual((await store.head(leaf))?.parent, { session: middle, seq: 2 });
   assert.deepEqual((await store.head(onMiddle))?.parent, { session: middle, seq: 6 });
-  assert.deepEqual(await store.forks(middle), [{ session: onMiddle, seq: 6 }]);
+  const places = new Map((await store.forks(middle)).map((fork) => [fork.session, fork.seq]));
+  assert.deepEqual(
+    [leaf, onMiddle, edge].map((fork) => places.get(fork)),
+    [2, 6, 4],
+  );
+  assert.deepEqual(await store.forks(root), [{ session: middle, seq: 4 }]);
+}
+
+async function insidePrefixDeleted(bench: Bench): Promise<void> {
+  const { store } = bench;
+  const root = await opened(bench, 6);
+  const middle = await forked(bench, root, 4, 3);
+  const leaf = await forked(bench, middle, 2, 2);
   await dropped(bench, middle);
   await store.sweep();
+  assert.equal((await store.stats()).records, 6 + 2);
   await assertWhole(bench, leaf, 4);
-  await assertWhole(bench, onMiddle, 7);
+  await dropped(bench, root);
+  await store.sweep();
+  assert.equal((await store.stats()).records, 2 + 2);
+  await assertWhole(bench, leaf, 4);
 }
 
 async function noOlder(bench: Bench): Promise<void> {
@@ -125,29 +144,54 @@ async function deep(bench: Bench): Promise<void> {
   await assertWhole(bench, session, 1_001);
 }
 
+async function mostDeep(bench: Bench): Promise<void> {
+  const root = await opened(bench);
+  const index = entryOf();
+  let parent = { session: root, seq: 1 };
+  const next = (): Part => {
+    const session = bench.newId();
+    const part = partOf(bench, session, "absent", { index, parent });
+    parent = { session, seq: parent.seq + 1 };
+    return part;
+  };
+  for (let depth = 0; depth < limit.forkDepthMax; depth += limit.appendLogsMax) {
+    await append(bench, ...Array.from({ length: limit.appendLogsMax }, next));
+  }
+  const { session, seq } = parent;
+  assert.equal(seq, limit.forkDepthMax + 1);
+  await assert.rejects(bench.store.append([next()]), isError("refused"));
+  const range = { fromSeq: 1, toSeq: seq, limit: 1, contents: true };
+  const [first] = await bench.store.read(session, range);
+  const [last] = await bench.store.read(session, { ...range, reverse: true });
+  assert.deepEqual([first?.session, last?.session], [root, session]);
+  await dropped(bench, root);
+  await bench.store.sweep();
+  await assertWhole(bench, session, seq);
+}
+
 async function forkOfNothing(bench: Bench): Promise<void> {
   const parent = await opened(bench, 2);
   const [child, stranger] = [bench.newId(), bench.newId()];
-  const fork = (session: SessionId, seq: number) =>
-    bench.store.append([partOf(bench, child, "absent", { index: entryOf(), parent: { session, seq } })]);
-  assert.deepEqual(await fork(parent, 3), { kind: "conflict", session: parent, headSeq: 2 });
-  assert.deepEqual(await fork(stranger, 1), { kind: "conflict", session: stranger, headSeq: 0 });
+  const refuses = async (session: SessionId, seq: number): Promise<void> => {
+    const fork = partOf(bench, child, "absent", { index: entryOf(), parent: { session, seq } });
+    const record = partOf(bench, bench.store.workspace, "unchecked");
+    await assert.rejects(bench.store.append([record, fork]), isError("not-found"));
+  };
+  const before = await bench.store.stats();
+  await refuses(parent, 3);
+  await refuses(stranger, 1);
+  assert.equal((await bench.store.stats()).records, before.records);
   await dropped(bench, parent);
-  assert.deepEqual(await fork(parent, 1), { kind: "conflict", session: parent, headSeq: 0 });
+  await refuses(parent, 1);
   assert.equal(await bench.store.head(child), undefined);
 }
 
-async function forkIsNew(bench: Bench): Promise<void> {
+async function forkBegins(bench: Bench): Promise<void> {
   const [parent, other] = [await opened(bench, 2), await opened(bench, 2)];
   const more = { index: entryOf(), parent: { session: parent, seq: 1 } };
   const outcome = await bench.store.append([partOf(bench, other, "absent", more)]);
   assert.deepEqual(outcome, { kind: "conflict", session: other, headSeq: 2 });
   await assert.rejects(bench.store.append([partOf(bench, other, "unchecked", more)]), isError("invalid"));
-  const nowhere = { ...more, parent: { session: parent, seq: 0 } };
-  await assert.rejects(
-    bench.store.append([partOf(bench, bench.newId(), "absent", nowhere)]),
-    isError("invalid"),
-  );
   await assertWhole(bench, other, 2);
   assert.deepEqual(await bench.store.forks(parent), []);
 }
@@ -184,10 +228,13 @@ async function leaseOfFork(bench: Bench): Promise<void> {
 async function deletedIsGone(bench: Bench): Promise<void> {
   const { store } = bench;
   const [parent, kept] = [await opened(bench), await opened(bench)];
-  const session = await forked(bench, parent, 1, 2);
+  const session = await opened(bench, 0, {
+    drafts: drafts(bench, 2, { content: "needle" }),
+    parent: { session: parent, seq: 1 },
+  });
   const { position } = await feedAll(store, null);
   const texts = [{ session, seq: 2, text: "needle" }];
-  assert.equal(await store.project({ from: "", to: position, texts, items: [] }), true);
+  assert.equal(await store.project({ from: bench.beginning, to: position, texts, items: [] }), true);
   await store.putSnapshot(session, { seq: 3, form: 1, text: "state" });
   const before = await store.stats();
   const [appended] = await dropped(bench, session);

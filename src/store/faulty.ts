@@ -1,6 +1,6 @@
 /**
- * A store that misbehaves as it is told: a wrapper for tests. What happens to each call is asked of the plan, so a
- * run can be repeated exactly. It lies only in the ways the port allows a store to fail.
+ * A store that misbehaves as it is told: a wrapper for tests. What happens to each call is asked of the plan,
+ * so a run can be repeated exactly. It lies only in the ways the port allows a store to fail.
  *
  *   pass          as if this file were not there
  *   delay         waits first, then passes
@@ -10,8 +10,8 @@
  *   conflict, fenced, duplicate   nothing is written; answered as if somebody else had been faster
  *   unavailable   nothing is done; rejected
  *
- * For calls other than appends only `pass`, `delay` and `unavailable` have a meaning; any other fault is an error
- * of the plan and says so. `watch` and `close` are never disturbed.
+ * For calls other than appends only `pass`, `delay` and `unavailable` have a meaning; any other fault is an
+ * error of the plan and says so. `watch` and `close` are never disturbed.
  */
 import { SkeinError } from "../core/error.ts";
 import type { Outcome, Part, Store } from "./port.ts";
@@ -45,7 +45,7 @@ export interface Faults {
 }
 
 export interface FaultyStore extends Store {
-  /** Waits until all late appends were made, and gives their real outcomes in the order in which they were asked. */
+  /** Waits until all late appends were made, and gives their real outcomes in the order they were asked. */
   settled(): Promise<readonly PromiseSettledResult<Outcome>[]>;
 }
 

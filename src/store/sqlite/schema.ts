@@ -78,8 +78,9 @@ CREATE TABLE blob_chunks (
 ) STRICT;
 `;
 
-/** What is derived, and may be dropped and made again. */
+/** What is derived, and may be dropped and made again. last_row takes the place of row ids that FTS5 leaves behind. */
 const derived = `
+CREATE TABLE last_row (id INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE titles (log INTEGER PRIMARY KEY, name TEXT, objective TEXT) STRICT;
 CREATE TABLE labels (
   log INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (log, key)

@@ -101,8 +101,9 @@ function sweepSome(database: DatabaseSync, id: number): boolean {
   const last = Number(database.prepare("SELECT max(position) AS position FROM records").get()?.["position"]);
   const remove = database.prepare("DELETE FROM records WHERE position = ?");
   const unindex = database.prepare("DELETE FROM search WHERE rowid = ?");
-  // FTS5 reports row ids of its own that do not fit a number; nobody reads them.
+  // FTS5 leaves row ids of its own behind that do not fit a number, and the next statement would stumble over them.
   unindex.setReadBigInts(true);
+  const reset = database.prepare("INSERT OR REPLACE INTO last_row (id) VALUES (1)");
   const stub = database.prepare(
     `UPDATE records SET log = 0, seq = position, key = NULL, body = '{}', content = NULL, salt = NULL,
      content_hash = NULL WHERE position = ?`,
@@ -110,8 +111,9 @@ function sweepSome(database: DatabaseSync, id: number): boolean {
   for (const row of rows) {
     const position = Number(row["position"]);
     (position === last ? stub : remove).run(position);
-    unindex.run(position);
   }
+  for (const row of rows) unindex.run(Number(row["position"]));
+  reset.run();
   database.prepare("DELETE FROM snapshots WHERE log = ? AND seq > ?").run(id, keep);
   return true;
 }

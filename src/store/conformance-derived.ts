@@ -68,6 +68,9 @@ async function throughLineage(bench: Bench): Promise<void> {
   assert.equal(await at(leaf, 10), "middle 7");
   assert.equal(await at(leaf, 6), "root 4");
   assert.equal(await at(root, 9), "root 6");
+  // Its own snapshot of what it shares is not the latest.
+  await store.putSnapshot(leaf, { seq: 3, form: 1, text: "leaf 3" });
+  assert.deepEqual([await at(leaf, 6), await at(leaf, 3)], ["root 4", "leaf 3"]);
   await store.putSnapshot(leaf, { seq: 9, form: 1, text: "leaf 9" });
   assert.deepEqual(
     [await at(leaf, 9), await at(leaf, 8), await at(middle, 9)],

@@ -304,10 +304,10 @@ export function feedOf(logs: Logs, after: string | null, count: number): FeedPag
   return { records: page.map((entry) => entry.record), position };
 }
 
-/** Frees deleted logs from the leaves up, and what lies behind the last fork point of those still shared. */
+/** Frees deleted logs, and what lies behind the last fork point of those still shared; the youngest first. */
 export function sweepLogs(logs: Logs): void {
-  const waiting = [...logs.all.values()].filter((log) => log.dropped);
-  for (let log = waiting.pop(); log; log = waiting.pop()) {
+  // No log is older than its base, so whoever shares has been freed, or not, before it comes to the base.
+  for (const log of [...logs.all.values()].filter(({ dropped }) => dropped).toReversed()) {
     const sharedSeq = [...log.sharers].reduce((most, sharer) => Math.max(most, sharer.firstSeq - 1), 0);
     log.records.length = Math.max(0, Math.min(log.records.length, sharedSeq + 1 - log.firstSeq));
     for (const seq of log.snapshots.keys()) if (seq > sharedSeq) log.snapshots.delete(seq);
@@ -315,7 +315,6 @@ export function sweepLogs(logs: Logs): void {
     logs.all.delete(log.id);
     logs.gone.add(log.id);
     log.base?.sharers.delete(log);
-    if (log.base?.dropped) waiting.push(log.base);
   }
   logs.journal = logs.journal.filter(({ log, record }) => record.seq <= headSeqOf(log));
 }

@@ -151,7 +151,7 @@ function passes(row: SessionRow, filter: SessionFilter): boolean {
     (filter.status === undefined || filter.status.includes(row.status)) &&
     (filter.activeSince === undefined || row.activeAt >= filter.activeSince) &&
     (filter.activeBefore === undefined || row.activeAt < filter.activeBefore) &&
-    Object.entries(filter.labels ?? {}).every(([key, value]) => ownValue(row.labels, key) === value) &&
+    Object.entries(filter.labels ?? {}).every(([key, value]) => row.labels[key] === value) &&
     (text === undefined || shownText(row).some((shown) => asciiLower(shown).includes(text)))
   );
 }
@@ -160,10 +160,6 @@ const shownText = (row: SessionRow): readonly string[] =>
   [row.name, row.objective].filter((shown) => shown !== null);
 
 const asciiLower = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
-
-/** A label may be called `constructor`. */
-const ownValue = (labels: Readonly<Record<string, string>>, key: string): string | undefined =>
-  Object.hasOwn(labels, key) ? labels[key] : undefined;
 
 function endingWith(logs: Logs, ending: string, count: number): readonly SessionId[] {
   const living = [...logs.all.values()].filter((log) => !log.dropped).map((log) => log.id);

@@ -1,6 +1,6 @@
 /**
- * Two processes on one file: this one follows a session while a child process appends to it. Nothing is missed
- * and nothing comes twice; the position of the last event seen is all that a follower has to remember.
+ * Two processes on one file: this one follows a session while a child process appends to it. Nothing is
+ * missed and nothing comes twice; the position of the last event seen is all that a follower has to remember.
  *
  *   npx node --conditions=skein-source examples/two-processes.ts
  */

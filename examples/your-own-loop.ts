@@ -1,6 +1,6 @@
 /**
- * A hand-written agent loop that keeps its log in Skein and survives being killed. Each step writes what it is
- * about to do, does it, and writes what came of it; idempotency keys see to it that neither is written twice.
+ * A hand-written agent loop that keeps its log in Skein and survives being killed. Each step writes what it
+ * is about to do, does it, and writes what came of it; idempotency keys keep it from writing either twice.
  *
  *   npx node --conditions=skein-source examples/your-own-loop.ts
  */

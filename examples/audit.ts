@@ -19,10 +19,8 @@ await audit("untouched", path);
 // Somebody turns one bit of an approved amount: "4" is 0x34, "5" is 0x35.
 await audit("one bit changed", tampered("UPDATE records SET content = replace(content, '4000', '5000')"));
 
-// Somebody cuts the last record off and sets the head back to the one before.
-const cut = "DELETE FROM records WHERE seq = 3 AND log = 1;";
-const back = "SET head = 2, hash = (SELECT hash FROM records WHERE log = 1 AND seq = 2) WHERE id = 1";
-await audit("tail cut off", tampered(`${cut} UPDATE logs ${back}`));
+// Somebody cuts the last record off. What is left is a log like any other, only shorter.
+await audit("tail cut off", tampered("DELETE FROM records WHERE seq = 3"));
 
 async function work(store: string) {
   await using engine = await openEngine({ store });

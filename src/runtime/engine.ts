@@ -148,10 +148,7 @@ export class Engine implements AsyncDisposable {
       const problem = { session: store.workspace, seq: 0, problem: `the store itself: ${fault}` };
       report = joinReports(report, { ...emptyReport(), ok: false, problems: [problem], firstBad: problem });
     }
-    if ((await store.head(store.workspace)) !== undefined) {
-      report = { ...joinReports(report, await verifyLog(store, world, store.workspace)), sessions: 0 };
-    }
-    for await (const session of this.#everySession()) {
+    for await (const session of this.#everyLog()) {
       const head = await store.head(session);
       if (head === undefined) continue;
       // What a fork shares is verified with its parent, unless the parent was deleted.
@@ -165,7 +162,7 @@ export class Engine implements AsyncDisposable {
   /** Forgets everything derived and makes it again from the logs. */
   async rebuild(options: { readonly progress?: Progress } = {}): Promise<RebuildReport> {
     checkOptions("rebuild", options, ["progress"]);
-    return rebuild(this.#context, this.#everySession(), options.progress);
+    return rebuild(this.#context, this.#everyLog(), options.progress);
   }
 
   /** Deletes a session for good. Forks keep what they share with it. */
@@ -233,16 +230,14 @@ export class Engine implements AsyncDisposable {
     });
   }
 
-  async *#everySession(): AsyncGenerator<SessionId> {
-    const seen = new Set<LogId>();
-    for (let cursor: string | undefined; ;) {
-      const page = await this.#context.store.list(
-        {},
-        cursor === undefined ? { limit: limit.listMax } : { limit: limit.listMax, cursor },
-      );
-      for (const { session } of page.rows) if (!seen.has(session) && seen.add(session)) yield session;
-      if (page.cursor === null) return;
-      cursor = page.cursor;
+  /** From the logs themselves: the index may be what is being made again. */
+  async *#everyLog(): AsyncGenerator<LogId> {
+    for (let after: LogId | null = null; ;) {
+      const page: readonly LogId[] = await this.#context.store.logs(after, limit.listMax);
+      yield* page;
+      const last = page.at(-1);
+      if (last === undefined) return;
+      after = last;
     }
   }
 }

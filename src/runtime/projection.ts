@@ -18,9 +18,9 @@ const changesItems = /^(item\.|session\.(opened|forked|rewound|merged)$|content\
 
 export async function catchUp(store: Store, states: StateReader): Promise<void> {
   for (;;) {
-    const from = (await store.projected()) ?? "0";
+    const from = await store.projected();
     const page = await store.feed(from, stepRecords);
-    if (page.position === from) return;
+    if (page.position === from || (from === null && page.records.length === 0)) return;
     const texts: { session: LogId; seq: number; text: string }[] = [];
     const touched = new Set<SessionId>();
     for (const record of page.records) {

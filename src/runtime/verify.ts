@@ -1,7 +1,7 @@
 /** Verification: every record is hashed again and held against the chain. Reads only. */
 import { flaw, genesisHash, type StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
-import type { LogId } from "../core/ids.ts";
+import { isWorkspaceId, type LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Store } from "../store/port.ts";
 import { blobReference } from "./content.ts";
@@ -106,7 +106,13 @@ export async function verifyLog(
   if (next <= head.seq) bad(next, `the log ends here; its head says ${head.seq}`);
   else if (before !== head.hash) bad(head.seq, "the head does not match the last record");
   await checkNoted(store, session, options.head, head.seq, bad);
-  return { ok: problems.length === 0, sessions: 1, ...count, problems, firstBad: problems[0] ?? null };
+  return {
+    ok: problems.length === 0,
+    sessions: isWorkspaceId(session) ? 0 : 1,
+    ...count,
+    problems,
+    firstBad: problems[0] ?? null,
+  };
 }
 
 async function flawOf(

@@ -29,8 +29,6 @@ export interface ConformanceCase {
 
 export interface Bench {
   readonly store: Store;
-  /** Where the feed of an empty store stands, and projections that know nothing. */
-  readonly beginning: string;
   readonly world: ConformanceWorld;
   readonly setClock: (now: number) => void;
   /** A new id; later ones are greater. */

@@ -236,7 +236,7 @@ async function deletedIsGone(bench: Bench): Promise<void> {
   });
   const { position } = await feedAll(store, null);
   const texts = [{ session, seq: 2, text: "needle" }];
-  assert.equal(await store.project({ from: bench.beginning, to: position, texts, items: [] }), true);
+  assert.equal(await store.project({ from: null, to: position, texts, items: [] }), true);
   await store.putSnapshot(session, { seq: 3, form: 1, text: "state" });
   const before = await store.stats();
   const [appended] = await dropped(bench, session);

@@ -75,6 +75,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     feed: through("feed"),
     watch: (changed) => inner.watch(changed),
     renew: through("renew"),
+    logs: through("logs"),
     list: through("list"),
     endingWith: through("endingWith"),
     forks: through("forks"),

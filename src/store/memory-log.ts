@@ -293,7 +293,7 @@ function pageOf<T>(items: Iterable<T>, count: number, recordOf: (item: T) => Sto
 }
 
 /** The position before the first record. */
-export const beginning = "0";
+const beginning = "0";
 
 export function feedOf(logs: Logs, after: string | null, count: number): FeedPage {
   if (after !== null && !/^\d+$/.test(after)) throw new SkeinError("invalid", "not a position of this feed");

@@ -6,13 +6,13 @@
  * Items of the durable tier are not kept: they are read through `query` only, and there is no SQL here.
  */
 import { SkeinError } from "../core/error.ts";
-import type { SessionId, WorkspaceId } from "../core/ids.ts";
+import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { IndexEntry, Outcome, Page, Part, Projection, SessionFilter, SessionRow } from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
 import type { Log, Logs } from "./memory-log.ts";
-import { appendParts, beginning, feedOf, headOf, headSeqOf, livingLog, newLogs } from "./memory-log.ts";
+import { appendParts, feedOf, headOf, headSeqOf, livingLog, newLogs } from "./memory-log.ts";
 import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
 import { findWords, wordsOf } from "./memory-search.ts";
 
@@ -37,6 +37,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     feed: open((after, count) => feedOf(logs, after, count)),
     watch: (changed) => watch(state, changed),
     renew: open((session, epoch, leaseMs) => renew(world.now(), log(session), epoch, leaseMs)),
+    logs: open((after, count) => everyLog(logs, after, count)),
     list: open((filter, page) => list(logs, filter, page)),
     endingWith: open((ending, count) => endingWith(logs, ending, count)),
     forks: open((session) => forks(logs, session)),
@@ -53,7 +54,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
         hint: "open the engine on a file to ask it questions in SQL",
       });
     }),
-    clearDerived: open((session) => clearDerived(state, session)),
+    clearDerived: open(() => clearDerived(state)),
     sweep: open(() => sweepLogs(logs)),
     check: open(() => []), // there is no level below that of the records
     stats: open(() => stats(state)),
@@ -220,23 +221,29 @@ async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Arr
 }
 
 function project(state: State, step: Projection): boolean {
-  // Projections that know nothing stand at the beginning of the feed.
-  if (step.from !== (state.projectedTo ?? beginning)) return false;
+  if (step.from !== state.projectedTo) return false;
   state.projectedTo = step.to;
   for (const { session, seq, text } of step.texts)
     livingLog(state.logs, session)?.words.set(seq, wordsOf(text));
   return true;
 }
 
-function clearDerived(state: State, session?: SessionId): void {
-  const { all } = state.logs;
-  const chosen = session === undefined ? [...all.values()] : [all.get(session)];
-  for (const log of chosen) {
-    log?.snapshots.clear();
-    log?.words.clear();
-    if (log) log.index = null;
+function clearDerived(state: State): void {
+  for (const log of state.logs.all.values()) {
+    log.snapshots.clear();
+    log.words.clear();
+    log.index = null;
   }
-  if (session === undefined) state.projectedTo = null;
+  state.projectedTo = null;
+}
+
+/** Deleted logs may still lie here for their forks. */
+function everyLog(logs: Logs, after: LogId | null, count: number): LogId[] {
+  const living = [...logs.all.keys()].filter((id) => livingLog(logs, id) !== undefined);
+  return living
+    .filter((id) => after === null || id > after)
+    .toSorted()
+    .slice(0, count);
 }
 
 function stats({ logs, blobs }: State): StoreStats {
@@ -247,7 +254,7 @@ function stats({ logs, blobs }: State): StoreStats {
   return {
     driver: "memory",
     version: "1",
-    durability: "process",
+    durability: "none",
     bytes: null,
     sessions: all.filter((log) => !log.dropped && isSessionId(log.id)).length,
     records: sum(all, (log) => log.records.length),

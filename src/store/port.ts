@@ -178,7 +178,7 @@ export interface ItemRow {
 
 /** A step of the projections, from one position of the feed to a later one. */
 export interface Projection {
-  readonly from: string;
+  readonly from: string | null;
   readonly to: string;
   readonly texts: readonly { readonly session: LogId; readonly seq: number; readonly text: string }[];
   /** The whole durable tier of each session that changed. */
@@ -188,7 +188,8 @@ export interface Projection {
 export interface StoreStats {
   readonly driver: string;
   readonly version: string;
-  readonly durability: Durability;
+  /** `none`: gone with the process. */
+  readonly durability: Durability | "none";
   /** On disk, or in memory; null when the driver cannot tell. */
   readonly bytes: number | null;
   readonly sessions: number;
@@ -232,6 +233,8 @@ export interface Store {
   /** Moves the end of the lease, by the store's clock. False when the epoch is not the one in force. */
   renew(session: SessionId, epoch: number, leaseMs: number): Promise<boolean>;
 
+  /** Every log there is, the workspace's too, in order of id; from the first after `after`, or from the beginning. */
+  logs(after: LogId | null, limit: number): Promise<readonly LogId[]>;
   /** Sessions, the most recently active first. */
   list(
     filter: SessionFilter,
@@ -268,8 +271,8 @@ export interface Store {
     options: { readonly limit: number; readonly timeoutMs: number },
   ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }>;
 
-  /** Forgets snapshots, search, items and the index, of one session or of all. The logs stay. */
-  clearDerived(session?: SessionId): Promise<void>;
+  /** Forgets snapshots, search, items and the index: nothing is listed until `index` says it again. The logs stay. */
+  clearDerived(): Promise<void>;
   /** Gives back what deleted sessions held, in small steps; resolves when there is no more. */
   sweep(): Promise<void>;
   /** Faults below the level of records; none when all is well. */

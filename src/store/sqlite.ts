@@ -10,7 +10,7 @@ import { limit } from "../core/limit.ts";
 import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
 import { checkParts, makeAppender } from "./sqlite/append.ts";
 import { connect, type Connection } from "./sqlite/connection.ts";
-import { endingWith, list, makeProjector, makeSnapshots } from "./sqlite/derived.ts";
+import { endingWith, everyLog, makeLister, makeProjector, makeSnapshots } from "./sqlite/derived.ts";
 import { makeLogs } from "./sqlite/log.ts";
 import { makeNames } from "./sqlite/names.ts";
 import { query } from "./sqlite/query.ts";
@@ -37,13 +37,13 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const { database, guard } = connection;
   const logs = makeLogs(database, tenant);
   const names = makeNames(database);
-  const onRollback = () => {
-    logs.forget();
-    names.forget();
-  };
-  const writer = makeWriter(connection, { world, lockWaitMs, path, onRollback });
   const appender = makeAppender(database, tenant, { world, logs, names });
+  const onRollback = () => {
+    for (const cache of [logs, names, appender]) cache.forget();
+  };
+  const writer = makeWriter(connection, { world, lockWaitMs, path, onBegin: appender.begin, onRollback });
   const reader = makeReader(database, { world, logs, names });
+  const lister = makeLister(database, tenant);
   const snapshots = makeSnapshots(database, logs);
   const projector = makeProjector(database, logs);
   const watch = makeWatch(database, path, world);
@@ -83,7 +83,8 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
           line !== undefined && epoch > 0 && renew.run(world.now() + leaseMs, line.id, epoch).changes === 1
         );
       }),
-    list: (filter, page) => look(() => list(database, tenant, filter, page)),
+    logs: (after, count) => look(() => everyLog(database, tenant, after, count)),
+    list: (filter, page) => look(() => lister.list(filter, page)),
     endingWith: (ending, count) => look(() => endingWith(database, tenant, ending, count)),
     forks: (session) =>
       look(() => {
@@ -97,11 +98,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
         const line = logs.find(session);
         if (line !== undefined) appender.setIndex(line.id, entry);
       }),
-    putSnapshot: (session, snapshot) =>
-      writer.run(() => {
-        const line = logs.find(session);
-        if (line !== undefined) snapshots.put(line.id, snapshot);
-      }),
+    putSnapshot: (session, snapshot) => writer.run(() => snapshots.put(session, snapshot)),
     snapshot: (session, seq) => look(() => snapshots.latest(session, seq)),
     putBlob: (hash, chunks) => look(() => putBlob(database, writer, tenant, hash, chunks)),
     blob: (hash) => look(() => readBlob(database, tenant, hash)),
@@ -109,9 +106,8 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     project: (step) => writer.run(() => projector.project(step)),
     search: (text, search) => look(() => projector.search(text, search)),
     query: (sql, limits) => look(() => query(path, sql, { ...limits, world })),
-    clearDerived: (session) =>
-      writer.run(() => clearDerived(connection, session && (logs.find(session)?.id ?? -1))),
-    sweep: () => look(() => sweep(database, writer)),
+    clearDerived: () => writer.run(() => clearDerived(connection)),
+    sweep: () => look(() => sweep(database, writer, onRollback)),
     check: () => look(() => faults(connection)),
     stats: () => look(() => stats(connection, durability)),
     async close() {
@@ -129,14 +125,8 @@ function workspaceOf({ database }: Connection): WorkspaceId {
   return parseLogId(String(row?.["value"])) as WorkspaceId;
 }
 
-function clearDerived({ database }: Connection, log: number | undefined): void {
-  const tables = ["snapshots", "titles", "labels", "item_rows"];
-  if (log !== undefined) {
-    for (const table of tables) database.prepare(`DELETE FROM ${table} WHERE log = ?`).run(log);
-    database.prepare("UPDATE logs SET status = NULL, agent = NULL, priority = NULL WHERE id = ?").run(log);
-    return;
-  }
-  for (const table of tables) database.exec(`DELETE FROM ${table}`);
+function clearDerived({ database }: Connection): void {
+  for (const table of ["snapshots", "titles", "labels", "item_rows"]) database.exec(`DELETE FROM ${table}`);
   database.exec("UPDATE logs SET status = NULL, agent = NULL, priority = NULL");
   database.exec(
     "INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM meta WHERE key = 'projected'",

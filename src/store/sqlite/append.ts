@@ -7,8 +7,13 @@ import { limit } from "../../core/limit.ts";
 import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
 import { hexOf, type HeadRow, type Logs } from "./log.ts";
 import type { Names } from "./names.ts";
+import { activeLagMs } from "./schema.ts";
 
 export interface Appender {
+  /** At the start of each transaction: forgets heads that another connection may have moved. */
+  begin(): void;
+  /** Forgets all heads, when something else than an append changed the logs or a transaction was undone. */
+  forget(): void;
   /** Checks all parts, then writes all of them or none. */
   append(parts: readonly Part[]): Outcome;
   setIndex(log: number, entry: IndexEntry): void;
@@ -20,6 +25,9 @@ interface Target {
   readonly head: HeadRow | null;
 }
 
+/** Heads kept at hand; past that they are read again. */
+const headsMax = 20_000;
+
 type Refused = Exclude<Outcome, { kind: "ok" | "unknown" }>;
 
 export function makeAppender(
@@ -29,17 +37,22 @@ export function makeAppender(
 ): Appender {
   const { world, logs, names } = context;
   const keyed = database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?");
-  const hashAt = database.prepare("SELECT hash FROM records WHERE log = ? AND seq = ?");
+  const taken = database.prepare("SELECT 1 FROM logs WHERE tenant = ? AND session = ?");
+  const pointAt = database.prepare("SELECT hash, at FROM records WHERE log = ? AND seq = ?");
   const insertLog = database.prepare(
-    `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, head, hash, at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertRecord = database.prepare(
     `INSERT INTO records
      (log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash, salt, content)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const moveHead = database.prepare("UPDATE logs SET head = ?, hash = ?, at = ? WHERE id = ?");
+  const setActive = database.prepare("UPDATE logs SET active_at = ? WHERE id = ?");
+  const dataVersion = database.prepare("PRAGMA data_version");
+  dataVersion.setReturnArrays(true);
+  const heads = new Map<number, HeadRow>();
+  let version: unknown;
   const setEpoch = database.prepare("UPDATE logs SET epoch = ? WHERE id = ?");
   const setLease = database.prepare("INSERT OR REPLACE INTO leases (log, holder, until_ms) VALUES (?, ?, ?)");
   const endLease = database.prepare("DELETE FROM leases WHERE log = ?");
@@ -49,12 +62,12 @@ export function makeAppender(
   const clearLabels = database.prepare("DELETE FROM labels WHERE log = ?");
   const addLabel = database.prepare("INSERT INTO labels (log, key, value) VALUES (?, ?, ?)");
   const clearItems = database.prepare("DELETE FROM item_rows WHERE log = ?");
-  for (const statement of [keyed, hashAt]) statement.setReturnArrays(true);
+  for (const statement of [keyed, pointAt]) statement.setReturnArrays(true);
 
   function check(part: Part): Target | Refused {
     const { session, expect, epoch } = part;
     const line = logs.find(session);
-    const head = line === undefined ? null : (logs.headRow(line.id) ?? null);
+    const head = line === undefined ? null : headOf(line.id);
     if (head !== null) {
       const twice = findKey(part, head.id);
       if (twice !== null) return twice;
@@ -63,8 +76,24 @@ export function makeAppender(
       return { kind: "fenced", session, epoch: head?.epoch ?? 0 };
     }
     const headSeq = head?.seq ?? 0;
-    if (!agrees(headSeq, expect)) return { kind: "conflict", session, headSeq };
+    if (!agrees(headSeq, expect) || (head === null && wasDropped(session))) {
+      return { kind: "conflict", session, headSeq };
+    }
+    if (head !== null && part.parent !== undefined) {
+      throw new SkeinError("invalid", `${session} exists, so it cannot begin as a fork`);
+    }
     return { part, head };
+  }
+
+  /** The id of a deleted session is never used again while its row lies here for the forks. */
+  const wasDropped = (session: Part["session"]): boolean => taken.get(tenant, session) !== undefined;
+
+  function headOf(log: number): HeadRow | null {
+    const known = heads.get(log) ?? logs.headRow(log);
+    if (known === undefined) return null;
+    if (heads.size >= headsMax) heads.clear();
+    heads.set(log, known);
+    return known;
   }
 
   function findKey(part: Part, log: number): Refused | null {
@@ -78,26 +107,40 @@ export function makeAppender(
 
   function write({ part, head: found }: Target): Appended {
     const head = found ?? begin(part);
+    const { id } = head;
     const at = Math.max(world.now(), head.at);
     const firstSeq = head.seq + 1;
     const hashes: string[] = [];
     let before = head.hash;
     for (const [place, draft] of part.drafts.entries()) {
-      before = insert(head.id, part, draft, { seq: firstSeq + place, at, before });
+      before = insert(id, part, draft, { seq: firstSeq + place, at, before });
       hashes.push(before);
     }
     const headSeq = head.seq + part.drafts.length;
-    if (part.drafts.length > 0) moveHead.run(headSeq, Buffer.from(before, "hex"), at, head.id);
-    if (part.index !== undefined) setIndex(head.id, part.index);
-    if (part.lease === "release") {
-      setEpoch.run(0, head.id);
-      endLease.run(head.id);
-    } else if (part.lease !== undefined) {
-      setEpoch.run(firstSeq, head.id);
-      setLease.run(head.id, part.lease.holder, world.now() + part.lease.leaseMs);
-    }
-    if (part.drop === true) dropNow(head.id);
+    const stale = at - head.activeAt >= activeLagMs;
+    if (stale) setActive.run(at, id);
+    if (part.index !== undefined) setIndex(id, part.index);
+    const epoch = part.lease === undefined ? head.epoch : moveLease(id, part.lease, firstSeq);
+    heads.set(id, {
+      id,
+      seq: headSeq,
+      hash: before,
+      at,
+      epoch,
+      depth: head.depth,
+      activeAt: stale ? at : head.activeAt,
+    });
+    if (part.drop === true) dropNow(id);
     return { session: part.session, firstSeq, headSeq, at, hashes };
+  }
+
+  /** The epoch that is in force from now on. */
+  function moveLease(log: number, lease: NonNullable<Part["lease"]>, firstSeq: number): number {
+    const epoch = lease === "release" ? 0 : firstSeq;
+    setEpoch.run(epoch, log);
+    if (lease === "release") endLease.run(log);
+    else setLease.run(log, lease.holder, world.now() + lease.leaseMs);
+    return epoch;
   }
 
   function insert(
@@ -141,26 +184,31 @@ export function makeAppender(
   function begin({ session, parent, index }: Part): HeadRow {
     if (index === undefined && !isWorkspaceId(session))
       throw new SkeinError("invalid", `${session} has no index entry`);
-    const now = world.now();
     const start = parent === undefined ? null : forkPoint(parent.session, parent.seq);
-    const hash = start?.hash ?? genesisHash;
+    const openedAt = Math.max(world.now(), start?.at ?? 0);
     const seq = parent?.seq ?? 0;
     const depth = start === null ? 0 : start.depth + 1;
     const { lastInsertRowid } = insertLog.run(
       ...[tenant, session, isWorkspaceId(session) ? 0 : 1],
-      ...[start?.parent ?? null, start?.base ?? null, seq, depth],
-      ...[Math.max(now, start?.at ?? 0), seq],
-      Buffer.from(hash, "hex"),
-      start?.at ?? 0,
+      ...[start?.parent ?? null, start?.base ?? null, seq, depth, openedAt, openedAt],
     );
-    return { id: Number(lastInsertRowid), seq, hash, at: start?.at ?? 0, epoch: 0, depth };
+    const hash = start?.hash ?? genesisHash;
+    return {
+      id: Number(lastInsertRowid),
+      seq,
+      hash,
+      at: start?.at ?? 0,
+      epoch: 0,
+      depth,
+      activeAt: openedAt,
+    };
   }
 
   function forkPoint(session: Part["session"], seq: number) {
     const line = logs.find(session);
     const head = line && logs.headRow(line.id);
     const stretch = line && head && seq <= head.seq ? logs.stretches(line, seq, seq)[0] : undefined;
-    const row = stretch && (hashAt.get(stretch.log, seq) as unknown as [Uint8Array] | undefined);
+    const row = stretch && (pointAt.get(stretch.log, seq) as unknown as [Uint8Array, number] | undefined);
     if (line === undefined || head === undefined || stretch === undefined || row === undefined) {
       throw new SkeinError("not-found", `there is no position ${seq} in ${session} to fork from`);
     }
@@ -189,9 +237,16 @@ export function makeAppender(
     for (const statement of [endLease, clearLabels, clearItems]) statement.run(log);
     setTitle.run(log, null, null);
     logs.forget();
+    heads.delete(log);
   }
 
   return {
+    begin() {
+      const now = (dataVersion.get() as unknown as [number])[0];
+      if (now !== version) heads.clear();
+      version = now;
+    },
+    forget: () => heads.clear(),
     append(parts) {
       const targets: Target[] = [];
       for (const part of parts) {
@@ -221,6 +276,8 @@ export function checkParts(parts: readonly Part[]): void {
         ? `${records} records in one append; at most ${limit.appendRecordsMax}`
         : new Set(parts.map(({ session }) => session)).size < parts.length
           ? "one log twice in one append"
-          : null;
-  if (wrong !== null) throw new SkeinError("invalid", wrong, { hint: "split it into several appends" });
+          : parts.length === 0 || parts.some((part) => (part.drafts.length === 0) !== (part.drop === true))
+            ? "a part has either drafts or a drop"
+            : null;
+  if (wrong !== null) throw new SkeinError("invalid", wrong);
 }

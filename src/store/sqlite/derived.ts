@@ -6,56 +6,120 @@ import { limit } from "../../core/limit.ts";
 import type { Status } from "../../core/lifecycle.ts";
 import type { Page, Projection, SessionFilter, SessionRow, Snapshot } from "../port.ts";
 import type { Logs } from "./log.ts";
+import { activeLagMs } from "./schema.ts";
 
 /** A label on fewer sessions than this is the best place to start from; on more, recency is. */
 const rareLabelMax = 2_000;
 
-const listColumns = `l.session, l.head, l.opened_at, l.at, l.status, l.agent, l.priority, l.fork_seq, t.name, t.objective,
-  (SELECT session FROM logs p WHERE p.id = l.parent),
-  (SELECT json_group_object(key, value) FROM labels WHERE log = l.id)`;
-
 type ListArray = [
+  id: number,
+  indexedAt: number,
   session: SessionId,
-  headSeq: number,
   openedAt: number,
-  activeAt: number,
   status: Status,
   agent: string | null,
   priority: number,
   forkSeq: number,
-  name: string | null,
-  objective: string | null,
-  parent: SessionId | null,
-  labels: string,
 ];
 
-/** A page of the session index, the most recently active first. */
-export function list(
-  database: DatabaseSync,
-  tenant: string,
-  filter: SessionFilter,
-  page: { readonly limit: number; readonly cursor?: string },
-): Page<SessionRow> {
-  const count = Math.min(page.limit, limit.listMax);
-  const { where, values, from } = conditions(database, tenant, filter, page.cursor);
-  const statement = database.prepare(
-    `SELECT ${listColumns} FROM ${from} LEFT JOIN titles t ON t.log = l.id
-     WHERE ${where.join(" AND ")} ORDER BY l.at DESC, l.session DESC LIMIT ?`,
-  );
-  statement.setReturnArrays(true);
-  const rows = (statement.all(...values, count + 1) as unknown as ListArray[]).map(sessionRow);
-  const shown = rows.slice(0, count);
-  const last = shown.at(-1);
-  return { rows: shown, cursor: rows.length > count && last ? `${last.activeAt}.${last.session}` : null };
+interface Place {
+  readonly at: number;
+  readonly session: string;
 }
 
-function conditions(
+const isBefore = (a: Place, b: Place): boolean => a.at < b.at || (a.at === b.at && a.session < b.session);
+
+export interface Lister {
+  /** A page of the session index, the most recently active first. */
+  list(filter: SessionFilter, page: { readonly limit: number; readonly cursor?: string }): Page<SessionRow>;
+}
+
+export function makeLister(database: DatabaseSync, tenant: string): Lister {
+  const last = database.prepare("SELECT seq, at FROM records WHERE log = ? ORDER BY seq DESC LIMIT 1");
+  const title = database.prepare("SELECT name, objective FROM titles WHERE log = ?");
+  const labels = database.prepare("SELECT key, value FROM labels WHERE log = ?");
+  const parentOf = database.prepare(
+    "SELECT p.session FROM logs l JOIN logs p ON p.id = l.parent WHERE l.id = ?",
+  );
+  for (const statement of [last, title, labels, parentOf]) statement.setReturnArrays(true);
+
+  /** Rows with their exact moments, in the order of the index, which lags behind by less than `activeLagMs`. */
+  function* candidates(filter: SessionFilter, end: Place | null, chunk: number): Generator<Found> {
+    let from: Place | null = end;
+    let own = false;
+    for (;;) {
+      const { sql, values } = selection(database, tenant, filter, from, own);
+      const statement = database.prepare(`${sql} LIMIT ?`);
+      statement.setReturnArrays(true);
+      const rows = statement.all(...values, chunk) as unknown as ListArray[];
+      for (const row of rows) {
+        const [headSeq, at] = last.get(row[0]) as unknown as [number, number];
+        yield { row, headSeq, at, session: row[2] };
+      }
+      const next = rows.at(-1);
+      if (next === undefined || rows.length < chunk) return;
+      from = { at: next[1], session: next[2] };
+      own = true;
+    }
+  }
+
+  function list(
+    filter: SessionFilter,
+    page: { readonly limit: number; readonly cursor?: string },
+  ): Page<SessionRow> {
+    const count = Math.min(page.limit, limit.listMax);
+    const end = page.cursor === undefined ? null : parseCursor(page.cursor);
+    const { activeSince = 0, activeBefore = Infinity } = filter;
+    let found: Found[] = [];
+    for (const candidate of candidates(filter, end, count + 1)) {
+      // Once the page is full, only what the index may have put too low can still belong to it.
+      const lowest = found[count];
+      if (lowest !== undefined && candidate.row[1] + activeLagMs <= lowest.at) break;
+      if (end !== null && !isBefore(candidate, end)) continue;
+      if (candidate.at < activeSince || candidate.at >= activeBefore) continue;
+      found.push(candidate);
+      if (found.length > count) {
+        found = found.toSorted((a, b) => (isBefore(a, b) ? 1 : -1)).slice(0, count + 1);
+      }
+    }
+    const shown = found.toSorted((a, b) => (isBefore(a, b) ? 1 : -1)).slice(0, count);
+    const bottom = shown.at(-1);
+    const more = found.length > count && bottom !== undefined;
+    return { rows: shown.map(sessionRow), cursor: more ? `${bottom.at}.${bottom.session}` : null };
+  }
+
+  function sessionRow({ row, headSeq, at }: Found): SessionRow {
+    const [id, , session, openedAt, status, agent, priority, forkSeq] = row;
+    const [name, objective] = (title.get(id) as unknown as [string | null, string | null] | undefined) ?? [
+      null,
+      null,
+    ];
+    const parent = parentOf.get(id) as unknown as [SessionId] | undefined;
+    return {
+      ...{ session, headSeq, openedAt, activeAt: at, status, agent, priority, name, objective },
+      parent: parent === undefined ? null : { session: parent[0], seq: forkSeq },
+      labels: Object.fromEntries(labels.all(id) as unknown as [string, string][]),
+    };
+  }
+
+  return { list };
+}
+
+interface Found extends Place {
+  readonly row: ListArray;
+  readonly headSeq: number;
+  readonly session: SessionId;
+}
+
+/** The query for the next rows of the index. `own`: `from` is a place of the index itself, not of the list. */
+function selection(
   database: DatabaseSync,
   tenant: string,
   filter: SessionFilter,
-  cursor: string | undefined,
-) {
-  const where = ["l.tenant = ?", "l.listed = 1"];
+  from: Place | null,
+  own: boolean,
+): { readonly sql: string; readonly values: readonly (string | number)[] } {
+  const where = ["l.tenant = ?", "l.listed = 1", "l.status IS NOT NULL"];
   const values: (string | number)[] = [tenant];
   const add = (sql: string, ...more: (string | number)[]) => {
     where.push(sql);
@@ -73,12 +137,17 @@ function conditions(
   }
   if (filter.text !== undefined) {
     const like = `%${filter.text.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
-    add(String.raw`(t.name LIKE ? ESCAPE '\' OR t.objective LIKE ? ESCAPE '\')`, like, like);
+    const named = String.raw`(name LIKE ? ESCAPE '\' OR objective LIKE ? ESCAPE '\')`;
+    add(`EXISTS (SELECT 1 FROM titles WHERE log = l.id AND ${named})`, like, like);
   }
-  if (filter.activeSince !== undefined) add("l.at >= ?", filter.activeSince);
-  if (filter.activeBefore !== undefined) add("l.at < ?", filter.activeBefore);
-  if (cursor !== undefined) add("(l.at, l.session) < (?, ?)", ...parseCursor(cursor));
-  return { where, values, from: rare ? "logs l NOT INDEXED" : "logs l INDEXED BY logs_recent" };
+  if (filter.activeSince !== undefined) add("l.active_at > ?", filter.activeSince - activeLagMs);
+  if (filter.activeBefore !== undefined) add("l.active_at < ?", filter.activeBefore);
+  if (from !== null && own) add("(l.active_at, l.session) < (?, ?)", from.at, from.session);
+  if (from !== null && !own) add("l.active_at <= ?", from.at);
+  const table = rare ? "logs l NOT INDEXED" : "logs l INDEXED BY logs_recent";
+  const columns = "l.id, l.active_at, l.session, l.opened_at, l.status, l.agent, l.priority, l.fork_seq";
+  const order = "ORDER BY l.active_at DESC, l.session DESC";
+  return { sql: `SELECT ${columns} FROM ${table} WHERE ${where.join(" AND ")} ${order}`, values };
 }
 
 function isRare(database: DatabaseSync, key: string, value: string): boolean {
@@ -88,36 +157,14 @@ function isRare(database: DatabaseSync, key: string, value: string): boolean {
   return Number(probe.get(key, value, rareLabelMax)?.["count"]) < rareLabelMax;
 }
 
-function parseCursor(cursor: string): [number, string] {
+function parseCursor(cursor: string): Place {
   const match = /^([0-9]{1,16})\.(ses_[0-9a-z]{26})$/.exec(cursor);
   if (match === null) {
     throw new SkeinError("invalid", `not a cursor of this list: ${JSON.stringify(cursor)}`, {
       hint: "cursors are opaque; give back one that the list gave out",
     });
   }
-  return [Number(match[1]), match[2] ?? ""];
-}
-
-function sessionRow(row: ListArray): SessionRow {
-  const [
-    session,
-    headSeq,
-    openedAt,
-    activeAt,
-    status,
-    agent,
-    priority,
-    forkSeq,
-    name,
-    objective,
-    parent,
-    labels,
-  ] = row;
-  return {
-    ...{ session, headSeq, openedAt, activeAt, status, agent, priority, name, objective },
-    parent: parent && { session: parent, seq: forkSeq },
-    labels: JSON.parse(labels) as Record<string, string>,
-  };
+  return { at: Number(match[1]), session: match[2] ?? "" };
 }
 
 export function endingWith(
@@ -134,8 +181,22 @@ export function endingWith(
   return rows.map((row) => row["session"] as SessionId);
 }
 
+export function everyLog(
+  database: DatabaseSync,
+  tenant: string,
+  after: string | null,
+  count: number,
+): LogId[] {
+  const rows = database
+    .prepare(
+      "SELECT session FROM logs WHERE tenant = ? AND dropped = 0 AND session > ? ORDER BY session LIMIT ?",
+    )
+    .all(tenant, after ?? "", count);
+  return rows.map((row) => row["session"] as LogId);
+}
+
 export interface Snapshots {
-  put(log: number, snapshot: Snapshot): void;
+  put(session: LogId, snapshot: Snapshot): void;
   latest(session: LogId, seq: number): Snapshot | undefined;
 }
 
@@ -148,7 +209,12 @@ export function makeSnapshots(database: DatabaseSync, logs: Logs): Snapshots {
   );
   latest.setReturnArrays(true);
   return {
-    put: (log, { seq, form, text }) => void insert.run(log, seq, form, text),
+    /** A snapshot belongs to the log that holds the position, so that all who share it find it. */
+    put(session, { seq, form, text }) {
+      const line = logs.find(session);
+      const owner = line && logs.stretches(line, seq, seq)[0];
+      if (owner !== undefined) insert.run(owner.log, seq, form, text);
+    },
     latest(session, seq) {
       let line = logs.find(session);
       for (
@@ -190,7 +256,7 @@ export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
   return {
     projected,
     project(step) {
-      if ((projected() ?? "0") !== step.from) return false;
+      if (projected() !== step.from) return false;
       for (const { session, seq, text } of step.texts) {
         const line = logs.find(session);
         const row = line && position.get(line.id, seq);

@@ -26,6 +26,7 @@ export interface HeadRow {
   readonly at: number;
   readonly epoch: number;
   readonly depth: number;
+  readonly activeAt: number;
 }
 
 export interface Logs {
@@ -53,12 +54,14 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
   );
   const byId = database.prepare("SELECT id, base, fork_seq, session FROM logs WHERE id = ?");
   const headById = database.prepare(
-    "SELECT head, hash, at, epoch, depth FROM logs WHERE id = ? AND dropped = 0",
+    `SELECT r.seq, r.hash, r.at, l.epoch, l.depth, l.active_at FROM logs l
+     JOIN records r ON r.log = l.id WHERE l.id = ? AND l.dropped = 0 ORDER BY r.seq DESC LIMIT 1`,
   );
   const fullHead = database.prepare(
-    `SELECT l.head, l.hash, l.at, l.epoch, e.holder, e.until_ms, p.session, l.fork_seq
-     FROM logs l LEFT JOIN leases e ON e.log = l.id LEFT JOIN logs p ON p.id = l.parent
-     WHERE l.id = ? AND l.dropped = 0`,
+    `SELECT r.seq, r.hash, r.at, l.epoch, e.holder, e.until_ms, p.session, l.fork_seq
+     FROM logs l JOIN records r ON r.log = l.id
+     LEFT JOIN leases e ON e.log = l.id LEFT JOIN logs p ON p.id = l.parent
+     WHERE l.id = ? AND l.dropped = 0 ORDER BY r.seq DESC LIMIT 1`,
   );
   for (const statement of [byName, byId, headById, fullHead]) statement.setReturnArrays(true);
   const names = new Map<LogId, Line>();
@@ -88,8 +91,10 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     },
     line: lineOf,
     headRow(id) {
-      const row = headById.get(id) as unknown as [number, Uint8Array, number, number, number] | undefined;
-      return row && { id, seq: row[0], hash: hexOf(row[1]), at: row[2], epoch: row[3], depth: row[4] };
+      const row = headById.get(id) as unknown as HeadRowArray | undefined;
+      if (row === undefined) return undefined;
+      const [seq, hash, at, epoch, depth, activeAt] = row;
+      return { id, seq, hash: hexOf(hash), at, epoch, depth, activeAt };
     },
     head(session) {
       const line = this.find(session);
@@ -126,6 +131,15 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     },
   };
 }
+
+type HeadRowArray = [
+  seq: number,
+  hash: Uint8Array,
+  at: number,
+  epoch: number,
+  depth: number,
+  activeAt: number,
+];
 
 type HeadArray = [
   seq: number,

@@ -181,19 +181,21 @@ export function makeReader(
       alive.set(log, known);
       return known;
     };
+    const want = Math.min(count, limit.pageRecordsMax);
     let position = start;
     let bytes = 0;
-    while (records.length < count && bytes <= limit.pageBytesMax) {
-      const rows = next.all(position, Math.min(fetchRowsMax, count - records.length)) as unknown as [
+    while (records.length < want) {
+      const rows = next.all(position, Math.min(fetchRowsMax, want - records.length)) as unknown as [
         ...Row,
         number,
       ][];
       if (rows.length === 0) break;
       for (const row of rows) {
+        bytes += (row[11] as number | null) ?? 0;
+        if (bytes > limit.pageBytesMax && records.length > 0) return { records, position: String(position) };
         // A deleted session's records may still lie here for its forks, or for a sweep to come.
         if (isAlive(row[0])) records.push(recordOf(row as unknown as Row));
         position = row[15] as number;
-        bytes += (row[11] as number | null) ?? 0;
       }
     }
     return { records, position: String(position) };

@@ -9,6 +9,9 @@ export const applicationId = 0x534b4e31;
 export const schemaVersion = 1;
 export const pageBytes = 8_192;
 
+/** How far `active_at` may lag behind. Longer makes appends cheaper, and listing many busy sessions dearer. */
+export const activeLagMs = 50;
+
 /** Types that indexes and views name by number. Their numbers are part of the layout. */
 export const reservedNames = ["tool.requested", "tool.settled", "model.responded"] as const;
 
@@ -19,6 +22,8 @@ CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
 
 -- One row a log: of a session (listed = 1), of the workspace or a deleted session (listed = 0).
 -- parent is the log it was forked from, base the one that holds the record at fork_seq; both share fork_seq.
+-- The head of a log is its last record. So that an append need not touch this row, active_at lags behind the
+-- time of that record, by less than activeLagMs.
 CREATE TABLE logs (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   tenant TEXT NOT NULL,
@@ -30,16 +35,14 @@ CREATE TABLE logs (
   fork_seq INTEGER NOT NULL DEFAULT 0,
   depth INTEGER NOT NULL DEFAULT 0,
   opened_at INTEGER NOT NULL,
-  head INTEGER NOT NULL,
-  hash BLOB NOT NULL,
-  at INTEGER NOT NULL,
+  active_at INTEGER NOT NULL,
   epoch INTEGER NOT NULL DEFAULT 0,
   status TEXT,
   agent TEXT,
   priority INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX logs_session ON logs (tenant, session);
-CREATE INDEX logs_recent ON logs (tenant, at, session, status, agent) WHERE listed = 1;
+CREATE INDEX logs_recent ON logs (tenant, active_at, session, status, agent) WHERE listed = 1;
 CREATE INDEX logs_parent ON logs (parent) WHERE parent IS NOT NULL;
 CREATE INDEX logs_base ON logs (base) WHERE base IS NOT NULL;
 CREATE INDEX logs_dropped ON logs (id) WHERE dropped = 1;
@@ -102,7 +105,8 @@ const views = `
 CREATE VIEW sessions AS
 SELECT l.session, l.status, l.agent, t.name, t.objective, l.priority,
   (SELECT json_group_object(key, value) FROM labels WHERE log = l.id) AS labels,
-  l.head AS head_seq, l.opened_at, l.at AS active_at,
+  (SELECT max(seq) FROM records WHERE log = l.id) AS head_seq, l.opened_at,
+  (SELECT at FROM records WHERE log = l.id ORDER BY seq DESC LIMIT 1) AS active_at,
   (SELECT session FROM logs p WHERE p.id = l.parent) AS parent, nullif(l.fork_seq, 0) AS parent_seq
 FROM logs l LEFT JOIN titles t ON t.log = l.id WHERE l.listed = 1;
 

@@ -73,7 +73,7 @@ export function readBlob(
  * and its row for as long as a fork names it. The newest record of the whole store leaves a stub, because its
  * position must never be given out again.
  */
-export async function sweep(database: DatabaseSync, writer: Writer): Promise<void> {
+export async function sweep(database: DatabaseSync, writer: Writer, forget: () => void): Promise<void> {
   const dropped = database.prepare("SELECT id FROM logs WHERE dropped = 1 ORDER BY id DESC");
   for (let freed = true; freed;) {
     freed = false;
@@ -83,6 +83,7 @@ export async function sweep(database: DatabaseSync, writer: Writer): Promise<voi
       if (await writer.run(() => sweepRow(database, id))) freed = true;
     }
   }
+  forget();
   await writer.run(() => {
     database.exec("DELETE FROM records WHERE log = 0 AND position < (SELECT max(position) FROM records)");
     database.exec("PRAGMA incremental_vacuum(64)");
@@ -118,13 +119,18 @@ function sweepSome(database: DatabaseSync, id: number): boolean {
   return true;
 }
 
+/** A deleted log that holds nothing any more goes, or, while a fork still names it, lets go of its own ancestors. */
 function sweepRow(database: DatabaseSync, id: number): boolean {
-  const held = database.prepare("SELECT 1 FROM logs WHERE base = ? OR parent = ? LIMIT 1").get(id, id);
+  const shared = database.prepare("SELECT 1 FROM logs WHERE base = ? LIMIT 1").get(id);
   const left = database.prepare("SELECT 1 FROM records WHERE log = ? LIMIT 1").get(id);
-  if (held !== undefined || left !== undefined) return false;
+  if (shared !== undefined || left !== undefined) return false;
   for (const table of ["snapshots", "titles", "labels", "item_rows", "leases"]) {
     database.prepare(`DELETE FROM ${table} WHERE log = ?`).run(id);
   }
-  database.prepare("DELETE FROM logs WHERE id = ?").run(id);
-  return true;
+  const named = database.prepare("SELECT 1 FROM logs WHERE parent = ? LIMIT 1").get(id);
+  const end =
+    named === undefined
+      ? "DELETE FROM logs WHERE id = ?"
+      : "UPDATE logs SET base = NULL WHERE id = ? AND base > 0";
+  return database.prepare(end).run(id).changes === 1;
 }

@@ -30,6 +30,8 @@ export function makeWriter(
     readonly world: StoreWorld;
     readonly lockWaitMs: number;
     readonly path: string;
+    /** Right after a transaction began, and before it is undone. */
+    readonly onBegin: () => void;
     readonly onRollback: () => void;
   },
 ): Writer {
@@ -59,6 +61,7 @@ export function makeWriter(
     try {
       while (left.length > 0) {
         await beginSoon();
+        connection.guard(options.onBegin);
         const failed = attempt(left);
         if (failed === null) return;
         left = left.filter((pending) => pending !== failed);

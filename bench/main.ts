@@ -1,0 +1,30 @@
+/** `npm run bench`: every bar, as a ratio to what plain code does in the same run. `--only append` runs a part. */
+import { availableParallelism, cpus } from "node:os";
+import { meets, table, type Measure } from "./measure.ts";
+
+const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
+  append: async () => (await import("./append.ts")).benchAppend(),
+  history: async () => (await import("./history.ts")).benchHistory(),
+  size: async () => (await import("./size.ts")).benchSize(),
+  list: async () => (await import("./list.ts")).benchList(),
+  start: async () => (await import("./start.ts")).benchStart(),
+};
+
+const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1] : undefined;
+if (only !== undefined && parts[only] === undefined) {
+  console.error(`bench: there is no part "${only}"; one of ${Object.keys(parts).join(", ")}`);
+  process.exit(2);
+}
+const measures: Measure[] = [];
+for (const [name, run] of Object.entries(parts)) {
+  if (only !== undefined && name !== only) continue;
+  console.error(`bench: ${name} …`);
+  measures.push(...(await run()));
+}
+const machine = `${availableParallelism()} × ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}`;
+console.log(`${table(measures)}\n\n${machine}\n`);
+const failed = measures.filter((measure) => !meets(measure));
+console.log(JSON.stringify({ machine, ok: failed.length === 0, measures }));
+for (const { name, value, bar } of failed)
+  console.error(`bench: ${name} is ${value.toPrecision(3)}, the bar is ${JSON.stringify(bar)}`);
+process.exit(failed.length === 0 ? 0 : 1);

@@ -1,0 +1,83 @@
+/** JSON that may be stored: what goes through comes back the same, what would not is refused with its place. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { checkJson, checkText } from "../../src/core/json.ts";
+import { limit } from "../../src/core/limit.ts";
+
+const nested = (depth: number): unknown =>
+  depth === 0 ? 1 : depth % 2 === 0 ? [nested(depth - 1)] : { a: nested(depth - 1) };
+
+const refused = (value: unknown, message: RegExp): void =>
+  assert.throws(
+    () => checkJson("it", value),
+    (error: { code?: string; message?: string; hint?: string }) => {
+      assert.equal(error.code, "invalid");
+      assert.match(error.message ?? "", message);
+      assert.ok((error.hint ?? "") !== "");
+      return true;
+    },
+  );
+
+test("nesting is allowed to the limit and not beyond", () => {
+  checkJson("it", nested(limit.jsonDepthMax));
+  refused(nested(limit.jsonDepthMax + 1), /nested deeper than 64 levels/);
+  const circle: Record<string, unknown> = {};
+  circle["self"] = circle;
+  refused(circle, /nested deeper/);
+});
+
+test("what JSON cannot say is refused, with its place", () => {
+  refused(Number.NaN, /^it is NaN/);
+  refused({ a: [1, Infinity] }, /^it\.a\[1\] is Infinity/);
+  refused([undefined], /^it\[0\] is undefined/);
+  // oxlint-disable-next-line no-sparse-arrays -- a hole is what is tested
+  refused([1, , 2], /^it\[1\] is undefined/);
+  refused({ a: { b: 1n } }, /^it\.a\.b is bigint/);
+  refused({ a: () => 1 }, /^it\.a is function/);
+  refused(Symbol("s"), /^it is symbol/);
+  for (const object of [new Date(), new Map(), new Set(), Buffer.from("x"), new Error("e")]) {
+    refused({ a: object }, /^it\.a is not a plain object/);
+  }
+});
+
+test("half a surrogate pair and NUL are refused in values and in keys", () => {
+  for (const half of ["\ud83d", "a\ude00b", "\ude00\ud83d"]) {
+    refused(half, /half of a surrogate pair/);
+    refused({ a: [half] }, /^it\.a\[0\] is not valid Unicode/);
+    refused({ [half]: 1 }, /^a key of it is not valid Unicode/);
+  }
+  refused("a\0b", /holds a NUL/);
+  refused({ "\0": 1 }, /^a key of it holds a NUL/);
+  checkText("it", "\u0001 \u{1F600} \uFFFD \uFFFF");
+});
+
+test("fields that are undefined are left out, as JSON does", () => {
+  checkJson("it", { a: undefined, b: 1 });
+});
+
+test("a long place is shortened", () => {
+  const deep = { ["k".repeat(300)]: new Date() };
+  assert.throws(
+    () => checkJson("it", deep),
+    (error: Error) => error.message.length < 200,
+  );
+});
+
+test("whatever passes comes back from its text as it went in", () => {
+  const value = fc.jsonValue({ stringUnit: "binary", maxDepth: 4 });
+  fc.assert(
+    fc.property(value, (given) => {
+      try {
+        checkJson("it", given);
+      } catch (error) {
+        // Only for what the generator may make and a store may not hold.
+        assert.match(String(error), /NUL|surrogate/);
+        return;
+      }
+      const bytes = Buffer.from(JSON.stringify(given));
+      assert.deepEqual(JSON.parse(bytes.toString("utf8")), given);
+    }),
+    { numRuns: 50 },
+  );
+});

@@ -1,0 +1,136 @@
+/** The lifecycle table, walked both ways: what it allows leads where it says, all else is refused with a way out. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Command } from "../../src/core/command.ts";
+import { decide } from "../../src/core/decide.ts";
+import {
+  lifecycle,
+  mayIn,
+  statuses,
+  wayOut,
+  type LifecycleCommand,
+  type Status,
+} from "../../src/core/lifecycle.ts";
+import { digest } from "./digest.ts";
+import { given, type Given } from "./given.ts";
+
+/** A session in each status, reached by events. */
+const inStatus: Readonly<Record<Status, () => Given>> = {
+  open: () => opened(),
+  running: () => opened().and("turn.started", { inputs: { ranges: [], count: 0 } }),
+  suspended: () => opened().and("session.suspended", { by: "person" }),
+  sleeping: () => opened().and("session.slept", {}),
+  closed: () => opened().and("session.closed", { outcome: "completed" }),
+  archived: () => inStatus.closed().and("session.archived", {}),
+  moved: () => opened().and("session.moved", { move: "m" }),
+};
+
+/** What the commands below need to find in the session. */
+const opened = (): Given =>
+  given()
+    .and("item.recorded", { kind: "fact", key: "k" }, { value: 1 })
+    .and("resource.bound", { name: "b", kind: "file", mode: "read" }, {});
+
+/** Every command that the table rules on. */
+const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
+  activate: [{ do: "activate" }],
+  suspend: [{ do: "suspend" }],
+  sleep: [{ do: "sleep" }],
+  wake: [{ do: "wake", by: "time" }],
+  interrupt: [{ do: "interrupt" }],
+  close: [{ do: "close" }],
+  cancel: [{ do: "cancel" }],
+  reopen: [{ do: "reopen" }],
+  archive: [{ do: "archive" }],
+  rewind: [{ do: "rewind", then: given().state }],
+  write: [
+    { do: "record", kind: "fact", key: "k", value: 1 },
+    { do: "retract", kind: "fact", key: "k" },
+    { do: "scratch", key: "s", value: 1 },
+    { do: "bind", kind: "file", path: "p" },
+    { do: "unbind", name: "b" },
+    { do: "grant", tool: "shell", rule: "ask" },
+    { do: "budget", limits: {} },
+    { do: "append", records: [{ type: "input.received", text: "hi" }] },
+    { do: "append", records: [{ type: "x.note" }] },
+  ],
+  describe: [
+    { do: "rename", name: "n" },
+    { do: "label", set: { a: "b" } },
+    { do: "prioritize", priority: 1 },
+    { do: "save", name: "here" },
+  ],
+  take: [{ do: "take", holder: "h", leaseMs: 15_000, ranOut: false }],
+};
+
+const facts = { actor: "system", digest };
+
+test("every status is reached by its events", () => {
+  for (const status of statuses) assert.equal(inStatus[status]().state.standing.status, status);
+});
+
+for (const [name, rule] of Object.entries(lifecycle) as [
+  LifecycleCommand,
+  (typeof lifecycle)[LifecycleCommand],
+][]) {
+  for (const status of statuses) {
+    const allowed = (rule.from as readonly Status[]).includes(status);
+    test(`${name} is ${allowed ? "allowed" : "refused"} in a session that is ${status}`, () => {
+      assert.equal(mayIn(status, name), allowed);
+      for (const command of commands[name]) {
+        const before = inStatus[status]();
+        const decision = decide(before.state, command, facts);
+        // Nobody can interrupt a turn that is not there, whatever the status.
+        if (!allowed || (name === "interrupt" && before.state.standing.turn === null)) {
+          assert.ok(!decision.ok, `${command.do} was accepted`);
+          assert.equal(decision.refusal.code, "refused");
+          assert.ok((decision.refusal.hint ?? "").length > 0, "a refusal says what to do");
+          if (name !== "interrupt") assert.equal(decision.refusal.hint, wayOut[status]);
+        } else {
+          assert.ok(decision.ok, decision.ok ? "" : decision.refusal.message);
+          const after = before.when(command).state.standing.status;
+          assert.equal(after, leadsTo(name, rule.to, status), command.do);
+        }
+      }
+    });
+  }
+}
+
+/** Where the table says it leads; a running session falls asleep only when its turn ends. */
+const leadsTo = (name: LifecycleCommand, to: Status | null, from: Status): Status =>
+  name === "sleep" && from === "running" ? "running" : (to ?? from);
+
+test("a session that is put to sleep in a turn sleeps when the turn ends", () => {
+  const asleep = inStatus.running().when({ do: "sleep", untilMs: 9 });
+  assert.equal(asleep.state.standing.status, "running");
+  const ended = asleep.and("turn.ended", {
+    outcome: "completed",
+    steps: 0,
+    mindForm: 1,
+    mindHash: "0".repeat(64),
+  });
+  assert.deepEqual(
+    [ended.state.standing.status, ended.state.standing.sleep],
+    ["sleeping", { untilMs: 9, triggers: [] }],
+  );
+});
+
+test("a session that is activated in the middle of a turn is running again", () => {
+  const again = inStatus.running().when({ do: "suspend" }).when({ do: "activate" });
+  assert.equal(again.state.standing.status, "running");
+  assert.equal(again.state.standing.turn?.number, 1);
+});
+
+test("a turn can be interrupted while the session is suspended", () => {
+  const interrupted = inStatus.running().when({ do: "suspend" }).when({ do: "interrupt" });
+  const { status, turn } = interrupted.state.standing;
+  assert.deepEqual([status, turn?.interrupted], ["suspended", true]);
+});
+
+test("a moved session takes up the status it had where it arrives", () => {
+  for (const status of ["open", "suspended", "sleeping"] as const) {
+    const moved = inStatus[status]().and("session.moved", { move: "m" });
+    assert.equal(moved.state.standing.status, "moved");
+    assert.equal(moved.and("session.arrived", { move: "m" }).state.standing.status, status);
+  }
+});

@@ -109,6 +109,7 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
     ["foreign_keys", "ON", 1],
     ["trusted_schema", "OFF", 0],
     ["journal_size_limit", 67_108_864, 67_108_864],
+    ["wal_autocheckpoint", 4000, 4000],
     ...(process.platform === "darwin" && full ? ([["fullfsync", "ON", 1]] as const) : []),
   ];
   for (const [name, value, expected] of settings) {

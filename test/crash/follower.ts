@@ -1,0 +1,37 @@
+/**
+ * A process that only reads: it follows sessions of the store live and says each record that it is given. What a reader
+ * has seen must be there ever after, each position once and in order.
+ */
+import { openEngine, SkeinError, type Engine } from "../../src/index.ts";
+
+/** Sessions followed at once. */
+const followedMax = 4;
+/** How often it looks for sessions that are new. */
+const lookMs = 100;
+
+export async function followSessions(path: string, say: (line: string) => void): Promise<void> {
+  const engine = await openEngine({ store: path });
+  say("opened");
+  const followed = new Map<string, Promise<void>>();
+  for (;;) {
+    const { rows } = await engine.sessions({ limit: followedMax });
+    for (const { session } of rows) {
+      if (followed.has(session) || followed.size >= followedMax) continue;
+      followed.set(
+        session,
+        follow(engine, session, say).then(() => void followed.delete(session)),
+      );
+    }
+    await Promise.race([...followed.values(), new Promise((resolve) => void setTimeout(resolve, lookMs))]);
+  }
+}
+
+async function follow(engine: Engine, id: string, say: (line: string) => void): Promise<void> {
+  try {
+    const session = await engine.session(id);
+    for await (const event of session.events({ follow: true })) say(`next ${id} ${event.seq} ${event.hash}`);
+  } catch (error) {
+    if (!(error instanceof SkeinError) || error.code !== "not-found") throw error;
+    say(`gone ${id}`);
+  }
+}

@@ -73,10 +73,18 @@ export function makeStateReader(store: Store): StateReader {
         limit: limit.pageRecordsMax,
         contents: false,
       });
-      if (page[0]?.seq !== fromSeq) throw gap(session, fromSeq);
+      if (page[0]?.seq !== fromSeq) throw await missing(session, fromSeq);
       for (const record of page) known = note(session, await step(session, known, record), isRewound(record));
     }
     return known;
+  }
+
+  /** Another process may have deleted the session between two reads; that is no damage. */
+  async function missing(session: LogId, seq: number): Promise<SkeinError> {
+    if ((await store.head(session)) !== undefined) return gap(session, seq);
+    return new SkeinError("not-found", `there is no session ${session}`, {
+      hint: '"skein ps" lists what there is',
+    });
   }
 
   async function step(session: LogId, known: Known, record: StoredRecord): Promise<Known> {

@@ -28,7 +28,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       hint: '"disk" or "process"',
     });
   }
-  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.randomBytes(10) });
+  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
   const opening = async (): Promise<Store> => {
     if (typeof place !== "string") return place;
     if (place === "memory:") return (await import("./store/memory.ts")).memoryStore({ world, workspace });
@@ -42,7 +42,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       throw new SkeinError("invalid", "the path of the store is not a path");
     const { sqliteStore } = await import("./store/sqlite.ts");
     return sqliteStore({
-      ...{ path: place, world, workspace },
+      path: place,
+      world,
+      workspace,
       ...(durability === undefined ? {} : { durability }),
       ...(create === undefined ? {} : { create }),
       ...(lockWaitMs === undefined ? {} : { lockWaitMs }),

@@ -129,10 +129,10 @@ export type Command =
   | ({ readonly do: "grant" } & Permission)
   | { readonly do: "budget"; readonly limits: Budget; readonly reason?: string }
   | { readonly do: "save"; readonly name: string; readonly atSeq?: number; readonly note?: string }
-  /** `then` is the state at `toSeq`. */
+  /** `earlier` is the state to go back to. */
   | {
       readonly do: "rewind";
-      readonly then: State;
+      readonly earlier: State;
       readonly requeue?: boolean;
       readonly reason?: string;
     }

@@ -33,7 +33,7 @@ export function fold(state: State, next: Understood, recall: Recall): State {
   }
   // The table is keyed by the event's own type, which TypeScript cannot follow through the index.
   const one = folds[next.event.type] as Fold<SessionEventType>;
-  return one(moved, next.event as EventOf<SessionEventType>, recall);
+  return one(moved, next.event, recall);
 }
 
 const isSessionEvent = (event: { readonly type: string }): event is SessionEvent =>

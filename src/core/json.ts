@@ -26,7 +26,10 @@ function check(path: string, value: unknown, depth: number): void {
         });
       }
       return Array.isArray(value) ? checkArray(path, value, depth) : checkObject(path, value, depth);
-    default:
+    case "undefined":
+    case "bigint":
+    case "symbol":
+    case "function":
       throw new SkeinError("invalid", `${path} is ${typeof value}, which JSON cannot say`, {
         hint: "only null, booleans, numbers, strings, arrays and plain objects can be stored",
       });

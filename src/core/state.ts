@@ -256,8 +256,16 @@ export const snapshotText = (state: State): string => JSON.stringify(state);
 /** Keyed maps are written as their entries; these are the places where they stand. */
 const keyedInMind = ["items", "scratch", "documents", "bases", "calls"] as const;
 const keyedInStanding = [
-  ...["labels", "bindings", "permissions", "holds", "triggers", "sent", "received"],
-  ...["contracts", "checkpoints", "scores"],
+  "labels",
+  "bindings",
+  "permissions",
+  "holds",
+  "triggers",
+  "sent",
+  "received",
+  "contracts",
+  "checkpoints",
+  "scores",
 ] as const;
 
 export function parseSnapshot(text: string): State {

@@ -20,7 +20,7 @@ export async function clearSession(
   const { world, writer } = context;
   for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
     const state = await writer.current(session);
-    const next = makeSessionId({ nowMs: world.now(), random: world.randomBytes(10) });
+    const next = makeSessionId({ nowMs: world.now(), random: world.random(10) });
     const parts = [
       await closing(context, session, state, options.reason),
       await opening(context, state, next, session, options),
@@ -81,7 +81,12 @@ async function opening(
   }
   const command: Command = {
     do: "open",
-    ...{ workspace: store.workspace, objective: told, priority, from: session, bind, grant },
+    workspace: store.workspace,
+    objective: told,
+    priority,
+    from: session,
+    bind,
+    grant,
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(agent === null ? {} : { agent: agent.name }),
     ...(model === null ? {} : { model }),

@@ -8,7 +8,7 @@ import { blobField } from "./seal.ts";
 export async function readContent(store: Store, session: LogId, seq: number): Promise<unknown> {
   const page = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
   const text = page[0]?.content;
-  return text == null ? undefined : inflate(store, JSON.parse(text));
+  return text === null || text === undefined ? undefined : inflate(store, JSON.parse(text));
 }
 
 /** A content as it was given: if it is kept as a blob, the blob's. */

@@ -62,7 +62,7 @@ export class Engine implements AsyncDisposable {
   async open(options: OpenOptions): Promise<Session> {
     checkOpen(options);
     const { world, writer, actor, store } = this.#context;
-    const id = makeSessionId({ nowMs: world.now(), random: world.randomBytes(10) });
+    const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
     await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...options } }, { actor });
     return new Session(this.#context, id);
   }
@@ -108,7 +108,7 @@ export class Engine implements AsyncDisposable {
     const events: Event[] = [];
     for (const record of page.records) {
       const { event } = readEvent(record, true);
-      events.push({ ...event, content: await inflate(store, event.content) } as Event);
+      events.push({ ...event, content: await inflate(store, event.content) });
     }
     return { events, position: page.position };
   }

@@ -38,7 +38,7 @@ export async function* readEvents(
   let { fromSeq, toSeq } = await bounds(store, session, options);
   const notice = follow ? makeNotice(store, signal) : null;
   try {
-    while (left > 0 && fromSeq <= toSeq && signal?.aborted !== true) {
+    while (left > 0 && fromSeq <= toSeq && !isAborted(signal)) {
       notice?.clear();
       const headSeq = (await store.head(session))?.seq;
       if (headSeq === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
@@ -48,7 +48,7 @@ export async function* readEvents(
       for (const record of page) {
         const { event } = readEvent(record, true);
         const content = await inflate(store, event.content);
-        yield content === event.content ? event : ({ ...event, content } as Event);
+        yield content === event.content ? event : { ...event, content };
       }
       left -= page.length;
       const last = page.at(-1)?.seq;
@@ -64,6 +64,8 @@ export async function* readEvents(
     notice?.stop();
   }
 }
+
+const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
 
 function checkEventsOptions(options: EventsOptions): void {
   checkOptions("events", options, known);

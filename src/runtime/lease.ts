@@ -82,7 +82,7 @@ export async function takeLease(
   const { store, world, writer, actor } = context;
   const build = async () => {
     const head = await store.head(session);
-    const ranOut = head?.lease == null || head.lease.untilMs <= world.now();
+    const ranOut = head === undefined || head.lease === null || head.lease.untilMs <= world.now();
     return { do: "take", holder, leaseMs, ranOut } as const;
   };
   const { firstSeq } = await writer.change(session, build, { actor, lease: { holder, leaseMs } });

@@ -1,5 +1,5 @@
 /** From what was decided to what is stored: checked against the catalogue and the limits, serialised, salted, hashed. */
-import { z } from "zod";
+import type { z } from "zod";
 import { entryOf, isForeign } from "../core/catalogue.ts";
 import { bodyHashOf, contentHashOf, headerField } from "../core/chain.ts";
 import type { DraftEvent } from "../core/decision.ts";

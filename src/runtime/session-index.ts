@@ -1,4 +1,5 @@
 /** The session index: what lists show of a session, kept in step with its log by whoever writes to it. */
+import { entryOf } from "../core/catalogue.ts";
 import type { DraftEvent } from "../core/decision.ts";
 import { readEvent, type Understood } from "../core/event.ts";
 import { fold } from "../core/fold.ts";
@@ -49,18 +50,21 @@ export const indexEntryOf = (store: Store, session: LogId, state: State): Promis
 function provisional(session: LogId, state: State, event: DraftEvent): Understood {
   return readEvent(
     {
-      ...{
-        session,
-        seq: state.seq + 1,
-        at: state.at,
-        type: event.type,
-        v: 1,
-        actor: "system",
-        turn: null,
-        cause: null,
-      },
-      ...{ key: null, body: JSON.stringify(event.body), contentHash: null, contentBytes: null, hash: "" },
-      ...{ salt: null, content: null },
+      session,
+      seq: state.seq + 1,
+      at: state.at,
+      type: event.type,
+      v: entryOf(event.type)?.v ?? 1,
+      actor: "system",
+      turn: null,
+      cause: null,
+      key: null,
+      body: JSON.stringify(event.body),
+      contentHash: null,
+      contentBytes: null,
+      hash: "",
+      salt: null,
+      content: null,
     },
     false,
   );

@@ -12,6 +12,7 @@ import type {
   OpenOptions,
   Permission,
 } from "../core/command.ts";
+import type { StoredRecord } from "../core/chain.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { makeSessionId, quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -86,6 +87,23 @@ export class Session {
     return readEvents(this.#context.store, this.id, options);
   }
 
+  /** The records exactly as they are stored, from the first to the last there is now; a fork's begin with its parent's. */
+  async *records(): AsyncGenerator<StoredRecord> {
+    const { seq: toSeq } = await this.#head();
+    for (let fromSeq = 1; fromSeq <= toSeq;) {
+      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
+      const page = await this.#context.store.read(this.id, range);
+      yield* page;
+      const last = page.at(-1);
+      if (last === undefined) {
+        throw new SkeinError("corrupt", `record ${fromSeq} of ${this.id} is missing`, {
+          hint: `run "skein verify ${this.id}" to see what is damaged`,
+        });
+      }
+      fromSeq = last.seq + 1;
+    }
+  }
+
   /** Position and hash of the last record. To be noted elsewhere, and given to `verify` later. */
   async head(): Promise<{ readonly seq: number; readonly hash: string; readonly at: number }> {
     const { seq, hash, at } = await this.#head();
@@ -152,7 +170,7 @@ export class Session {
     const seq = await this.#position(atSeq ?? (await this.#head()).seq);
     const from = await states.at(this.id, seq);
     const [record] = await store.read(this.id, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
-    const id = makeSessionId({ nowMs: world.now(), random: world.randomBytes(10) });
+    const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
     const command: Command = { do: "fork", parentHash: record?.hash ?? "", by: "person", ...rest };
     // The parent named in the fork's first record is this session, also where the position is older than itself.
     const parentState = { ...from, standing: { ...from.standing, session: this.id } };
@@ -167,8 +185,8 @@ export class Session {
   ): Promise<Written> {
     checkOptions("rewind", options, ["requeue", "reason"]);
     const toSeq = await this.#resolve(place);
-    const then = await this.#context.states.at(this.id, toSeq);
-    return written(await this.#change({ do: "rewind", then, ...options }));
+    const earlier = await this.#context.states.at(this.id, toSeq);
+    return written(await this.#change({ do: "rewind", earlier, ...options }));
   }
 
   /** Closes this session and opens the next with the same agent, objective and bindings: one append for both. */

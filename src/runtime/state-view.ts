@@ -64,13 +64,19 @@ export async function viewState(
   const { status, why, labels, priority, openedAt, fork, turn, lease, zone, newer, limits, used, unpriced } =
     standing;
   return {
-    ...{ session: standing.session, seq, at, status, priority, openedAt, fork, turn, zone, newer },
+    session: standing.session,
+    seq,
+    at,
+    status,
     why: why && { ...why, reason: await field({ seq: why.seq, hash: null }, "reason") },
     name: await field(standing.name, "name"),
     objective: await field(standing.objective, "objective"),
     agent: standing.agent && { name: standing.agent.name, version: standing.agent.version },
     model: standing.model,
     labels: Object.fromEntries(labels.entries()),
+    priority,
+    openedAt,
+    fork,
     items: await readItems(store, session, state),
     scratch: await readScratch(store, session, state),
     transcript: {
@@ -79,12 +85,15 @@ export async function viewState(
       openCalls: mind.calls.size,
     },
     inbox: { count: standing.inbox.count },
+    turn,
     lease: lease.held ? { holder: lease.holder, epoch: lease.epoch } : null,
     bindings: [...standing.bindings.entries()].map(([name, { kind, mode }]) => ({ name, kind, mode })),
     permissions: [...standing.permissions.entries()].map(([name, { tool, rule }]) => ({ name, tool, rule })),
     budget: { limits, used, unpriced },
     checkpoints: Object.fromEntries(standing.checkpoints.entries()),
+    zone,
     erased: { records: standing.erased.records, bytes: standing.erased.bytes },
+    newer,
     mindHash: mindHash(world.digest, mind),
   };
 }

@@ -7,7 +7,7 @@ import { setImmediate, setTimeout } from "node:timers";
 import type { StoreWorld } from "../store/port.ts";
 
 export interface World extends StoreWorld {
-  randomBytes(count: number): Uint8Array;
+  random(count: number): Uint8Array;
   /** 16 random bytes, hexadecimal. */
   salt(): string;
   /** SHA-256, hexadecimal. */
@@ -42,7 +42,7 @@ export function realWorld(): World {
       const length = prefix + scratch.write(text, prefix, "utf8");
       return hash("sha256", scratch.subarray(0, length), "hex");
     },
-    randomBytes: (count) => randomFillSync(new Uint8Array(count)),
+    random: (count) => randomFillSync(new Uint8Array(count)),
     salt() {
       if (left === 0) {
         randomFillSync(pool);

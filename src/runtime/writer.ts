@@ -74,10 +74,10 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     const before = turns.get(session);
     const mine = before === undefined ? work() : before.then(work, work);
     turns.set(session, mine);
-    const done = () => {
+    const leave = (): void => {
       if (turns.get(session) === mine) turns.delete(session);
     };
-    mine.then(done, done);
+    mine.then(leave, leave);
     return mine;
   }
 
@@ -167,7 +167,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     const { expect, epoch, parent, lease } = options;
     const index = touchesIndex(events) ? await indexEntry(store, session, known.state, events) : undefined;
     const part: Part = {
-      ...{ session, expect, drafts: sealed.drafts },
+      session,
+      expect,
+      drafts: sealed.drafts,
       ...(epoch === undefined ? {} : { epoch }),
       ...(parent === undefined ? {} : { parent }),
       ...(lease === undefined ? {} : { lease }),
@@ -300,7 +302,17 @@ function recordOf(
 ): StoredRecord {
   const { type, v, actor, turn, cause, key, body, content } = draft;
   return {
-    ...{ session, type, v, actor, turn, cause, key, body, ...place, salt: null, content: null },
+    ...place,
+    session,
+    type,
+    v,
+    actor,
+    turn,
+    cause,
+    key,
+    body,
+    salt: null,
+    content: null,
     contentHash: content?.hash ?? null,
     contentBytes: content?.bytes ?? null,
   };

@@ -27,7 +27,9 @@ export interface Given {
   /** Any drafts at all. */
   write(...drafts: readonly DraftEvent[]): Given;
   decide(command: Command): Decision;
-  /** The session goes on with what the command brings about; fails if it is refused. */
+  /** What the command brings about; fails if it is refused. */
+  brings(command: Command): readonly DraftEvent[];
+  /** The session goes on with what the command brings about. */
   when(command: Command): Given;
   /** The refusal; fails if there is none. */
   refusal(command: Command): Refusal;
@@ -55,6 +57,11 @@ function make(session: SessionId, records: readonly StoredRecord[], states: read
     }
     return make(session, grownRecords, grownStates);
   };
+  const brings = (command: Command): readonly DraftEvent[] => {
+    const decision = decide(state, command, facts);
+    assert.ok(decision.ok, decision.ok ? "" : `${command.do}: ${decision.refusal.message}`);
+    return decision.drafts;
+  };
   return {
     session,
     records,
@@ -63,11 +70,8 @@ function make(session: SessionId, records: readonly StoredRecord[], states: read
     write,
     and: (type, body, content) => write(content === undefined ? { type, body } : { type, body, content }),
     decide: (command) => decide(state, command, facts),
-    when(command) {
-      const decision = decide(state, command, facts);
-      assert.ok(decision.ok, decision.ok ? "" : `${command.do}: ${decision.refusal.message}`);
-      return write(...decision.drafts);
-    },
+    brings,
+    when: (command) => write(...brings(command)),
     refusal(command) {
       const decision = decide(state, command, facts);
       assert.ok(!decision.ok, `${command.do} was accepted`);
@@ -76,6 +80,9 @@ function make(session: SessionId, records: readonly StoredRecord[], states: read
     branch: (child) => make(child, records, states),
   };
 }
+
+/** A state as plain values. Maps hide their entries from comparison, so states are compared in this form only. */
+export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 /** The state after one more record, with minds recalled from the states before. */
 export const foldOne = (states: readonly State[], record: StoredRecord): State =>

@@ -42,7 +42,7 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
   cancel: [{ do: "cancel" }],
   reopen: [{ do: "reopen" }],
   archive: [{ do: "archive" }],
-  rewind: [{ do: "rewind", then: given().state }],
+  rewind: [{ do: "rewind", earlier: given().state }],
   write: [
     { do: "record", kind: "fact", key: "k", value: 1 },
     { do: "retract", kind: "fact", key: "k" },

@@ -35,16 +35,16 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
       ...(Object.keys(limits).length === 0 ? [] : [draft("budget.set", { limits })]),
     );
   },
-  rewind: (state, { then, requeue = false, reason }, { digest }) => {
+  rewind: (state, { earlier, requeue = false, reason }, { digest }) => {
     const refusal = forbidden(state, "rewind", "be rewound");
     if (refusal !== null) return refusal;
     const ended = endTurn(state, digest, "interrupted");
-    const body = { toSeq: then.seq, inputs: takenSince(state, then), requeued: requeue };
+    const body = { toSeq: earlier.seq, inputs: takenSince(state, earlier), requeued: requeue };
     const rewoundSeq = state.seq + ended.length + 1;
     return accept(
       ...ended,
       draft("session.rewound", body, because(reason)),
-      ...skipped(then.mind, rewoundSeq),
+      ...skipped(earlier.mind, rewoundSeq),
     );
   },
   save: (state, { name, atSeq = state.seq, note }) => {

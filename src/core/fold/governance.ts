@@ -26,7 +26,7 @@ export const governanceFolds: Folds<keyof typeof governanceEvents> = {
     const { ranges, records, bytes } = state.standing.erased;
     return stand(state, {
       erased: {
-        ranges: range.union(ranges, body.ranges as range.Ranges),
+        ranges: range.union(ranges, body.ranges),
         records: records + body.records,
         bytes: bytes + body.bytes,
       },

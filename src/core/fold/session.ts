@@ -80,7 +80,12 @@ export const sessionFolds: Folds<Types> = {
       ...state,
       standing: {
         ...emptyStanding,
-        ...{ workspace, agent, model, bindings, tools, permissions },
+        workspace,
+        agent,
+        model,
+        bindings,
+        tools,
+        permissions,
         session: event.session,
         openedAt: event.at,
         fork: { parent: body.parent, seq: body.parentSeq },
@@ -96,7 +101,7 @@ export const sessionFolds: Folds<Types> = {
     const requeued = body.requeued
       ? {
           ...inbox,
-          ranges: range.union(inbox.ranges, body.inputs.ranges as range.Ranges),
+          ranges: range.union(inbox.ranges, body.inputs.ranges),
           count: inbox.count + body.inputs.count,
         }
       : inbox;

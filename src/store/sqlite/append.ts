@@ -168,7 +168,14 @@ export function makeAppender(
     };
     const hash = link(world.digest, place.before, fields, bodyHash);
     insertRecord.run(
-      ...[log, seq, at, names.id(type), v, names.id(actor), turn, cause],
+      log,
+      seq,
+      at,
+      names.id(type),
+      v,
+      names.id(actor),
+      turn,
+      cause,
       key === null ? null : Buffer.from(key, "hex"),
       body,
       contentHash === null ? null : Buffer.from(contentHash, "hex"),
@@ -182,15 +189,23 @@ export function makeAppender(
 
   /** The row of a new log, with the head it starts from: nothing, or a position of its parent. */
   function begin({ session, parent, index }: Part): HeadRow {
-    if (index === undefined && !isWorkspaceId(session))
+    if (index === undefined && !isWorkspaceId(session)) {
       throw new SkeinError("invalid", `${session} has no index entry`);
+    }
     const start = parent === undefined ? null : forkPoint(parent.session, parent.seq);
     const openedAt = Math.max(world.now(), start?.at ?? 0);
     const seq = parent?.seq ?? 0;
     const depth = start === null ? 0 : start.depth + 1;
     const { lastInsertRowid } = insertLog.run(
-      ...[tenant, session, isWorkspaceId(session) ? 0 : 1],
-      ...[start?.parent ?? null, start?.base ?? null, seq, depth, openedAt, openedAt],
+      tenant,
+      session,
+      isWorkspaceId(session) ? 0 : 1,
+      start?.parent ?? null,
+      start?.base ?? null,
+      seq,
+      depth,
+      openedAt,
+      openedAt,
     );
     const hash = start?.hash ?? genesisHash;
     return {

@@ -212,30 +212,24 @@ function translate<T>(path: string, work: () => T): T {
 }
 
 /** What kind of trouble an error of SQLite's is. */
-function sqliteKind(
-  error: unknown,
-): "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb" | null {
-  const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : null;
-  switch (code) {
-    case 5:
-    case 6:
-      return "busy";
-    case 8:
-      return "readonly";
-    case 10:
-      return "io";
-    case 11:
-      return "corrupt";
-    case 13:
-      return "full";
-    case 14:
-      return "cantopen";
-    case 26:
-      return "notadb";
-    default:
-      return null;
-  }
+function sqliteKind(error: unknown): Trouble | null {
+  if (!(error instanceof Error) || !("errcode" in error)) return null;
+  return troubles.get(Number(error.errcode) & 0xff) ?? null;
 }
+
+type Trouble = "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb";
+
+/** SQLite's primary result codes, as far as they need different words. */
+const troubles: ReadonlyMap<number, Trouble> = new Map([
+  [5, "busy"],
+  [6, "busy"],
+  [8, "readonly"],
+  [10, "io"],
+  [11, "corrupt"],
+  [13, "full"],
+  [14, "cantopen"],
+  [26, "notadb"],
+]);
 
 export const isBusy = (error: unknown): boolean =>
   sqliteKind(error instanceof SkeinError ? error.cause : error) === "busy";

@@ -1,5 +1,5 @@
 /** What SQLite keeps besides the logs and can make again: the session index, snapshots, items and search. */
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -43,15 +43,23 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   );
   for (const statement of [last, title, labels, parentOf]) statement.setReturnArrays(true);
 
+  const statements = new Map<string, StatementSync>();
+  const prepared = (sql: string): StatementSync => {
+    const statement = statements.get(sql) ?? database.prepare(sql);
+    statement.setReturnArrays(true);
+    if (statements.size > 100) statements.clear();
+    statements.set(sql, statement);
+    return statement;
+  };
+
   /** Rows with their exact moments, in the order of the index, which lags behind by less than `activeLagMs`. */
-  function* candidates(filter: SessionFilter, end: Place | null, chunk: number): Generator<Found> {
+  function* candidates(filter: SessionFilter, end: Place | null, first: number): Generator<Found> {
     let from: Place | null = end;
     let own = false;
     for (;;) {
       const { sql, values } = selection(database, tenant, filter, from, own);
-      const statement = database.prepare(`${sql} LIMIT ?`);
-      statement.setReturnArrays(true);
-      const rows = statement.all(...values, chunk) as unknown as ListArray[];
+      const chunk = from === end ? first : limit.listMax;
+      const rows = prepared(`${sql} LIMIT ?`).all(...values, chunk) as unknown as ListArray[];
       for (const row of rows) {
         const [headSeq, at] = last.get(row[0]) as unknown as [number, number];
         yield { row, headSeq, at, session: row[2] };
@@ -77,6 +85,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
       if (lowest !== undefined && candidate.row[1] + activeLagMs <= lowest.at) break;
       if (end !== null && !isBefore(candidate, end)) continue;
       if (candidate.at < activeSince || candidate.at >= activeBefore) continue;
+      if (lowest !== undefined && isBefore(candidate, lowest)) continue;
       found.push(candidate);
       if (found.length > count) {
         found = found.toSorted((a, b) => (isBefore(a, b) ? 1 : -1)).slice(0, count + 1);
@@ -96,7 +105,15 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
     ];
     const parent = parentOf.get(id) as unknown as [SessionId] | undefined;
     return {
-      ...{ session, headSeq, openedAt, activeAt: at, status, agent, priority, name, objective },
+      session,
+      headSeq,
+      openedAt,
+      activeAt: at,
+      status,
+      agent,
+      priority,
+      name,
+      objective,
       parent: parent === undefined ? null : { session: parent[0], seq: forkSeq },
       labels: Object.fromEntries(labels.all(id) as unknown as [string, string][]),
     };

@@ -45,8 +45,9 @@ export interface Logs {
 /** Entries of each cache; past that it starts again. */
 const cacheMax = 20_000;
 
+/** Hexadecimal, without a copy of the bytes. */
 export const hexOf = (bytes: Uint8Array): string =>
-  Buffer.prototype.hexSlice.call(bytes as Buffer, 0, bytes.length);
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 
 export function makeLogs(database: DatabaseSync, tenant: string): Logs {
   const byName = database.prepare(
@@ -78,17 +79,19 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     return line;
   }
 
+  function find(session: LogId): Line | undefined {
+    const known = names.get(session);
+    if (known !== undefined) return known;
+    const row = byName.get(tenant, session) as unknown as [number, number | null, number] | undefined;
+    if (row === undefined) return undefined;
+    const line = { id: row[0], base: row[1], forkSeq: row[2] };
+    if (names.size >= cacheMax) names.clear();
+    names.set(session, line);
+    return line;
+  }
+
   return {
-    find(session) {
-      const known = names.get(session);
-      if (known !== undefined) return known;
-      const row = byName.get(tenant, session) as unknown as [number, number | null, number] | undefined;
-      if (row === undefined) return undefined;
-      const line = { id: row[0], base: row[1], forkSeq: row[2] };
-      if (names.size >= cacheMax) names.clear();
-      names.set(session, line);
-      return line;
-    },
+    find,
     line: lineOf,
     headRow(id) {
       const row = headById.get(id) as unknown as HeadRowArray | undefined;
@@ -97,7 +100,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
       return { id, seq, hash: hexOf(hash), at, epoch, depth, activeAt };
     },
     head(session) {
-      const line = this.find(session);
+      const line = find(session);
       if (line === undefined) return undefined;
       const row = fullHead.get(line.id) as unknown as HeadArray | undefined;
       if (row === undefined) return undefined;

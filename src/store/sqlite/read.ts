@@ -40,6 +40,8 @@ type Row = [
   content?: string | null,
 ];
 
+type FeedRow = [...Required<Row>, position: number];
+
 export function makeReader(
   database: DatabaseSync,
   context: { readonly world: StoreWorld; readonly logs: Logs; readonly names: Names },
@@ -89,7 +91,7 @@ export function makeReader(
       contentHash: contentHash === null ? null : hexOf(contentHash),
       contentBytes,
       hash: hexOf(hash),
-      salt: salt == null ? null : hexOf(salt),
+      salt: salt === null || salt === undefined ? null : hexOf(salt),
       content: content ?? null,
     };
   }
@@ -185,17 +187,14 @@ export function makeReader(
     let position = start;
     let bytes = 0;
     while (records.length < want) {
-      const rows = next.all(position, Math.min(fetchRowsMax, want - records.length)) as unknown as [
-        ...Row,
-        number,
-      ][];
+      const rows = next.all(position, Math.min(fetchRowsMax, want - records.length)) as unknown as FeedRow[];
       if (rows.length === 0) break;
       for (const row of rows) {
-        bytes += (row[11] as number | null) ?? 0;
+        bytes += row[11] ?? 0;
         if (bytes > limit.pageBytesMax && records.length > 0) return { records, position: String(position) };
         // A deleted session's records may still lie here for its forks, or for a sweep to come.
-        if (isAlive(row[0])) records.push(recordOf(row as unknown as Row));
-        position = row[15] as number;
+        if (isAlive(row[0])) records.push(recordOf(row.slice(0, 15) as Row));
+        position = row[15];
       }
     }
     return { records, position: String(position) };

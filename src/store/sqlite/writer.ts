@@ -90,7 +90,8 @@ export function makeWriter(
       } catch (error) {
         rollback();
         pending.reject(error);
-        if (connection.poison() !== null) throw connection.poison();
+        const poison = connection.poison();
+        if (poison !== null) throw poison;
         return pending;
       }
     }
@@ -135,7 +136,7 @@ export function makeWriter(
     },
     onCommit: (listener) => void listeners.push(listener),
     async idle() {
-      while (flushing !== null) await flushing;
+      for (let last = flushing; last !== null; last = flushing) await last;
     },
   };
 }

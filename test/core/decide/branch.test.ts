@@ -1,0 +1,172 @@
+/** Deciding where a session goes on from: fork, rewind, checkpoints. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Command } from "../../../src/core/command.ts";
+import { makeSessionId } from "../../../src/core/ids.ts";
+import { limit } from "../../../src/core/limit.ts";
+import { empty, given, plain, sessionId, type Given } from "../given.ts";
+
+const childId = makeSessionId({ nowMs: 2, random: new Uint8Array(10) });
+const nobody = { ranges: [], count: 0 };
+const parentHash = "ab".repeat(32);
+const fork = (more: Partial<Extract<Command, { do: "fork" }>> = {}): Command => ({
+  do: "fork",
+  parentHash,
+  by: "person",
+  ...more,
+});
+
+const rewind = (to: number, of: Given, more: object = {}): Command => ({
+  do: "rewind",
+  earlier: of.states[to]!,
+  ...more,
+});
+
+test("a fork names its parent, and brings the objective it was given", () => {
+  assert.deepEqual(given().brings(fork()), [
+    { type: "session.forked", body: { parent: sessionId, parentSeq: 1, parentHash, by: "person", has: [] } },
+  ]);
+  const named = given().brings(fork({ objective: "o", name: "n", labels: { a: "b" }, budget: { steps: 1 } }));
+  assert.deepEqual(named, [
+    {
+      type: "session.forked",
+      body: { parent: sessionId, parentSeq: 1, parentHash, by: "person", has: ["objective", "name"] },
+      content: { objective: "o", name: "n" },
+    },
+    { type: "session.labeled", body: { set: { a: "b" } } },
+    { type: "budget.set", body: { limits: { steps: 1 } } },
+  ]);
+  assert.equal(empty(sessionId).refusal(fork()).code, "not-found");
+});
+
+test("a fork by a person gets what was left of the limits, never less than nothing", () => {
+  const spent = given()
+    .and("budget.set", { limits: { tokens: 100, steps: 1 } })
+    .and("budget.allotted", { session: childId, direction: "given", amounts: { tokens: 30, steps: 4 } })
+    .and("transcript.compacted", {
+      fromSeq: 1,
+      toSeq: 1,
+      strategy: "prune",
+      tokensBefore: 1,
+      tokensAfter: 1,
+      usage: { inputTokens: 40, outputTokens: 5 },
+    });
+  const [, budget] = spent.brings(fork());
+  assert.deepEqual(budget, { type: "budget.set", body: { limits: { tokens: 25, steps: 0 } } });
+});
+
+test("calls that were open at the fork point are skipped in the fork, because of the fork", () => {
+  const asked = given().and("tool.requested", { call: "c", tool: "t", effect: "unsafe" }, { input: 1 });
+  assert.deepEqual(asked.brings(fork()).slice(1), [
+    { type: "tool.settled", body: { call: "c", status: "skipped" }, cause: 3 },
+  ]);
+});
+
+test("a fork's standing is its own but for agent, model, bindings, tools and permissions", () => {
+  const parent = empty(sessionId)
+    .when({
+      do: "open",
+      workspace: "wsp_00000000000000000000000000",
+      objective: "o",
+      name: "n",
+      agent: "a",
+      model: "m/n",
+      labels: { l: "v" },
+      priority: 1,
+      expiresAfterIdleMs: 5,
+    })
+    .when({ do: "bind", kind: "file", path: "p" })
+    .when({ do: "grant", tool: "t", rule: "deny" })
+    .when({ do: "budget", limits: { steps: 9 } })
+    .when({ do: "save", name: "here" })
+    .when({ do: "append", records: [{ type: "input.received", text: "hi" }] })
+    .and("tools.bound", { digest: parentHash, tools: ["t"] }, { definitions: 1 })
+    .and("hold.set", { name: "h" })
+    .and("score.recorded", { name: "s", value: 1 })
+    .and("trigger.set", { name: "t", kind: "at" }, { spec: 1 })
+    .and("contract.declared", { topic: "t", digest: parentHash }, { schema: 1 })
+    .when({ do: "take", holder: "h", leaseMs: 5_000, ranOut: false });
+  const child = parent.branch(childId).when(fork({ budget: {} }));
+  const { agent, model, bindings, tools, permissions, workspace, name, objective } = parent.state.standing;
+  const fresh = given().state.standing;
+  const expected = {
+    ...fresh,
+    agent,
+    model,
+    bindings,
+    tools,
+    permissions,
+    workspace,
+    name,
+    objective,
+    session: childId,
+    openedAt: child.state.at,
+    fork: { parent: sessionId, seq: parent.state.seq },
+  };
+  assert.deepEqual(plain(child.state.standing), plain(expected));
+  assert.deepEqual(plain(child.state.mind), plain(parent.state.mind));
+});
+
+test("a rewind says where to, and which inputs had been taken up since", () => {
+  const later = given()
+    .and("input.received", { from: "user" }, { blocks: [] })
+    .and("input.received", { from: "user" }, { blocks: [] })
+    .and("turn.started", { inputs: { ranges: [[2, 2]], count: 1 } })
+    .and("input.received", { from: "user" }, { blocks: [] })
+    .and("turn.ended", { outcome: "completed", steps: 0, mindForm: 1, mindHash: parentHash });
+  const body = { toSeq: 2, inputs: { ranges: [], count: 0 }, requeued: false };
+  assert.deepEqual(later.brings(rewind(2, later)).length, 1);
+  const taken = later.brings(rewind(2, later, { requeue: true, reason: "r" }))[0];
+  assert.deepEqual(taken?.content, { reason: "r" });
+  assert.deepEqual((taken?.body as typeof body | undefined)?.inputs.count, 1);
+  const after = later.when(rewind(2, later, { requeue: true }));
+  assert.deepEqual([after.state.standing.inbox.count, after.state.standing.inbox.ranges[0]?.[0]], [3, 2]);
+  const dropped = later.when(rewind(2, later));
+  assert.equal(dropped.state.standing.inbox.count, 2);
+});
+
+test("a rewind of a suspended turn ends the turn first, and skips the calls that come back", () => {
+  const asked = given()
+    .and("turn.started", { inputs: nobody })
+    .and("tool.requested", { call: "c", tool: "t", effect: "unsafe" }, { input: 1 })
+    .and("tool.started", { call: "c", attempt: 1 })
+    .when({ do: "suspend" });
+  const drafts = asked.brings(rewind(3, asked));
+  assert.deepEqual(
+    drafts.map(({ type, body, cause, turn }) => [type, (body as { status?: string }).status, cause, turn]),
+    [
+      ["tool.settled", "unknown", undefined, 1],
+      ["turn.ended", undefined, undefined, 1],
+      ["session.rewound", undefined, undefined, undefined],
+      ["tool.settled", "skipped", 8, undefined],
+    ],
+  );
+  const after = asked.write(...drafts);
+  assert.equal(after.records[7]?.type, "session.rewound");
+  assert.deepEqual([after.state.mind.calls.size, after.state.standing.status], [0, "open"]);
+});
+
+test("a checkpoint names a position that is there, and no number", () => {
+  const two = given().when({ do: "scratch", key: "k", value: 1 });
+  assert.deepEqual(two.brings({ do: "save", name: "here" }), [
+    { type: "checkpoint.saved", body: { name: "here", seq: 2 } },
+  ]);
+  assert.deepEqual(two.brings({ do: "save", name: "1st", atSeq: 1, note: "n" }), [
+    { type: "checkpoint.saved", body: { name: "1st", seq: 1 }, content: { note: "n" } },
+  ]);
+  for (const atSeq of [0, -1, 3]) {
+    assert.equal(two.refusal({ do: "save", name: "here", atSeq }).code, "not-found", String(atSeq));
+  }
+  assert.equal(two.refusal({ do: "save", name: "12" }).code, "invalid");
+});
+
+test("a session holds as many checkpoints as its limit, and can still move one", () => {
+  const drafts = Array.from({ length: limit.checkpointsMax }, (_, place) => ({
+    type: "checkpoint.saved",
+    body: { name: `c${place}`, seq: 1 },
+  }));
+  const full = given().write(...drafts);
+  assert.equal(full.refusal({ do: "save", name: "more" }).code, "refused");
+  const moved = full.when({ do: "save", name: "c0", atSeq: 5 });
+  assert.equal(moved.state.standing.checkpoints.get("c0"), 5);
+});

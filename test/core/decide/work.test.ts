@@ -1,0 +1,174 @@
+/** Deciding what a session knows and may use: items, scratch, bindings, permissions, input. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AppendRecord, Command } from "../../../src/core/command.ts";
+import type { DraftEvent } from "../../../src/core/decision.ts";
+import { itemKinds } from "../../../src/core/catalogue/durable.ts";
+import { limit } from "../../../src/core/limit.ts";
+import { given, type Given } from "../given.ts";
+
+/** That many events of one kind, each with a key of its own. */
+const many = (count: number, make: (place: number) => DraftEvent): Given =>
+  given().write(...Array.from({ length: count }, (_, place) => make(place)));
+
+test("an item has a kind, a key and a value; only a task has a status, and it starts open", () => {
+  for (const kind of itemKinds) {
+    const body = kind === "task" ? { kind, key: "k", status: "open" } : { kind, key: "k" };
+    assert.deepEqual(given().brings({ do: "record", kind, key: "k", value: null }), [
+      { type: "item.recorded", body, content: { value: null } },
+    ]);
+  }
+  assert.deepEqual(
+    given().brings({ do: "record", kind: "task", key: "k", value: 1, status: "done", because: "b" }),
+    [
+      {
+        type: "item.recorded",
+        body: { kind: "task", key: "k", status: "done" },
+        content: { value: 1, because: "b" },
+      },
+    ],
+  );
+  const status = given().refusal({ do: "record", kind: "fact", key: "k", value: 1, status: "done" });
+  assert.deepEqual(status, { code: "invalid", message: "a fact has no status; only a task has" });
+  assert.equal(given().refusal({ do: "record", kind: "fact", key: "k", value: undefined }).code, "invalid");
+});
+
+test("what is done in a turn carries its number", () => {
+  const running = given().and("turn.started", { inputs: { ranges: [], count: 0 } });
+  const recorded = running.when({ do: "record", kind: "fact", key: "k", value: 1 });
+  const turns = [
+    running.brings({ do: "record", kind: "fact", key: "k", value: 1 }),
+    recorded.brings({ do: "retract", kind: "fact", key: "k" }),
+    running.brings({ do: "scratch", key: "k", value: 1 }),
+  ].map(([draft]) => draft?.turn);
+  assert.deepEqual(turns, [1, 1, 1]);
+});
+
+test("items of two kinds may share a key, and only what is there is retracted", () => {
+  const two = given()
+    .when({ do: "record", kind: "fact", key: "k", value: 1 })
+    .when({ do: "record", kind: "decision", key: "k", value: 2 });
+  assert.equal(two.state.mind.items.size, 2);
+  assert.deepEqual(two.brings({ do: "retract", kind: "fact", key: "k", because: "old" }), [
+    { type: "item.retracted", body: { kind: "fact", key: "k" }, content: { because: "old" } },
+  ]);
+  const one = two.when({ do: "retract", kind: "fact", key: "k" });
+  assert.deepEqual([...one.state.mind.items.keys()], ["decision/k"]);
+  assert.deepEqual(one.refusal({ do: "retract", kind: "fact", key: "k" }), {
+    code: "not-found",
+    message: 'there is no fact "k" to retract',
+  });
+});
+
+test("the durable tier holds as many items as its limit, and can still be corrected then", () => {
+  const full = many(limit.itemsMax, (place) => ({
+    type: "item.recorded",
+    body: { kind: "fact", key: `k${place}` },
+  }));
+  const more: Command = { do: "record", kind: "fact", key: "more", value: 1 };
+  assert.deepEqual(full.refusal(more), {
+    code: "refused",
+    message: "the durable tier holds at most 10000 items",
+    hint: "retract what no longer holds",
+  });
+  full.brings({ do: "record", kind: "fact", key: "k0", value: 2 });
+  full.when({ do: "retract", kind: "fact", key: "k0" }).brings(more);
+});
+
+test("scratch keys are set and removed, up to their limit", () => {
+  assert.deepEqual(given().brings({ do: "scratch", key: "k", value: 0 }), [
+    { type: "scratch.set", body: { key: "k" }, content: { value: 0 } },
+  ]);
+  const full = many(limit.scratchMax, (place) => ({ type: "scratch.set", body: { key: `k${place}` } }));
+  assert.equal(full.refusal({ do: "scratch", key: "more", value: 1 }).code, "refused");
+  full.brings({ do: "scratch", key: "k0", value: 1 });
+  assert.deepEqual(full.brings({ do: "scratch", key: "k0" }), [
+    { type: "scratch.set", body: { key: "k0", removed: true } },
+  ]);
+  const less = full.when({ do: "scratch", key: "k0" });
+  less.brings({ do: "scratch", key: "more", value: 1 });
+  assert.deepEqual(less.refusal({ do: "scratch", key: "k0" }), {
+    code: "not-found",
+    message: 'there is no scratch key "k0"',
+  });
+});
+
+test("a binding is named after its path, its address or its kind, and holds what it was given", () => {
+  const names = [
+    { kind: "file", path: "p", url: "u" },
+    { kind: "mcp", url: "u" },
+    { kind: "shell" },
+    { kind: "tool", name: "n", path: "p" },
+  ] as const;
+  const bound = names.map(
+    (binding) => (given().brings({ do: "bind", ...binding })[0]?.body as { name?: string } | undefined)?.name,
+  );
+  assert.deepEqual(bound, ["p", "u", "shell", "n"]);
+  const whole = {
+    kind: "shell",
+    name: "n",
+    mode: "write",
+    command: ["a"],
+    secrets: ["S"],
+    options: { o: 1 },
+  } as const;
+  assert.deepEqual(given().brings({ do: "bind", ...whole }), [
+    {
+      type: "resource.bound",
+      body: { name: "n", kind: "shell", mode: "write" },
+      content: { command: ["a"], secrets: ["S"], options: { o: 1 } },
+    },
+  ]);
+});
+
+test("bindings and permissions are taken away again, and have limits", () => {
+  const bound = many(limit.bindingsMax, (place) => ({
+    type: "resource.bound",
+    body: { name: `b${place}`, kind: "file", mode: "read" },
+  }));
+  assert.equal(bound.refusal({ do: "bind", kind: "file", path: "more" }).code, "refused");
+  bound.brings({ do: "bind", kind: "file", name: "b0", mode: "write" });
+  bound.when({ do: "unbind", name: "b0" }).brings({ do: "bind", kind: "file", path: "more" });
+  assert.equal(bound.refusal({ do: "unbind", name: "nope" }).code, "not-found");
+  const granted = many(limit.permissionsMax, (place) => ({
+    type: "permission.set",
+    body: { name: `p${place}`, tool: "t", rule: "ask" },
+  }));
+  assert.equal(granted.refusal({ do: "grant", tool: "more", rule: "allow" }).code, "refused");
+  granted.brings({ do: "grant", tool: "t", name: "p0", rule: "deny", reason: "r" });
+  const less = granted.when({ do: "grant", tool: "t", name: "p0", rule: "none" });
+  assert.equal(less.state.standing.permissions.size, limit.permissionsMax - 1);
+  assert.equal(less.refusal({ do: "grant", tool: "t", name: "p0", rule: "none" }).code, "not-found");
+});
+
+test("input is appended as text or as blocks", () => {
+  const blocks = [{ type: "text" as const, text: "hi" }];
+  const records: readonly AppendRecord[] = [
+    { type: "input.received", text: "hi" },
+    { type: "input.received", blocks, from: "trigger", mode: "steer" },
+    { type: "x.note" },
+    { type: "x.note", body: [1], content: null },
+  ];
+  assert.deepEqual(given().brings({ do: "append", records }), [
+    { type: "input.received", body: { from: "user" }, content: { blocks } },
+    { type: "input.received", body: { from: "trigger", mode: "steer" }, content: { blocks } },
+    { type: "x.note", body: {} },
+    { type: "x.note", body: [1], content: null },
+  ]);
+});
+
+test("an append holds from one to a thousand records, of input and foreign types only", () => {
+  const records = (count: number): AppendRecord[] => Array.from({ length: count }, () => ({ type: "x.a" }));
+  assert.equal(given().brings({ do: "append", records: records(limit.appendRecordsMax) }).length, 1_000);
+  for (const count of [0, limit.appendRecordsMax + 1]) {
+    assert.equal(given().refusal({ do: "append", records: records(count) }).code, "invalid");
+  }
+  for (const type of ["session.closed", "x.", "y.a", "tool.settled", ""]) {
+    const wrong = [{ type: "x.a" }, { type }] as unknown as AppendRecord[];
+    assert.deepEqual(given().refusal({ do: "append", records: wrong }), {
+      code: "invalid",
+      message: `"${type}" cannot be appended from outside`,
+      hint: 'only "input.received" and foreign types "x.name"',
+    });
+  }
+});

@@ -96,12 +96,18 @@ async function many(path: string, plainPath: string): Promise<Measure> {
   };
 }
 
-/** The same rows and head updates by hand: no hashes, no expectations, no index but the one that finds a record. */
+/**
+ * The same rows and head updates by hand: no hashes, no expectations, no index but the one that finds a
+ * record.
+ */
 function plainRows(database: DatabaseSync): (seq: number) => void {
   database.exec(`
-    CREATE TABLE logs (id INTEGER PRIMARY KEY, head INTEGER NOT NULL, hash BLOB NOT NULL, at INTEGER NOT NULL) STRICT;
+    CREATE TABLE logs (
+      id INTEGER PRIMARY KEY, head INTEGER NOT NULL, hash BLOB NOT NULL, at INTEGER NOT NULL
+    ) STRICT;
     CREATE TABLE records (
-      position INTEGER PRIMARY KEY, log INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, type INTEGER NOT NULL,
+      position INTEGER PRIMARY KEY, log INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
+      type INTEGER NOT NULL,
       v INTEGER NOT NULL, actor INTEGER NOT NULL, turn INTEGER, cause INTEGER, key BLOB, body TEXT NOT NULL,
       content_hash BLOB, content_bytes INTEGER, hash BLOB NOT NULL, salt BLOB, content TEXT
     ) STRICT;

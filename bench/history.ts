@@ -1,4 +1,7 @@
-/** What must not follow the length of history: opening, forking, states, slices, memory; and how fast all of it verifies. */
+/**
+ * What must not follow the length of history: opening, forking, states, slices, memory; and how fast all of
+ * it verifies.
+ */
 import { execFileSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

@@ -1,4 +1,7 @@
-/** `npm run bench`: every bar, as a ratio to what plain code does in the same run. `--only append` runs a part. */
+/**
+ * `npm run bench`: every bar, as a ratio to what plain code does in the same run. `--only append` runs a
+ * part.
+ */
 import { availableParallelism, cpus } from "node:os";
 import { meets, table, type Measure } from "./measure.ts";
 

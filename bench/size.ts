@@ -30,7 +30,8 @@ export async function benchSize(): Promise<Measure[]> {
   await engine.close();
   const searchBytes = checkpointedBytes(path) - bytes;
   const share = stats.snapshotBytes / (bytes - stats.snapshotBytes);
-  const detail = `${number(bytes / 1e6)} MB for ${number(stats.contentBytes / 1e6)} MB, ${stats.records} records`;
+  const megabytes = (count: number): string => `${number(count / 1e6)} MB`;
+  const detail = `${megabytes(bytes)} for ${megabytes(stats.contentBytes)}, ${stats.records} records`;
   return [
     {
       name: "file ÷ contents of 1,024 bytes, snapshots in",

@@ -1,8 +1,8 @@
 /**
  * The event catalogue: every event there is, in one table. docs/event-catalogue.md is generated from it.
  *
- * An entry is never edited once it is written to a log somewhere: it gains a version, and an upcaster from the
- * one before (upcast.ts). Bodies are loose, so that a field of a newer program passes through untouched.
+ * An entry is never edited once it is written to a log somewhere: it gains a version, and an upcaster from
+ * the one before (upcast.ts). Bodies are loose, so that a field of a newer program passes through untouched.
  */
 import { z } from "zod";
 import { contextEvents, itemEvents, messageEvents, triggerEvents } from "./catalogue/durable.ts";
@@ -64,8 +64,9 @@ export function describeCatalogue(): string {
   });
   const head =
     "# Event catalogue\n\n" +
-    "Generated from `src/core/catalogue.ts` by `node docs/generate.ts`; do not edit. Every record of a log is one of " +
-    "these, or a foreign record (`x.…`) that Skein keeps and ignores. Body and content are JSON Schema; a body holds " +
+    "Generated from `src/core/catalogue.ts` by `node docs/generate.ts`; do not edit. Every record of a log is " +
+    "one of these, or a foreign record (`x.…`) that Skein keeps and ignores. Body and content are JSON Schema; a " +
+    "body holds " +
     "at most 4,096 bytes and no free text, and is never erased.\n";
   return `${head}\n${sections.join("\n")}`;
 }

@@ -1,5 +1,6 @@
 /**
- * The record and its hash chain: format `skein1`, stored for ever. docs/log-format.md says the same for outsiders.
+ * The record and its hash chain: format `skein1`, stored for ever. docs/log-format.md says the same for
+ * outsiders.
  *
  * A record is a header, a body and a content. Header fields, in this order, joined by one line feed (U+000A),
  * absent ones empty, numbers in decimal without leading zeros:
@@ -12,8 +13,8 @@
  *   hash         SHA-256 of the hash before (32 bytes) and the header; 32 zero bytes stand before the first
  *                record of a log, the parent's hash at the fork point before a fork's first
  *
- * Body and content are JSON texts exactly as first written. When a content is erased, so is its salt; its hash
- * and its length stay, so the chain still holds. The tenant is not part of it.
+ * Body and content are JSON texts exactly as first written. When a content is erased, so is its salt; its
+ * hash and its length stay, so the chain still holds. The tenant is not part of it.
  */
 import type { LogId } from "./ids.ts";
 
@@ -22,7 +23,9 @@ export const format = "skein1";
 /** Stands before the first record of a log. */
 export const genesisHash = "0".repeat(64);
 
-/** SHA-256 over the bytes that `prefixHex` spells and the UTF-8 bytes of `text`; in hexadecimal, lower case. */
+/**
+ * SHA-256 over the bytes that `prefixHex` spells and the UTF-8 bytes of `text`; in hexadecimal, lower case.
+ */
 export type Digest = (prefixHex: string, text: string) => string;
 
 /** One record as every store keeps it and gives it back. Hashes, keys and salts are hexadecimal. */
@@ -50,8 +53,8 @@ type HeaderFields = Omit<StoredRecord, "hash" | "salt" | "content" | "body">;
 
 export function canonicalHeader(fields: HeaderFields, bodyHash: string): string {
   return (
-    `${format}\n${fields.session}\n${fields.seq}\n${fields.at}\n${fields.type}\n${fields.v}\n${fields.actor}\n` +
-    `${fields.turn ?? ""}\n${fields.cause ?? ""}\n${fields.key ?? ""}\n${bodyHash}\n` +
+    `${format}\n${fields.session}\n${fields.seq}\n${fields.at}\n${fields.type}\n${fields.v}\n` +
+    `${fields.actor}\n${fields.turn ?? ""}\n${fields.cause ?? ""}\n${fields.key ?? ""}\n${bodyHash}\n` +
     `${fields.contentHash ?? ""}\n${fields.contentBytes ?? ""}`
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Decide: from a state and a command to the records that make it so, or to a refusal. Pure. What it returns is
- * written only if the log is still where the state says it is.
+ * Decide: from a state and a command to the records that make it so, or to a refusal. Pure. What it returns
+ * is written only if the log is still where the state says it is.
  */
 import type { Command, CommandName, Facts } from "./command.ts";
 import { branchDecisions } from "./decide/branch.ts";
@@ -16,7 +16,7 @@ export function decide(state: State, command: Command, facts: Facts): Decision {
   if (newer !== null && command.do !== "fork") {
     return refuse(
       "refused",
-      `the session is read-only: record ${newer.seq} (${newer.type} version ${newer.v}) was written by a newer Skein`,
+      `the session is read-only: a newer Skein wrote record ${newer.seq} (${newer.type} version ${newer.v})`,
       "open it with the version of Skein that wrote it",
     );
   }

@@ -1,6 +1,6 @@
 /**
- * The fold: from a state and the next event to the next state. Total over every event of the catalogue, one small
- * function each; a forgotten one is a compile error. It never refuses: whether something may happen was
+ * The fold: from a state and the next event to the next state. Total over every event of the catalogue, one
+ * small function each; a forgotten one is a compile error. It never refuses: whether something may happen was
  * decided before it was written. It never reads a content.
  */
 import type { SessionEventType } from "./catalogue.ts";

@@ -1,6 +1,6 @@
 /**
- * Ids: a prefix that says what it names, then 26 characters of Crockford's base 32 in lower case, of which the
- * first ten are the time in milliseconds and the rest random. Parsed once, at the border.
+ * Ids: a prefix that says what it names, then 26 characters of Crockford's base 32 in lower case, of which
+ * the first ten are the time in milliseconds and the rest random. Parsed once, at the border.
  */
 import type { Digest } from "./chain.ts";
 import { SkeinError } from "./error.ts";

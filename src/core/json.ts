@@ -1,4 +1,7 @@
-/** JSON as it may be stored: finite, well formed, not too deep, without NUL. Checked before anything is written. */
+/**
+ * JSON as it may be stored: finite, well formed, not too deep, without NUL. Checked before anything is
+ * written.
+ */
 import { SkeinError } from "./error.ts";
 import { limit } from "./limit.ts";
 
@@ -40,7 +43,7 @@ function check(path: string, value: unknown, depth: number): void {
 export function checkText(path: string, text: string): void {
   if (!text.isWellFormed()) {
     throw new SkeinError("invalid", `${short(path)} is not valid Unicode: it has half of a surrogate pair`, {
-      hint: "a character was cut in two, or bytes were decoded wrongly; text.toWellFormed() replaces such halves",
+      hint: "a character was cut in two, or bytes were decoded wrongly; toWellFormed() replaces such halves",
     });
   }
   if (text.includes("\0")) {

@@ -1,6 +1,6 @@
 /**
- * An immutable map from strings to values, kept sorted by key in chunks: setting one entry copies one chunk and
- * the spine, never the whole. Its entries in order are its canonical form.
+ * An immutable map from strings to values, kept sorted by key in chunks: setting one entry copies one chunk
+ * and the spine, never the whole. Its entries in order are its canonical form.
  */
 
 const chunkEntriesMax = 64;

@@ -2,8 +2,8 @@
  * The state of a session, derived from its log: the mind (what it knows) and the standing (everything else).
  *
  * The state holds names, numbers and positions, never contents: what was said is reached by its position, and
- * vouched for by its hash. So a snapshot holds nothing that could be erased, the fold does not care whether a content
- * is still there, and the canonical form of the mind is the mind itself.
+ * vouched for by its hash. So a snapshot holds nothing that could be erased, the fold does not care whether a
+ * content is still there, and the canonical form of the mind is the mind itself.
  */
 import type { z } from "zod";
 import type { Amounts as AmountsSchema } from "./catalogue/entry.ts";
@@ -205,13 +205,15 @@ export const emptyStanding: Standing = {
 export const emptyState: State = { seq: 0, at: 0, mind: emptyMind, standing: emptyStanding };
 
 /**
- * The positions whose events are the transcript. Within them, events of other kinds do not count. They follow the number
- * of rewinds, and never the number of messages.
+ * The positions whose events are the transcript. Within them, events of other kinds do not count. They follow
+ * the number of rewinds, and never the number of messages.
  */
 export const transcriptRanges = (mind: Mind): Ranges =>
   mind.toSeq === 0 ? [] : subtract([[1, mind.toSeq]], mind.lost);
 
-/** The form that `mindHash` is taken over. A change of form is a new number; old hashes say which they used. */
+/**
+ * The form that `mindHash` is taken over. A change of form is a new number; old hashes say which they used.
+ */
 export const mindForm = 1;
 
 /** The hash of the mind: SHA-256 of its canonical JSON in form 1. */

@@ -1,6 +1,6 @@
 /**
- * Upcasting: a record of an older version is brought to the newest by pure steps, one version at a time. A step
- * stays for ever and has a golden log. No event has a second version yet.
+ * Upcasting: a record of an older version is brought to the newest by pure steps, one version at a time. A
+ * step stays for ever and has a golden log. No event has a second version yet.
  */
 import { SkeinError } from "./error.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Leases: the right to run a session. Taking one is an append, so an earlier holder's next append conflicts whatever
- * the clocks say; time only decides when somebody else may try.
+ * Leases: the right to run a session. Taking one is an append, so an earlier holder's next append conflicts
+ * whatever the clocks say; time only decides when somebody else may try.
  */
 import type { AppendRecord } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
@@ -8,8 +8,8 @@ import type { SessionId } from "../core/ids.ts";
 import type { Context, Written } from "./session.ts";
 
 /**
- * A lease outlives its holder by at most this. Shorter saves recovery time, but a long pause of the process would then
- * look like its death.
+ * A lease outlives its holder by at most this. Shorter saves recovery time, but a long pause of the process
+ * would then look like its death.
  */
 const leaseMsDefault = 15_000;
 

@@ -1,6 +1,6 @@
 /**
- * The projections that search and queries read: texts and items, made from the feed off the append path, and brought
- * up to the head before anybody gets an answer from them.
+ * The projections that search and queries read: texts and items, made from the feed off the append path, and
+ * brought up to the head before anybody gets an answer from them.
  */
 import { readEvent } from "../core/event.ts";
 import { SkeinError } from "../core/error.ts";
@@ -164,5 +164,7 @@ function snippetOf(text: string, words: string): string {
     .filter((place) => place !== -1);
   const start = Math.max(0, Math.min(...places, flat.length) - snippetChars / 4);
   const shown = places.length === 0 ? flat.slice(0, snippetChars) : flat.slice(start, start + snippetChars);
-  return `${places.length > 0 && start > 0 ? "…" : ""}${shown}${start + snippetChars < flat.length ? "…" : ""}`.toWellFormed();
+  const before = places.length > 0 && start > 0 ? "…" : "";
+  const after = start + snippetChars < flat.length ? "…" : "";
+  return `${before}${shown}${after}`.toWellFormed();
 }

@@ -1,4 +1,7 @@
-/** From what was decided to what is stored: checked against the catalogue and the limits, serialised, salted, hashed. */
+/**
+ * From what was decided to what is stored: checked against the catalogue and the limits, serialised,
+ * salted, hashed.
+ */
 import type { z } from "zod";
 import { entryOf, isForeign } from "../core/catalogue.ts";
 import { bodyHashOf, contentHashOf, headerField } from "../core/chain.ts";
@@ -40,7 +43,10 @@ export function seal(
   return { drafts: identifiable(world, drafts), blobs };
 }
 
-/** A writer that lost the answer must know its own record again: by a content's salted hash, or else by a key. */
+/**
+ * A writer that lost the answer must know its own record again: by a content's salted hash, or else by a
+ * key.
+ */
 function identifiable(world: World, drafts: readonly Draft[]): readonly Draft[] {
   const first = drafts[0];
   if (first === undefined || first.key !== null || first.content !== null) return drafts;

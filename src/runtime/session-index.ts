@@ -15,7 +15,10 @@ const quiet =
 export const touchesIndex = (events: readonly DraftEvent[]): boolean =>
   events.some(({ type }) => !quiet.test(type));
 
-/** The entry after these events. Times and hashes do not matter for it, so it can be made before they are known. */
+/**
+ * The entry after these events. Times and hashes do not matter for it, so it can be made before they are
+ * known.
+ */
 export async function indexEntry(
   store: Store,
   session: LogId,

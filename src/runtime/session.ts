@@ -1,6 +1,6 @@
 /**
- * The session handle: every call on one session. It holds no state of its own; two handles on one session, in one
- * process or in two, are as good as one.
+ * The session handle: every call on one session. It holds no state of its own; two handles on one session, in
+ * one process or in two, are as good as one.
  */
 import type { ItemKind } from "../core/catalogue/durable.ts";
 import type {
@@ -87,7 +87,10 @@ export class Session {
     return readEvents(this.#context.store, this.id, options);
   }
 
-  /** The records exactly as they are stored, from the first to the last there is now; a fork's begin with its parent's. */
+  /**
+   * The records exactly as they are stored, from the first to the last there is now; a fork's begin with
+   * its parent's.
+   */
   async *records(): AsyncGenerator<StoredRecord> {
     const { seq: toSeq } = await this.#head();
     for (let fromSeq = 1; fromSeq <= toSeq;) {
@@ -172,7 +175,8 @@ export class Session {
     const [record] = await store.read(this.id, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
     const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
     const command: Command = { do: "fork", parentHash: record?.hash ?? "", by: "person", ...rest };
-    // The parent named in the fork's first record is this session, also where the position is older than itself.
+    // The parent named in the fork's first record is this session, also where the position is older than
+    // itself.
     const parentState = { ...from, standing: { ...from.standing, session: this.id } };
     await writer.begin(id, { command, from: parentState, parent: { session: this.id, seq } }, { actor });
     return new Session(this.#context, id);
@@ -189,7 +193,10 @@ export class Session {
     return written(await this.#change({ do: "rewind", earlier, ...options }));
   }
 
-  /** Closes this session and opens the next with the same agent, objective and bindings: one append for both. */
+  /**
+   * Closes this session and opens the next with the same agent, objective and bindings: one append for
+   * both.
+   */
   async clear(
     options: { readonly objective?: string; readonly name?: string; readonly reason?: string } = {},
   ): Promise<Session> {

@@ -1,4 +1,7 @@
-/** The state of a session as people and programs want to see it: plain JSON, with the contents that still exist. */
+/**
+ * The state of a session as people and programs want to see it: plain JSON, with the contents that still
+ * exist.
+ */
 import { limit } from "../core/limit.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Status } from "../core/lifecycle.ts";

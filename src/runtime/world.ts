@@ -1,6 +1,6 @@
 /**
- * The world: clock, timers, randomness and hashing, all that makes a run differ from the next. Everything else in Skein
- * takes them from here, so that the same code runs in a simulator.
+ * The world: clock, timers, randomness and hashing, all that makes a run differ from the next. Everything
+ * else in Skein takes them from here, so that the same code runs in a simulator.
  */
 import { hash, randomFillSync } from "node:crypto";
 import { setImmediate, setTimeout } from "node:timers";

@@ -1,9 +1,9 @@
 /**
  * The one writer: decide → append → publish. Nothing else changes a log.
  *
- * A change is decided on the state this process knows, and written only if the log is still there. When it is not,
- * what is new is read and the change is decided again. When the store's answer is lost, the writer looks for its own
- * records before it does anything else, so that nothing is written twice.
+ * A change is decided on the state this process knows, and written only if the log is still there. When it is
+ * not, what is new is read and the change is decided again. When the store's answer is lost, the writer looks
+ * for its own records before it does anything else, so that nothing is written twice.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import type { Command, Facts } from "../core/command.ts";

@@ -2,12 +2,13 @@
  * The store port: what Skein needs of a place that keeps logs. The comments are the contract; the conformance
  * suite (conformance.ts) holds every driver to it.
  *
- * A store is opened for one tenant, and every key in it starts with that tenant. It keeps logs (of sessions and of
- * the workspace), and things derived from them: the session index, snapshots, search, items. Derived things may be
- * deleted at any time and are made again from the logs; `clearDerived` does the first, the runtime the second.
+ * A store is opened for one tenant, and every key in it starts with that tenant. It keeps logs (of sessions
+ * and of the workspace), and things derived from them: the session index, snapshots, search, items. Derived
+ * things may be deleted at any time and are made again from the logs; `clearDerived` does the first, the
+ * runtime the second.
  *
- * Not promised: any order between logs other than that of the feed; that a page is as long as was asked for; that
- * two reads see one moment, unless a single call made both.
+ * Not promised: any order between logs other than that of the feed; that a page is as long as was asked for;
+ * that two reads see one moment, unless a single call made both.
  */
 import type { Digest, StoredRecord } from "../core/chain.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
@@ -23,7 +24,10 @@ export interface StoreWorld {
   readonly digest: Digest;
 }
 
-/** `disk`: an acknowledged append survives the loss of power. `process`: it survives the end of the process only. */
+/**
+ * `disk`: an acknowledged append survives the loss of power. `process`: it survives the end of the process
+ * only.
+ */
 export type Durability = "disk" | "process";
 
 /** What the writer believes about the head of a log. There is no default. */
@@ -57,9 +61,14 @@ export interface Part {
   /** From a runner: the epoch under which it writes. The append is fenced unless it is the one in force. */
   readonly epoch?: number;
   readonly drafts: readonly Draft[];
-  /** For a fork's first append: the log goes on from this position of the parent, and shares all before it. */
+  /**
+   * For a fork's first append: the log goes on from this position of the parent, and shares all before it.
+   */
   readonly parent?: { readonly session: SessionId; readonly seq: number };
-  /** What the index shows of the session from now on. Absent: as before. Required with a session's first append. */
+  /**
+   * What the index shows of the session from now on. Absent: as before. Required with a session's first
+   * append.
+   */
   readonly index?: IndexEntry;
   /** Takes the lease, with the seq of the first draft as its epoch; or gives it back. */
   readonly lease?: { readonly holder: string; readonly leaseMs: number } | "release";
@@ -79,7 +88,10 @@ export type Outcome =
   | { readonly kind: "fenced"; readonly session: LogId; readonly epoch: number }
   /** Nothing is written. A record with this key is in the log already, at this position. */
   | { readonly kind: "duplicate"; readonly session: LogId; readonly key: string; readonly seq: number }
-  /** The answer was lost. All parts are written or none, perhaps only later; the caller finds out by reading. */
+  /**
+   * The answer was lost. All parts are written or none, perhaps only later; the caller finds out by
+   * reading.
+   */
   | { readonly kind: "unknown"; readonly cause: unknown };
 
 export interface Appended {
@@ -116,7 +128,10 @@ export interface ReadRange {
   readonly contents: boolean;
 }
 
-/** What the session index knows of a session besides its log. Text comes from contents, so it is erased with them. */
+/**
+ * What the session index knows of a session besides its log. Text comes from contents, so it is erased with
+ * them.
+ */
 export interface IndexEntry {
   readonly status: Status;
   readonly agent: string | null;
@@ -206,34 +221,42 @@ export interface Store {
   readonly workspace: WorkspaceId;
 
   /**
-   * Appends to one or several logs, all or none. Resolves to `ok` only after the bytes are as durable as promised.
-   * For each part in order: `duplicate` is found before `fenced`, `fenced` before `conflict`. `at` is the store's
-   * clock, or that of the record before if the clock is behind it. Two appends at once never disturb one another:
-   * one that is refused does not fail the other. Rejects with `unavailable` when certainly nothing was written.
+   * Appends to one or several logs, all or none. Resolves to `ok` only after the bytes are as durable as
+   * promised. For each part in order: `duplicate` is found before `fenced`, `fenced` before `conflict`. `at`
+   * is the store's clock, or that of the record before if the clock is behind it. Two appends at once never
+   * disturb one another: one that is refused does not fail the other. Rejects with `unavailable` when
+   * certainly nothing was written.
    */
   append(parts: readonly Part[]): Promise<Outcome>;
 
   /** The newest state of a log's head; undefined when there is none, or it was deleted. */
   head(session: LogId): Promise<Head | undefined>;
   /**
-   * A page of records in order of seq, dense but for what `types` leaves out. Positions before a fork point are the
-   * parent's. At least one record if there is one; an empty page means that there are no more in the range.
+   * A page of records in order of seq, dense but for what `types` leaves out. Positions before a fork point
+   * are the parent's. At least one record if there is one; an empty page means that there are no more in the
+   * range.
    */
   read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]>;
   /** The first position whose `at` is not before `at`; one past the head when there is none. */
   seqAt(session: LogId, at: number): Promise<number>;
   /**
-   * All logs' records in an order that keeps the order within each. At least once, never a gap: a record that is
-   * committed after `position` was given out comes after it. `null` starts at the beginning.
+   * All logs' records in an order that keeps the order within each. At least once, never a gap: a record that
+   * is committed after `position` was given out comes after it. `null` starts at the beginning.
    */
   feed(after: string | null, limit: number): Promise<FeedPage>;
-  /** Calls `changed` soon after anybody appended, here or in another process; also now and then without reason. */
+  /**
+   * Calls `changed` soon after anybody appended, here or in another process; also now and then without
+   * reason.
+   */
   watch(changed: () => void): () => void;
 
   /** Moves the end of the lease, by the store's clock. False when the epoch is not the one in force. */
   renew(session: SessionId, epoch: number, leaseMs: number): Promise<boolean>;
 
-  /** Every log there is, the workspace's too, in order of id; from the first after `after`, or from the beginning. */
+  /**
+   * Every log there is, the workspace's too, in order of id; from the first after `after`, or from the
+   * beginning.
+   */
   logs(after: LogId | null, limit: number): Promise<readonly LogId[]>;
   /** Sessions, the most recently active first. */
   list(
@@ -251,16 +274,24 @@ export interface Store {
   /** The latest at or before `seq`, the log's own or one of the prefix it shares. */
   snapshot(session: LogId, seq: number): Promise<Snapshot | undefined>;
 
-  /** Keeps bytes by the hash of the whole, durable when it resolves. Writing one that is there already is free. */
+  /**
+   * Keeps bytes by the hash of the whole, durable when it resolves. Writing one that is there already is
+   * free.
+   */
   putBlob(hash: string, chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
   /** In chunks; undefined when it is not there, or not whole. */
   blob(hash: string): Promise<AsyncIterable<Uint8Array> | undefined>;
 
   /** How far the projections (search, items) have come in the feed. Null: they know nothing. */
   projected(): Promise<string | null>;
-  /** One step forward, all or none. False when `from` is not where they stand, because somebody else went first. */
+  /**
+   * One step forward, all or none. False when `from` is not where they stand, because somebody else went
+   * first.
+   */
   project(step: Projection): Promise<boolean>;
-  /** Records whose content holds every word of the text, the latest first; a trailing `*` finds beginnings. */
+  /**
+   * Records whose content holds every word of the text, the latest first; a trailing `*` finds beginnings.
+   */
   search(
     text: string,
     options: { readonly limit: number; readonly session?: LogId },
@@ -271,7 +302,10 @@ export interface Store {
     options: { readonly limit: number; readonly timeoutMs: number },
   ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }>;
 
-  /** Forgets snapshots, search, items and the index: nothing is listed until `index` says it again. The logs stay. */
+  /**
+   * Forgets snapshots, search, items and the index: nothing is listed until `index` says it again. The logs
+   * stay.
+   */
   clearDerived(): Promise<void>;
   /** Gives back what deleted sessions held, in small steps; resolves when there is no more. */
   sweep(): Promise<void>;

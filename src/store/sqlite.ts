@@ -1,6 +1,6 @@
 /**
- * The embedded store: one SQLite file, opened by as many processes as like. See sqlite/schema.ts for the layout and
- * sqlite/writer.ts for the one write path.
+ * The embedded store: one SQLite file, opened by as many processes as like. See sqlite/schema.ts for the
+ * layout and sqlite/writer.ts for the one write path.
  */
 import { statSync } from "node:fs";
 import { flaw, genesisHash } from "../core/chain.ts";
@@ -49,7 +49,8 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const watch = makeWatch(database, path, world);
   writer.onCommit(watch.notify);
   const renew = database.prepare(
-    "UPDATE leases SET until_ms = ? WHERE log = (SELECT id FROM logs WHERE id = ? AND epoch = ? AND dropped = 0)",
+    `UPDATE leases SET until_ms = ?
+     WHERE log = (SELECT id FROM logs WHERE id = ? AND epoch = ? AND dropped = 0)`,
   );
   const look = async <T>(work: () => T | Promise<T>): Promise<T> => {
     try {

@@ -41,7 +41,8 @@ test("a file has at most 500 lines", () => {
 });
 
 test("a function has at most 70 lines, a describe block any number", () => {
-  const good = `function f() {\n${lines(68)}}\ndescribe("x", () => {\n${lines(200)}});`;
+  const factory = `function f() {\n${lines(60)}const g = () => {\n${lines(60)}};\n}`;
+  const good = `function f() {\n${lines(68)}}\ndescribe("x", () => {\n${lines(200)}});\n${factory}`;
   assertTells(tidy.functionLength, {
     path,
     good,

@@ -10,17 +10,31 @@ export function fileLength({ path, text }: Source): Finding[] {
   return lines <= limit.fileLines ? [] : [`${path}: ${lines} lines, at most ${limit.fileLines}; split it`];
 }
 
-/** The bodies of `describe` and `suite` are chapters, not functions, and may be longer. */
+/**
+ * Functions inside a function count for themselves: a driver is a function that returns an object, and a factory of
+ * many small closures is no long function. The bodies of `describe` and `suite` are chapters and may be longer.
+ */
 export function functionLength(source: Source): Finding[] {
   return [...placesIn(source.program)].flatMap((place) => {
     const { node } = place;
     if (!isFunction(node) || isChapter(place)) return [];
-    const lines = lineAt(source, node.end) - lineAt(source, node.start) + 1;
+    const lines =
+      linesOf(source, node) - innerFunctions(node).reduce((sum, one) => sum + linesOf(source, one) - 1, 0);
     if (lines <= limit.functionLines) return [];
     return [
       finding(source, node.start, `a function of ${lines} lines, at most ${limit.functionLines}; split it`),
     ];
   });
+}
+
+const linesOf = (source: Source, node: Node): number =>
+  lineAt(source, node.end) - lineAt(source, node.start) + 1;
+
+/** The functions that stand directly inside a node, not those inside them. */
+function innerFunctions(node: Node): Node[] {
+  return Object.values(node)
+    .flat()
+    .flatMap((inner) => (!isNode(inner) ? [] : isFunction(inner) ? [inner] : innerFunctions(inner)));
 }
 
 /** Tables of Markdown and lines that are one unbreakable address are let through. */

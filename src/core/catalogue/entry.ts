@@ -35,7 +35,10 @@ export const Seq = z.int().positive();
 export const Count = z.int().nonnegative();
 /** Milliseconds: a moment since 1970, or a length of time. */
 export const Millis = z.int().nonnegative();
-/** Money is a whole number of nano-dollars. Null where the price is not known, which is not the same as zero. */
+/**
+ * Money is a whole number of nano-dollars. Null where the price is not known, which is not the same as
+ * zero.
+ */
 export const NanoUsd = z.int().nonnegative();
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 export const SessionRef = z.string().regex(/^ses_[0-9a-z]{26}$/);

@@ -83,8 +83,7 @@ export const sessionEvents = {
     content: MayReason,
   }),
   "session.slept": event({
-    meaning:
-      "The session sleeps, from now or from the end of its turn, until a trigger, a message or a time wakes it.",
+    meaning: "The session sleeps, from now or from the end of its turn, until something wakes it.",
     erased: "It went to sleep; the reason is gone.",
     body: z.looseObject({ untilMs: Millis.optional(), triggers: z.array(Key).max(32).optional() }),
     content: MayReason,
@@ -150,8 +149,7 @@ export const sessionEvents = {
   }),
   "session.merged": event({
     meaning: "What another session learned since the base came into this one.",
-    erased:
-      "It was merged from that range; summary and resolutions are gone, the items it brought are records of their own.",
+    erased: "It was merged from that range; summary and resolutions are gone, the items it brought are not.",
     body: z.looseObject({
       from: SessionRef,
       fromSeq: Seq,

@@ -1,6 +1,6 @@
 /**
- * A connection to one SQLite file: opened with the settings that durability rests on, each read back; refused where
- * the file is not ours; poisoned by the first I/O error, after which nothing is acknowledged any more.
+ * A connection to one SQLite file: opened with the settings that durability rests on, each read back; refused
+ * where the file is not ours; poisoned by the first I/O error, after which nothing is acknowledged any more.
  */
 import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

@@ -52,7 +52,9 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
     return statement;
   };
 
-  /** Rows with their exact moments, in the order of the index, which lags behind by less than `activeLagMs`. */
+  /**
+   * Rows with their exact moments, in the order of the index, which lags behind by less than `activeLagMs`.
+   */
   function* candidates(filter: SessionFilter, end: Place | null, first: number): Generator<Found> {
     let from: Place | null = end;
     let own = false;
@@ -128,7 +130,9 @@ interface Found extends Place {
   readonly session: SessionId;
 }
 
-/** The query for the next rows of the index. `own`: `from` is a place of the index itself, not of the list. */
+/**
+ * The query for the next rows of the index. `own`: `from` is a place of the index itself, not of the list.
+ */
 function selection(
   database: DatabaseSync,
   tenant: string,
@@ -297,7 +301,8 @@ export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
       if (match === null || (session !== undefined && only === undefined)) return [];
       const rows = database
         .prepare(
-          `SELECT l.session, r.seq FROM search s JOIN records r ON r.position = s.rowid JOIN logs l ON l.id = r.log
+          `SELECT l.session, r.seq FROM search s
+           JOIN records r ON r.position = s.rowid JOIN logs l ON l.id = r.log
            WHERE search MATCH ? AND l.dropped = 0 AND r.content IS NOT NULL ${only ? "AND r.log = ?" : ""}
            ORDER BY s.rowid DESC LIMIT ?`,
         )

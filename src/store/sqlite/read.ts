@@ -52,7 +52,8 @@ export function makeReader(
   function statement(columns: string, reverse: boolean, typed: boolean): StatementSync {
     const sql =
       `SELECT ${columns} FROM records WHERE log = ? AND seq BETWEEN ? AND ?` +
-      `${typed ? " AND type IN (SELECT value FROM json_each(?))" : ""} ORDER BY seq ${reverse ? "DESC" : "ASC"} LIMIT ?`;
+      (typed ? " AND type IN (SELECT value FROM json_each(?))" : "") +
+      ` ORDER BY seq ${reverse ? "DESC" : "ASC"} LIMIT ?`;
     const made = statements.get(sql) ?? database.prepare(sql);
     made.setReturnArrays(true);
     statements.set(sql, made);

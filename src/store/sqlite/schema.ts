@@ -1,7 +1,7 @@
 /**
- * The layout of a Skein store in SQLite. Records lie in the order they were committed, which is the cheapest to append
- * to and is the feed; an index by (log, seq) finds them. Names that repeat (types, actors) are numbers here.
- * The views at the end are documented in docs/views.md and are what `query` may read.
+ * The layout of a Skein store in SQLite. Records lie in the order they were committed, which is the cheapest
+ * to append to and is the feed; an index by (log, seq) finds them. Names that repeat (types, actors) are
+ * numbers here. The views at the end are documented in docs/views.md and are what `query` may read.
  */
 
 /** "SKN1": tells a Skein store from any other SQLite file. */
@@ -9,7 +9,9 @@ export const applicationId = 0x534b4e31;
 export const schemaVersion = 1;
 export const pageBytes = 8_192;
 
-/** How far `active_at` may lag behind. Longer makes appends cheaper, and listing many busy sessions dearer. */
+/**
+ * How far `active_at` may lag behind. Longer makes appends cheaper, and listing many busy sessions dearer.
+ */
 export const activeLagMs = 50;
 
 /** Types that indexes and views name by number. Their numbers are part of the layout. */
@@ -81,7 +83,10 @@ CREATE TABLE blob_chunks (
 ) STRICT;
 `;
 
-/** What is derived, and may be dropped and made again. last_row takes the place of row ids that FTS5 leaves behind. */
+/**
+ * What is derived, and may be dropped and made again. last_row takes the place of row ids that FTS5 leaves
+ * behind.
+ */
 const derived = `
 CREATE TABLE last_row (id INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE titles (log INTEGER PRIMARY KEY, name TEXT, objective TEXT) STRICT;
@@ -113,7 +118,8 @@ FROM logs l LEFT JOIN titles t ON t.log = l.id WHERE l.listed = 1;
 CREATE VIEW events AS
 SELECT l.session, r.seq, r.at, n.name AS type, r.v, a.name AS actor, r.turn, r.cause, r.body, r.content,
   r.content_bytes, r.content_hash IS NOT NULL AND r.content IS NULL AS erased, lower(hex(r.hash)) AS hash
-FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 JOIN names n ON n.id = r.type JOIN names a ON a.id = r.actor;
+FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0
+JOIN names n ON n.id = r.type JOIN names a ON a.id = r.actor;
 
 CREATE VIEW tool_calls AS
 SELECT l.session, q.seq, json_extract(q.body, '$.call') AS call, json_extract(q.body, '$.tool') AS tool,
@@ -133,7 +139,8 @@ CREATE VIEW decisions AS
 SELECT session, key, value AS decision, because, seq, at FROM items WHERE kind = 'decision';
 
 CREATE VIEW costs AS
-SELECT l.session, l.agent, json_extract(r.body, '$.model') AS model, date(r.at / 1000, 'unixepoch') AS day, r.seq, r.at,
+SELECT l.session, l.agent, json_extract(r.body, '$.model') AS model,
+  date(r.at / 1000, 'unixepoch') AS day, r.seq, r.at,
   json_extract(r.body, '$.usage.inputTokens') AS input_tokens,
   json_extract(r.body, '$.usage.outputTokens') AS output_tokens,
   json_extract(r.body, '$.costNanoUsd') AS nano_usd

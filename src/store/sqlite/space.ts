@@ -69,9 +69,9 @@ export function readBlob(
 }
 
 /**
- * Deletes what no living session can reach. A deleted log keeps its records up to the last position that a fork shares,
- * and its row for as long as a fork names it. The newest record of the whole store leaves a stub, because its
- * position must never be given out again.
+ * Deletes what no living session can reach. A deleted log keeps its records up to the last position that a
+ * fork shares, and its row for as long as a fork names it. The newest record of the whole store leaves a
+ * stub, because its position must never be given out again.
  */
 export async function sweep(database: DatabaseSync, writer: Writer, forget: () => void): Promise<void> {
   const dropped = database.prepare("SELECT id FROM logs WHERE dropped = 1 ORDER BY id DESC");
@@ -102,7 +102,8 @@ function sweepSome(database: DatabaseSync, id: number): boolean {
   const last = Number(database.prepare("SELECT max(position) AS position FROM records").get()?.["position"]);
   const remove = database.prepare("DELETE FROM records WHERE position = ?");
   const unindex = database.prepare("DELETE FROM search WHERE rowid = ?");
-  // FTS5 leaves row ids of its own behind that do not fit a number, and the next statement would stumble over them.
+  // FTS5 leaves row ids of its own behind that do not fit a number, and the next statement would stumble over
+  // them.
   unindex.setReadBigInts(true);
   const reset = database.prepare("INSERT OR REPLACE INTO last_row (id) VALUES (1)");
   const stub = database.prepare(
@@ -119,7 +120,10 @@ function sweepSome(database: DatabaseSync, id: number): boolean {
   return true;
 }
 
-/** A deleted log that holds nothing any more goes, or, while a fork still names it, lets go of its own ancestors. */
+/**
+ * A deleted log that holds nothing any more goes, or, while a fork still names it, lets go of its own
+ * ancestors.
+ */
 function sweepRow(database: DatabaseSync, id: number): boolean {
   const shared = database.prepare("SELECT 1 FROM logs WHERE base = ? LIMIT 1").get(id);
   const left = database.prepare("SELECT 1 FROM records WHERE log = ? LIMIT 1").get(id);

@@ -1,6 +1,6 @@
 /**
- * Notices of what other processes committed. The -wal file changes before a commit can be read, so after each notice
- * the database is asked again a little later, and now and then anyway.
+ * Notices of what other processes committed. The -wal file changes before a commit can be read, so after each
+ * notice the database is asked again a little later, and now and then anyway.
  */
 import { watch as watchFile, type FSWatcher } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";

@@ -1,7 +1,7 @@
 /**
- * The one write path into SQLite. Jobs that arrive in one turn of the event loop share a transaction, and so one wait
- * for the disk. A job that fails is taken out and the others run again without it, so a job must not change
- * anything but the database.
+ * The one write path into SQLite. Jobs that arrive in one turn of the event loop share a transaction, and so
+ * one wait for the disk. A job that fails is taken out and the others run again without it, so a job must not
+ * change anything but the database.
  */
 import type { StoreWorld } from "../port.ts";
 import { isBusy, waitForLock, type Connection } from "./connection.ts";
@@ -10,7 +10,10 @@ import { isBusy, waitForLock, type Connection } from "./connection.ts";
 const batchJobsMax = 512;
 
 export interface Writer {
-  /** Runs the job in a transaction; resolves once that is committed. `lost` answers when nobody can tell whether it is. */
+  /**
+   * Runs the job in a transaction; resolves once that is committed. `lost` answers when nobody can tell
+   * whether it is.
+   */
   run<T>(job: () => T, lost?: (cause: unknown) => T): Promise<T>;
   /** Called after each commit. */
   onCommit(listener: () => void): void;

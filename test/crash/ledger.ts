@@ -10,6 +10,8 @@
  *   saw <session> <seq> <hash>           this record was read
  *   next <session> <seq> <hash>          this record was given to somebody who follows the session
  *   gone <session>                       a session that was followed was deleted
+ *   verified <records>                   the whole store was verified while others wrote to it
+ *   unsound [problems]                   and it did not hold
  *   closed                               the work is done and the store is closed
  *   failed <code> [message, hint]        the store could not be opened, read or closed
  *   broke "stack"                        anything else that was thrown
@@ -56,6 +58,7 @@ export class Ledger {
       case "ready":
       case "opened":
       case "closed":
+      case "verified":
         return;
       case "try":
         return this.#begin(rest);

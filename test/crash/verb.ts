@@ -1,10 +1,12 @@
 /** The writes of a crash test: for each verb how often, how many records, and how it is done. */
+import { DatabaseSync } from "node:sqlite";
 import type { Engine, Lease, Session, Written } from "../../src/index.ts";
 import { fillOf } from "./mark.ts";
 import type { Random } from "./random.ts";
 
 export interface Act {
   readonly engine: Engine;
+  readonly path: string;
   readonly session: Session;
   readonly mark: string;
   /** One a record. */
@@ -33,6 +35,13 @@ const first = ({ tokens }: Act): string => tokens[0] ?? "";
 const crashRecord = (token: string) =>
   ({ type: "x.crash", body: { token }, content: { fill: fillOf(token) } }) as const;
 const bareRecord = (token: string) => ({ type: "x.crash", body: { token } }) as const;
+/** As much as a content may hold before it becomes a blob, or nearly. */
+const largeRecord = (token: string) =>
+  ({
+    type: "x.crash",
+    body: { token, fill: "large" },
+    content: { fill: token.padEnd(60_000, " large") },
+  }) as const;
 const keys = ["rate", "owner", "branch", "deadline"] as const;
 
 const placed = (session: Session, { seq, headSeq, duplicate }: Written): Placed => ({
@@ -167,6 +176,23 @@ export const verbs = {
     act: async (act) => {
       const lease = await act.session.lease({ holder: first(act), leaseMs: 1_000 });
       return { session: act.session.id, seq: lease.epoch, headSeq: lease.epoch, lease };
+    },
+  },
+  /** Not by chance: it is for filling the -wal file. */
+  large: {
+    weight: 0,
+    parts: () => 10,
+    act: async ({ session, tokens }) => placed(session, await session.append(tokens.map(largeRecord))),
+  },
+  /** Moves what is in the -wal file to the main file, as SQLite does by itself only when there is much of it. */
+  checkpoint: {
+    weight: 2,
+    parts: () => 0,
+    act: async ({ path, session, random }) => {
+      const database = new DatabaseSync(path, { timeout: 20 });
+      database.prepare(`PRAGMA wal_checkpoint(${random.pick(["PASSIVE", "RESTART", "TRUNCATE"])})`).all();
+      database.close();
+      return { session: session.id, seq: 0, headSeq: 0 };
     },
   },
   /** Writes what search knows, not the log. */

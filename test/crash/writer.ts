@@ -10,7 +10,7 @@ import { openEngine, SkeinError, type Durability, type Engine, type Session } fr
 import { followSessions } from "./follower.ts";
 import { tokensOf } from "./mark.ts";
 import { makeRandom, type Random } from "./random.ts";
-import { pickVerb, verbs, writeUnder, type Placed, type VerbName } from "./verb.ts";
+import { pickVerb, verbs, writeUnder, type Act, type Placed, type VerbName } from "./verb.ts";
 
 /** What the writer is to do: one line of JSON. */
 export type Order =
@@ -27,6 +27,8 @@ export type Order =
       /** One write after another, each a single append of these verbs, and then the end. */
       readonly steps?: { readonly count: number; readonly verbs: readonly VerbName[] };
       readonly durability?: Durability;
+      /** After its steps the writer ends without closing the store. */
+      readonly leave?: true;
       /** Keyed writes of writers that died before they were answered. */
       readonly again?: readonly Unanswered[];
     };
@@ -114,13 +116,7 @@ class Writer {
     const session = this.#any();
     const parts = verbs[verb].parts(this.#random);
     const done = await this.#attempt(verb, session, parts, (mark) =>
-      verbs[verb].act({
-        engine: this.#engine,
-        session,
-        mark,
-        tokens: tokensOf(mark, parts),
-        random: this.#random,
-      }),
+      verbs[verb].act(this.#given(session, mark, parts)),
     );
     if (verb === "clear" || verb === "delete") this.#forget(session.id);
     if (done === null) return;
@@ -139,12 +135,14 @@ class Writer {
 
   async #again({ mark, session, parts }: Unanswered): Promise<void> {
     say(`again ${mark}`);
+    await this.#settle(mark, async () =>
+      verbs.keyed.act(this.#given(await this.#engine.session(session), mark, parts)),
+    );
+  }
+
+  #given(session: Session, mark: string, parts: number): Act {
     const tokens = tokensOf(mark, parts);
-    await this.#settle(mark, async () => {
-      const handle = await this.#engine.session(session);
-      const act = { engine: this.#engine, session: handle, mark, tokens, random: this.#random };
-      return verbs.keyed.act(act);
-    });
+    return { engine: this.#engine, path: this.#order.path, session, mark, tokens, random: this.#random };
   }
 
   async #attempt(
@@ -190,6 +188,7 @@ async function write(order: WriteOrder): Promise<void> {
   say("opened");
   const writer = new Writer(engine, order);
   await (steps === undefined ? writer.forever() : writer.steps(steps.count, steps.verbs));
+  if (order.leave === true) process.kill(process.pid, "SIGKILL");
   await engine.close();
   say("closed");
 }

@@ -8,7 +8,10 @@ import type { Durability, Store } from "./store/port.ts";
 export interface OpenEngineOptions {
   /** A path, `memory:`, or a store of your own. */
   readonly store: string | Store;
-  /** `disk`, the default: what is acknowledged survives the loss of power. `process`: only the end of the process. */
+  /**
+   * `disk`, the default: what is acknowledged survives the loss of power. `process`: only the end of the
+   * process.
+   */
   readonly durability?: Durability;
   /** Whether to make a store that is not there; by default true. */
   readonly create?: boolean;

@@ -9,6 +9,8 @@ export interface Facts {
   /** Who asks: `user:prn_…`, `agent:name@version`, `tool:name`, `session:id`, `system`. */
   readonly actor: string;
   readonly digest: Digest;
+  /** The newest Skein that wrote to the store. */
+  readonly program: string;
 }
 
 export interface Binding {

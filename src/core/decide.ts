@@ -17,7 +17,7 @@ export function decide(state: State, command: Command, facts: Facts): Decision {
     return refuse(
       "refused",
       `the session is read-only: a newer Skein wrote record ${newer.seq} (${newer.type} version ${newer.v})`,
-      "open it with the version of Skein that wrote it",
+      `open it with Skein ${facts.program} or later`,
     );
   }
   // The table is keyed by the command's own name, which TypeScript cannot follow through the index.

@@ -44,7 +44,7 @@ async function closing(
 ): Promise<Part> {
   const { store, world, actor } = context;
   const command = { do: "close", reason: reason ?? "cleared" } as const;
-  const events = accepted(decide(state, command, { actor, digest: world.digest }));
+  const events = accepted(decide(state, command, { actor, digest: world.digest, program: store.program }));
   const { drafts } = seal(world, events, { actor, key: null });
   return {
     session,
@@ -93,7 +93,9 @@ async function opening(
     ...(expiresAfterIdleMs === null ? {} : { expiresAfterIdleMs }),
     labels: Object.fromEntries(labels.entries()),
   };
-  const events = accepted(decide(emptyState, command, { actor, digest: world.digest }));
+  const events = accepted(
+    decide(emptyState, command, { actor, digest: world.digest, program: store.program }),
+  );
   const { drafts } = seal(world, events, { actor, key: null });
   return {
     session: next,

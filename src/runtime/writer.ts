@@ -67,7 +67,7 @@ const cachedSessionsMax = 1_000;
 export function makeWriter(store: Store, world: World, states: StateReader, tenant: string): Writer {
   const cache = new Map<LogId, Known>();
   const turns = new Map<LogId, Promise<unknown>>();
-  const facts = (actor: string): Facts => ({ actor, digest: world.digest });
+  const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
 
   /** Changes of one session from one process wait for one another; between processes the store decides. */
   function inTurn<T>(session: LogId, work: () => Promise<T>): Promise<T> {

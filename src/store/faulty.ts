@@ -28,7 +28,7 @@ export type Fault =
   | "unavailable";
 
 /** The calls that can be disturbed. */
-export type FaultyOp = Exclude<keyof Store, "workspace" | "watch" | "close">;
+export type FaultyOp = Exclude<keyof Store, "workspace" | "program" | "watch" | "close">;
 
 export interface FaultyCall {
   readonly op: FaultyOp;
@@ -68,6 +68,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
   };
   return {
     workspace: inner.workspace,
+    program: inner.program,
     append: (parts) => append(inner, faults, next("append", { parts }), late),
     head: through("head"),
     read: through("read"),

@@ -9,6 +9,7 @@ import { SkeinError } from "../core/error.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { version } from "../core/version.ts";
 import type { IndexEntry, Outcome, Page, Part, Projection, SessionFilter, SessionRow } from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
 import type { Log, Logs } from "./memory-log.ts";
@@ -30,6 +31,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     };
   return {
     workspace,
+    program: version,
     append: open((parts) => append(state, parts)),
     head: open((session) => mapped(log(session), headOf)),
     read: open((session, range) => mapped(log(session), (found) => readLog(found, range)) ?? []),

@@ -219,6 +219,8 @@ export interface StoreStats {
 export interface Store {
   /** The log that agents, memory and policies are events of. Made once, with the store. */
   readonly workspace: WorkspaceId;
+  /** The newest version of Skein that opened this store; it says what is needed to understand all of it. */
+  readonly program: string;
 
   /**
    * Appends to one or several logs, all or none. Resolves to `ok` only after the bytes are as durable as

@@ -7,6 +7,7 @@ import { flaw, genesisHash } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import { parseLogId, type SessionId, type WorkspaceId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { isLater, version } from "../core/version.ts";
 import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
 import { checkParts, makeAppender } from "./sqlite/append.ts";
 import { connect, type Connection } from "./sqlite/connection.ts";
@@ -17,7 +18,7 @@ import { query } from "./sqlite/query.ts";
 import { makeReader } from "./sqlite/read.ts";
 import { putBlob, readBlob, sweep } from "./sqlite/space.ts";
 import { makeWatch } from "./sqlite/watch.ts";
-import { makeWriter } from "./sqlite/writer.ts";
+import { makeWriter, type Writer } from "./sqlite/writer.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -65,6 +66,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
 
   const store: Store = {
     workspace: workspaceOf(connection),
+    program: await keepProgram(connection, writer),
     async append(parts) {
       checkParts(parts);
       return writer.run(
@@ -124,6 +126,17 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
 function workspaceOf({ database }: Connection): WorkspaceId {
   const row = database.prepare("SELECT value FROM meta WHERE key = 'workspace'").get();
   return parseLogId(String(row?.["value"])) as WorkspaceId;
+}
+
+/** Notes that this version was here, if no later one was. */
+async function keepProgram({ database }: Connection, writer: Writer): Promise<string> {
+  const row = database.prepare("SELECT value FROM meta WHERE key = 'program'").get();
+  const newest = row?.["value"];
+  if (typeof newest === "string" && !isLater(version, newest)) return newest;
+  await writer.run(() => {
+    database.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('program', ?)").run(version);
+  });
+  return version;
 }
 
 function clearDerived({ database }: Connection): void {

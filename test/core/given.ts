@@ -14,7 +14,7 @@ import { digest } from "./digest.ts";
 const random = new Uint8Array(10);
 export const sessionId = makeSessionId({ nowMs: 1_700_000_000_000, random });
 export const workspaceId = makeWorkspaceId({ nowMs: 1_700_000_000_000, random });
-export const facts = { actor: "system", digest };
+export const facts = { actor: "system", digest, program: "9.9.9" };
 
 /** A log in memory, with the state at each of its positions. Position 0 is the empty state. */
 export interface Given {

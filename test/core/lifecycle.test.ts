@@ -63,7 +63,7 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
   take: [{ do: "take", holder: "h", leaseMs: 15_000, ranOut: false }],
 };
 
-const facts = { actor: "system", digest };
+const facts = { actor: "system", digest, program: "9.9.9" };
 
 test("every status is reached by its events", () => {
   for (const status of statuses) assert.equal(inStatus[status]().state.standing.status, status);

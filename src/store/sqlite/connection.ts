@@ -5,6 +5,7 @@
 import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
+import { version } from "../../core/version.ts";
 import type { Durability, StoreWorld } from "../port.ts";
 import { applicationId, pageBytes, reservedNames, schema, schemaVersion } from "./schema.ts";
 
@@ -155,7 +156,9 @@ function createTables(database: DatabaseSync, options: ConnectionOptions): void 
       database.exec(`${schema} PRAGMA application_id=${applicationId}; PRAGMA user_version=${schemaVersion}`);
       const name = database.prepare("INSERT INTO names (id, name) VALUES (?, ?)");
       for (const [place, text] of reservedNames.entries()) name.run(place + 1, text);
-      database.prepare("INSERT INTO meta (key, value) VALUES ('workspace', ?)").run(options.workspace);
+      const meta = database.prepare("INSERT INTO meta (key, value) VALUES (?, ?)");
+      meta.run("workspace", options.workspace);
+      meta.run("program", version);
     }
     database.exec("COMMIT");
   } catch (error) {

@@ -1,0 +1,20 @@
+/** The options that spell a budget. */
+import type { Budget } from "../core/command.ts";
+import { present } from "./input.ts";
+import type { Options, OptionValues } from "./verb.ts";
+
+export const budgetOptions = {
+  usd: { type: "number", value: "DOLLARS", what: "at most this much money" },
+  tokens: { type: "count", value: "N", what: "at most so many tokens" },
+  steps: { type: "count", value: "N", what: "at most so many steps" },
+  turns: { type: "count", value: "N", what: "at most so many turns" },
+  "tool-calls": { type: "count", value: "N", what: "at most so many tool calls" },
+  wall: { type: "span", value: "SPAN", what: "at most this much time at work, such as 30m" },
+} as const satisfies Options;
+
+/** The budget that was asked for; undefined when none was. */
+export function budgetOf(options: OptionValues<typeof budgetOptions>): Budget | undefined {
+  const { usd, tokens, steps, turns, wall: wallMs } = options;
+  const budget: Budget = present({ usd, tokens, steps, turns, toolCalls: options["tool-calls"], wallMs });
+  return Object.keys(budget).length === 0 ? undefined : budget;
+}

@@ -1,0 +1,98 @@
+/** An event in one line, and in full, for people. */
+import type { Event } from "../runtime/event-reader.ts";
+import { textOf } from "../runtime/projection.ts";
+import { exact } from "./moment.ts";
+import type { Screen } from "./screen.ts";
+import { cut, manyLines, oneLine } from "./text.ts";
+
+/** The last characters of an id: enough to tell sessions apart, and to be typed. */
+export const ending = (id: string): string => id.slice(-8);
+
+/** No line of people's text needs more of an event than this, however wide the place it goes to. */
+const summaryCharsMax = 10_000;
+
+export function eventLine(event: Event, out: Screen): string {
+  const seq = String(event.seq).padStart(6);
+  const type = event.type.padEnd(18);
+  const time = exact(event.at);
+  const room = out.columns === null ? Infinity : out.columns - seq.length - type.length - time.length - 6;
+  const text = cut(oneLine(summary(event).slice(0, summaryCharsMax)), room > 20 ? room : 20);
+  const shown = [seq, out.dim(time), paintType(out, event.type)(type), event.erased ? out.dim(text) : text];
+  return shown.join("  ").trimEnd();
+}
+
+/** Everything that was said, line by line, under the event's line. */
+export function eventInFull(event: Event, out: Screen): string[] {
+  const indent = " ".repeat(8);
+  const header = `actor ${event.actor}${event.turn === null ? "" : `, turn ${event.turn}`}`;
+  const text = event.content === undefined ? "" : said(event.content);
+  const body = JSON.stringify(event.body);
+  return [
+    indent + out.dim(oneLine(header)),
+    ...(body === "{}" ? [] : [indent + out.dim(oneLine(body))]),
+    ...(text === "" ? [] : manyLines(text).map((line) => indent + line)),
+  ];
+}
+
+function paintType(out: Screen, type: string): (text: string) => string {
+  if (/^(input|message)\./.test(type)) return out.green;
+  if (/^(item|scratch|checkpoint)\./.test(type)) return out.yellow;
+  return out.bold;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function summary(event: Event): string {
+  const body = event.body as Fields;
+  const content = (event.content ?? {}) as Fields;
+  const told = (summaries[event.type] ?? otherwise)(body, content);
+  return event.erased ? `(erased) ${told}` : told;
+}
+
+/** What matters of each event; for the others, whatever words they hold. */
+const summaries: Readonly<Record<string, (body: Fields, content: Fields) => string>> = {
+  "session.opened": (_, { objective }) => plain(objective),
+  "session.renamed": (_, { name }) => plain(name),
+  "session.forked": ({ parent, parentSeq }, { objective }) =>
+    joined(`from ${ending(plain(parent))} at ${plain(parentSeq)}`, plain(objective)),
+  "session.rewound": ({ toSeq }, { reason }) => joined(`to ${plain(toSeq)}`, plain(reason)),
+  "session.closed": ({ outcome }, { reason }) => joined(plain(outcome), plain(reason)),
+  "session.suspended": ({ by }, { reason }) => joined(`by ${plain(by)}`, plain(reason)),
+  "session.labeled": ({ set, remove }) =>
+    [
+      ...Object.entries((set ?? {}) as Fields).map(([key, value]) => `${key}=${plain(value)}`),
+      ...((remove ?? []) as readonly string[]).map((key) => `-${key}`),
+    ].join(" "),
+  "session.prioritized": ({ priority }) => plain(priority),
+  "input.received": (_, { blocks }) => textOf(blocks),
+  "item.recorded": ({ kind, key, status }, { value, because }) =>
+    joined(
+      `${plain(kind)} ${plain(key)}${status === undefined ? "" : ` (${plain(status)})`} = ${plain(value)}`,
+      because === undefined ? "" : `because ${plain(because)}`,
+    ),
+  "item.retracted": ({ kind, key }, { because }) => joined(`${plain(kind)} ${plain(key)}`, plain(because)),
+  "scratch.set": ({ key, removed }, { value }) =>
+    removed === true ? `${plain(key)} removed` : `${plain(key)} = ${plain(value)}`,
+  "checkpoint.saved": ({ name, seq }, { note }) => joined(`${plain(name)} = ${plain(seq)}`, plain(note)),
+  "budget.set": ({ limits }) => plain(limits),
+  "tool.requested": ({ tool }, { input }) => `${plain(tool)} ${plain(input)}`,
+  "tool.settled": ({ status }, { output }) => joined(plain(status), plain(output)),
+};
+
+const otherwise = (body: Fields, content: Fields): string =>
+  joined(Object.keys(body).length === 0 ? "" : JSON.stringify(body), textOf(content));
+
+const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join("; ");
+
+/** A value as people write it: text without quotes, anything else as JSON, nothing as nothing. */
+export function plain(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function said(content: unknown): string {
+  const { blocks = [] } = content as { readonly blocks?: readonly { readonly text?: unknown }[] };
+  const texts = blocks.map(({ text }) => text).filter((text) => typeof text === "string");
+  const whole = texts.length > 0 && texts.length === blocks.length;
+  return whole ? texts.join("\n") : JSON.stringify(content, null, 2);
+}

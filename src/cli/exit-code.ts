@@ -1,0 +1,29 @@
+/**
+ * Exit codes: what a script can tell from how the command ended. The same table is printed by `skein help`.
+ */
+import type { ErrorCode } from "../core/error.ts";
+
+export const exitCodes = [
+  { code: 0, meaning: "done" },
+  { code: 1, meaning: "refused or failed: the session's state forbids it, or verify found something" },
+  { code: 2, meaning: "wrong usage, or input that cannot be right" },
+  { code: 3, meaning: "not found: no such store, session, position or name" },
+  { code: 4, meaning: "the store cannot be used now; nothing was written" },
+  { code: 5, meaning: "the store is damaged" },
+  { code: 6, meaning: "no answer: it may or may not have been written" },
+  { code: 70, meaning: "a fault in Skein itself; SKEIN_DEBUG=1 shows where" },
+] as const;
+
+const byError = {
+  refused: 1,
+  conflict: 1,
+  fenced: 1,
+  invalid: 2,
+  "not-found": 3,
+  unavailable: 4,
+  corrupt: 5,
+  unknown: 6,
+} as const satisfies Record<ErrorCode, (typeof exitCodes)[number]["code"]>;
+
+export const exitCodeOf = (code: ErrorCode | "internal"): number =>
+  code === "internal" ? 70 : byError[code];

@@ -1,0 +1,110 @@
+/** Help, made from the definitions of the verbs. */
+import { globalOptions, shownArg } from "./args.ts";
+import { exitCodes } from "./exit-code.ts";
+import type { Screen } from "./screen.ts";
+import type { Options, Verb } from "./verb.ts";
+import { groups } from "./verbs.ts";
+
+/** Help for one verb. */
+export function showHelp(out: Screen, verb: Verb): Promise<void> {
+  return out.answer(described(verb), () => [
+    verb.line,
+    "",
+    `${out.bold("Usage")}  ${usage(verb)}`,
+    ...section(out, "Options", optionRows(verb.options)),
+    ...(verb.about === undefined ? [] : ["", ...verb.about.flatMap((text) => wrapped(text))]),
+    ...section(
+      out,
+      "Examples",
+      verb.examples.map(({ command, what }) => [command, what]),
+    ),
+    ...section(out, "Options of every verb", optionRows(globalOptions)),
+  ]);
+}
+
+/** Help for all. */
+export async function showOverview(out: Screen): Promise<void> {
+  const shown = await Promise.all(
+    groups.map(async ({ title, verbs }) => ({
+      title,
+      verbs: await Promise.all(Object.values(verbs).map((load) => load())),
+    })),
+  );
+  const value = { verbs: shown.flatMap(({ verbs }) => verbs.map(described)), exitCodes };
+  await out.answer(value, () => [
+    "Skein keeps sessions of AI agents in a log that nothing is lost from.",
+    "",
+    `${out.bold("Usage")}  skein VERB [ID] [options]`,
+    ...shown.flatMap(({ title, verbs }) =>
+      section(
+        out,
+        title,
+        verbs.map(({ name, line }) => [name, line]),
+      ),
+    ),
+    ...section(out, "Options of every verb", [
+      ...optionRows(globalOptions),
+      ["-V, --version", "show the version"],
+    ]),
+    ...section(
+      out,
+      "Exit codes",
+      exitCodes.map(({ code, meaning }) => [String(code), meaning]),
+    ),
+    "",
+    ...wrapped(
+      "An ID may be given by any ending that only one session has. Times are UTC. " +
+        '"skein help VERB" shows the options and examples of a verb; "skein tour" shows what Skein does.',
+    ),
+  ]);
+}
+
+const usage = ({ name, args, options }: Verb): string =>
+  ["skein", name, ...args.map(shownArg), ...(Object.keys(options).length === 0 ? [] : ["[options]"])].join(
+    " ",
+  );
+
+function described(verb: Verb): object {
+  const { name, line, options, about = [], examples } = verb;
+  const rows = Object.entries(options).map(
+    ([option, { type, what, value = null, short = null, choices = null }]) => {
+      return { name: option, type, value, short, choices, what };
+    },
+  );
+  return { name, line, usage: usage(verb), options: rows, about, examples };
+}
+
+function optionRows(options: Options): string[][] {
+  return Object.entries(options).map(([name, { type, short, value, choices, what }]) => {
+    const shownValue = type === "flag" ? "" : ` ${choices?.join("|") ?? value ?? type.toUpperCase()}`;
+    const many = type === "list" ? "; may be repeated" : "";
+    return [`${short === undefined ? "" : `-${short}, `}--${name}${shownValue}`, `${what}${many}`];
+  });
+}
+
+const textColumns = 96;
+
+/** A title and rows of two columns. A long first column gets a line of its own. */
+function section(out: Screen, title: string, rows: readonly (readonly string[])[]): string[] {
+  if (rows.length === 0) return [];
+  const width = Math.min(26, Math.max(...rows.map(([left = ""]) => left.length)));
+  const lines = rows.flatMap(([left = "", right = ""]) => {
+    const [first = "", ...more] = wrapped(right, textColumns - width - 4);
+    const rest = more.map((text) => `  ${" ".repeat(width)}  ${text}`);
+    if (left.length <= width) return [`  ${left.padEnd(width)}  ${first}`, ...rest];
+    return [`  ${left}`, `  ${" ".repeat(width)}  ${first}`, ...rest];
+  });
+  return ["", out.bold(title), ...lines];
+}
+
+function wrapped(text: string, columns = textColumns): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + word.length + 1 > columns) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

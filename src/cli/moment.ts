@@ -1,0 +1,52 @@
+/** Moments and lengths of time: as people type them, and as they read them. */
+import { SkeinError } from "../core/error.ts";
+import { quote } from "../core/ids.ts";
+
+const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const spanPattern = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/;
+const momentPattern =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** A length of time such as `90s`, `30m`, `2h` or `1d`, in milliseconds. */
+export function parseSpan(what: string, text: string): number {
+  const match = spanPattern.exec(text);
+  if (match === null) {
+    throw new SkeinError("invalid", `${what} is ${quote(text)}, which is no length of time`, {
+      hint: "for example 90s, 30m, 2h or 1d",
+    });
+  }
+  return Math.round(Number(match[1]) * unitsMs[match[2] as keyof typeof unitsMs]);
+}
+
+/** A moment: a date, with a time or without; a length of time ago; or milliseconds since 1970. */
+export function parseMoment(what: string, text: string, nowMs: number): number {
+  if (/^\d{11,15}$/.test(text)) return Number(text);
+  if (spanPattern.test(text)) return nowMs - parseSpan(what, text);
+  const match = momentPattern.exec(text);
+  const [, date = "", time = "00:00", zone = "Z"] = match ?? [];
+  const ms = match === null ? Number.NaN : Date.parse(`${date}T${time}${zone}`);
+  // Date.parse takes the 31st of February for the 2nd of March.
+  const real = !Number.isNaN(ms) && new Date(Date.parse(`${date}T00:00Z`)).toISOString().startsWith(date);
+  if (real) return ms;
+  throw new SkeinError("invalid", `${what} is ${quote(text)}, which is no moment`, {
+    hint: "for example 2026-11-01, 2026-11-01T09:30:00Z (without a zone it is UTC), or 2h for two hours ago",
+  });
+}
+
+export const exact = (atMs: number): string =>
+  Math.abs(atMs) <= 8.64e15 ? new Date(atMs).toISOString() : String(atMs);
+
+/** "3 m ago": how long ago, roughly. */
+export function ago(atMs: number, nowMs: number): string {
+  const ms = nowMs - atMs;
+  if (ms < 0) return exact(atMs).slice(0, 16).replace("T", " ");
+  if (ms < 1_000) return "now";
+  return `${roughly(ms)} ago`;
+}
+
+export function roughly(ms: number): string {
+  if (ms < unitsMs.m) return `${Math.floor(ms / unitsMs.s)} s`;
+  if (ms < unitsMs.h) return `${Math.floor(ms / unitsMs.m)} m`;
+  if (ms < unitsMs.d * 2) return `${Math.floor(ms / unitsMs.h)} h`;
+  return `${Math.floor(ms / unitsMs.d)} d`;
+}

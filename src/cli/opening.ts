@@ -1,0 +1,77 @@
+/** Opening a store and the engine on it: the place where the command line chooses the driver. */
+import { statSync } from "node:fs";
+import { dirname } from "node:path";
+import { SkeinError } from "../core/error.ts";
+import { makeWorkspaceId, quote } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Engine } from "../runtime/engine.ts";
+import { realWorld } from "../runtime/world.ts";
+import type { Store } from "../store/port.ts";
+
+export interface Opening {
+  readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
+  readonly engine: (options?: { readonly create?: boolean }) => Promise<Engine>;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Opens on first use. The engine is loaded only for verbs that need it: most of its start is the event
+ * catalogue.
+ */
+export function makeOpening(place: string): Opening {
+  const world = realWorld();
+  let opened: Promise<Store> | null = null;
+  let engine: Promise<Engine> | null = null;
+  const store = async (create: boolean): Promise<Store> => {
+    checkPlace(place, create);
+    const { sqliteStore } = await import("../store/sqlite.ts");
+    const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
+    return sqliteStore({ path: place, world, workspace, create, lockWaitMs: lockWaitMs() });
+  };
+  return {
+    store: ({ create = false } = {}) => (opened ??= store(create)),
+    engine: ({ create = false } = {}) =>
+      (engine ??= (async () => {
+        const loading = import("../runtime/engine.ts");
+        opened ??= store(create);
+        // The store is opened while the engine loads; if both fail, the store's failure is the one to tell.
+        const [ready, { Engine }] = await Promise.all([opened, loading]);
+        return new Engine({ store: ready, world });
+      })()),
+    close: async () => {
+      // What failed to open was told already, and there is nothing to close.
+      const ready = await opened?.catch(() => null);
+      const running = await engine?.catch(() => null);
+      await (running ?? ready)?.close();
+    },
+  };
+}
+
+function checkPlace(place: string, create: boolean): void {
+  const scheme = /^(memory|[a-z][a-z0-9+]{1,20}(?=:\/\/)):/.exec(place)?.[1];
+  if (scheme !== undefined) {
+    throw new SkeinError("invalid", `the command line has no store for ${quote(place)}`, {
+      hint: "give the path of a file",
+    });
+  }
+  if (place === "" || place.includes("\0")) {
+    throw new SkeinError("invalid", "the path of the store is empty", {
+      hint: "give --store PATH, or unset SKEIN_STORE",
+    });
+  }
+  if (!create) return;
+  const folder = dirname(place);
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  throw new SkeinError("unavailable", `there is no directory ${folder} to keep the store in`, {
+    hint: `make it first: mkdir -p ${folder}`,
+  });
+}
+
+function lockWaitMs(): number {
+  const text = process.env["SKEIN_LOCK_WAIT_MS"];
+  if (text === undefined || text === "") return limit.lockWaitMs;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new SkeinError("invalid", `SKEIN_LOCK_WAIT_MS is ${quote(text)}`, {
+    hint: "a whole number of milliseconds",
+  });
+}

@@ -1,0 +1,132 @@
+/**
+ * Where a verb prints. Answers are for people or, with --json, for programs: one JSON value, or one a line.
+ * Notes and progress are for people only and go to standard error.
+ */
+import { jsonText } from "./text.ts";
+
+/** What a screen is made on: standard output and standard error, or texts that are collected. */
+export interface Surface {
+  /** Resolves once more may be written. */
+  out(text: string): Promise<void> | void;
+  error(text: string): void;
+  /** Columns of the terminal; null when there is none. */
+  readonly columns: number | null;
+  readonly color: boolean;
+  /** Whether somebody watches standard error. */
+  readonly watched: boolean;
+}
+
+type Paint = (text: string) => string;
+
+export interface Screen {
+  readonly json: boolean;
+  readonly columns: number | null;
+  /** The whole answer of a verb that gives one. */
+  answer(value: object, lines: () => readonly string[]): Promise<void>;
+  /** One line of an answer for programs. */
+  emit(value: object): Promise<void>;
+  /** One line for people. What it holds must be safe already. */
+  line(text: string): Promise<void>;
+  /** A remark for people that is not part of the answer. */
+  note(text: string): void;
+  /** Shows how far a long task has come, on a terminal only; the function it gives takes the line away. */
+  progress(): { show(text: string): void; end(): void };
+  readonly bold: Paint;
+  readonly dim: Paint;
+  readonly red: Paint;
+  readonly green: Paint;
+  readonly yellow: Paint;
+}
+
+/** Nobody needs to be told about a task that is over sooner. */
+const progressAfterMs = 1_000;
+const progressEveryMs = 100;
+
+export function makeScreen(surface: Surface, json: boolean): Screen {
+  const paint =
+    (on: number, off: number): Paint =>
+    (text) =>
+      surface.color && !json ? `\u001b[${on}m${text}\u001b[${off}m` : text;
+  const line = async (text: string) => surface.out(`${text}\n`);
+  return {
+    json,
+    columns: json ? null : surface.columns,
+    answer: (value, lines) => line(json ? jsonText(value) : lines().join("\n")),
+    emit: (value) => line(jsonText(value)),
+    line,
+    note(text) {
+      if (!json) surface.error(`${text}\n`);
+    },
+    progress() {
+      const startedMs = performance.now();
+      let shownMs = startedMs + progressAfterMs - progressEveryMs;
+      let shown = false;
+      return {
+        show(text) {
+          const nowMs = performance.now();
+          if (!surface.watched || json || nowMs - shownMs < progressEveryMs) return;
+          [shownMs, shown] = [nowMs, true];
+          surface.error(`\r\u001b[K${text}`);
+        },
+        end() {
+          if (shown) surface.error("\r\u001b[K");
+        },
+      };
+    },
+    bold: paint(1, 22),
+    dim: paint(2, 22),
+    red: paint(31, 39),
+    green: paint(32, 39),
+    yellow: paint(33, 39),
+  };
+}
+
+/**
+ * Standard output and standard error. Lines are gathered and written together when the program waits for
+ * something.
+ */
+export function processSurface(color: boolean): Surface & { flush(): Promise<void> } {
+  const { stdout, stderr } = process;
+  let waiting = "";
+  let scheduled = false;
+  const flush = async (): Promise<void> => {
+    const text = waiting;
+    waiting = "";
+    if (text === "" || stdout.write(text)) return;
+    await new Promise((resolve) => stdout.once("drain", resolve));
+  };
+  return {
+    columns: stdout.isTTY ? (stdout.columns ?? 80) : null,
+    color: color && stdout.isTTY,
+    watched: stderr.isTTY,
+    out(text) {
+      waiting += text;
+      if (waiting.length > 65_536) return flush();
+      if (!scheduled) {
+        scheduled = true;
+        setImmediate(() => {
+          scheduled = false;
+          void flush();
+        });
+      }
+      return undefined;
+    },
+    error: (text) => void stderr.write(text),
+    flush,
+  };
+}
+
+/** A surface that keeps what is printed, as it would look in so many columns. */
+export function collectingSurface(
+  columns: number | null,
+): Surface & { readonly collected: { stdout: string; stderr: string } } {
+  const collected = { stdout: "", stderr: "" };
+  return {
+    collected,
+    columns,
+    color: false,
+    watched: false,
+    out: (text) => void (collected.stdout += text),
+    error: (text) => void (collected.stderr += text),
+  };
+}

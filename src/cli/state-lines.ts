@@ -1,0 +1,98 @@
+/** The state of a session on one screen, for people. */
+import type { Item } from "../runtime/projection.ts";
+import type { StateView } from "../runtime/state-view.ts";
+import { plain } from "./event-line.ts";
+import { ago, exact, roughly } from "./moment.ts";
+import type { Screen } from "./screen.ts";
+import { count, cut, oneLine, plural } from "./text.ts";
+
+/** Rows of one list that are shown; the rest is counted. */
+const rowsMax = 12;
+
+export function stateLines(state: StateView, out: Screen, nowMs: number): string[] {
+  const width = out.columns ?? Infinity;
+  const row = (name: string, text: string): string[] =>
+    text === "" ? [] : [`${out.dim(name.padEnd(12))}${cut(text, Math.max(20, width - 12))}`];
+  const { why, agent, fork, turn, lease } = state;
+  const reason = why === null ? "" : ` by ${why.by}${why.reason === null ? "" : `: ${oneLine(why.reason)}`}`;
+  return [
+    out.bold(cut(oneLine(state.name ?? state.objective ?? "(the objective was erased)"), width)),
+    ...row("session", state.session),
+    ...row("status", `${paintStatus(out, state.status)(state.status)}${reason}`),
+    ...(state.name === null ? [] : row("objective", oneLine(state.objective ?? "(erased)"))),
+    ...row(
+      "agent",
+      agent === null ? "" : `${agent.name}${agent.version === 0 ? "" : ` version ${agent.version}`}`,
+    ),
+    ...row("model", state.model ?? ""),
+    ...row("at", `${count(state.seq)}, ${exact(state.at)} (${ago(state.at, nowMs)})`),
+    ...row("opened", `${exact(state.openedAt)} (${ago(state.openedAt, nowMs)})`),
+    ...row("fork of", fork === null ? "" : `${fork.parent} at ${fork.seq}`),
+    ...row("labels", pairs(state.labels)),
+    ...row("priority", state.priority === 5 ? "" : String(state.priority)),
+    ...row("inbox", state.inbox.count === 0 ? "" : `${plural(state.inbox.count, "input")} not taken up yet`),
+    ...row("turn", turn === null ? "" : `${turn.number}, ${plural(turn.steps, "step")}`),
+    ...row("run by", lease === null ? "" : `${oneLine(lease.holder)} (epoch ${lease.epoch})`),
+    ...row("budget", budgetText(state.budget)),
+    ...row(
+      "checkpoints",
+      Object.entries(state.checkpoints)
+        .map(([name, seq]) => `${oneLine(name)}=${seq}`)
+        .join("  "),
+    ),
+    ...row(
+      "may use",
+      state.bindings.map(({ name, kind, mode }) => `${kind} ${oneLine(name)} (${mode})`).join("  "),
+    ),
+    ...row("rules", state.permissions.map(({ tool, rule }) => `${rule} ${tool}`).join("  ")),
+    ...row("scratch", pairs(state.scratch)),
+    ...row("erased", state.erased.records === 0 ? "" : plural(state.erased.records, "content")),
+    ...row(
+      "read-only",
+      state.newer === null ? "" : `${oneLine(state.newer.type)} at ${state.newer.seq} needs a newer Skein`,
+    ),
+    ...(state.items.length === 0 ? [] : ["", out.bold("Items"), ...itemLines(state.items, out)]),
+  ];
+}
+
+function paintStatus(out: Screen, status: string): (text: string) => string {
+  if (status === "open" || status === "running") return out.green;
+  return status === "suspended" || status === "sleeping" ? out.yellow : out.dim;
+}
+
+function itemLines(items: readonly Item[], out: Screen): string[] {
+  const shown = items.slice(0, rowsMax).map((item) => {
+    const { kind, key, status, because, erased, seq } = item;
+    const value = erased ? "(erased)" : oneLine(plain(item.value));
+    const name = `${oneLine(key)}${status === null ? "" : ` (${status})`}`;
+    const reason = because === null ? "" : `, because ${oneLine(because)}`;
+    const room = out.columns === null ? Infinity : Math.max(20, out.columns - 12);
+    return `  ${cut(`${kind.padEnd(9)} ${name} = ${value}${reason}`, room)}  ${out.dim(`at ${seq}`)}`;
+  });
+  return items.length <= rowsMax ? shown : [...shown, out.dim(`  and ${count(items.length - rowsMax)} more`)];
+}
+
+const pairs = (record: Readonly<Record<string, unknown>>): string =>
+  Object.entries(record)
+    .map(([key, value]) => `${oneLine(key)}=${oneLine(plain(value))}`)
+    .join("  ");
+
+/** What was used of each limit; without limits, what was used at all. */
+function budgetText({ limits, used }: StateView["budget"]): string {
+  const dollars = (nano: number) => `$${(nano / 1e9).toFixed(2)}`;
+  const resources = [
+    { name: "money", used: used.nanoUsd, limit: limits.nanoUsd, show: dollars },
+    { name: "tokens", used: used.tokens, limit: limits.tokens, show: count },
+    { name: "steps", used: used.steps, limit: limits.steps, show: count },
+    { name: "turns", used: used.turns, limit: limits.turns, show: count },
+    { name: "tool calls", used: used.toolCalls, limit: limits.toolCalls, show: count },
+    { name: "time", used: used.wallMs, limit: limits.wallMs, show: roughly },
+  ];
+  return resources
+    .filter(({ used, limit }) => limit !== undefined || used > 0)
+    .map(
+      ({ name, used, limit, show }) =>
+        `${name} ${show(used)}${limit === undefined ? "" : ` of ${show(limit)}`}`,
+    )
+    .join("  ");
+}

@@ -1,0 +1,9 @@
+/** Lets a suspended or sleeping session go on. */
+import { plainVerb } from "../change.ts";
+
+export const activate = plainVerb({
+  name: "activate",
+  line: "Let a suspended or sleeping session go on.",
+  done: "activated",
+  reason: "the rates are in",
+});

@@ -1,0 +1,39 @@
+/** Says what becomes of a tool's calls. */
+import type { Permission } from "../../core/command.ts";
+import { oneOf } from "../args.ts";
+import { answerChange } from "../change.ts";
+import { jsonOf, present } from "../input.ts";
+import { verb } from "../verb.ts";
+
+const rules = ["allow", "ask", "deny", "none"] as const satisfies readonly Permission["rule"][];
+
+export const grant = verb({
+  name: "grant",
+  line: "Allow, ask about or deny the calls of a tool.",
+  args: ["ID", "TOOL", "RULE"],
+  options: {
+    name: { type: "text", what: "of the rule; by default the tool's name" },
+    pattern: { type: "text", value: "JSON", what: "only for calls with such arguments" },
+    reason: { type: "text", what: "why; it is kept in the log" },
+  },
+  about: [`RULE is ${rules.join(", ")}; none takes the rule away.`],
+  examples: [
+    { command: "skein grant 4x8kz1 shell ask", what: "somebody approves each call" },
+    {
+      command: `skein grant 4x8kz1 write deny --name no-etc --pattern '{"path":"/etc/*"}'`,
+      what: "some calls only",
+    },
+  ],
+  async run({ args, options, out, session }) {
+    const { name, reason } = options;
+    const rule = oneOf("RULE", args.RULE, rules);
+    const found = await session(args.ID);
+    const written = await found.grant({
+      tool: args.TOOL,
+      rule,
+      ...present({ name, reason }),
+      ...(options.pattern === undefined ? {} : { pattern: jsonOf("--pattern", options.pattern) }),
+    });
+    await answerChange(out, found, written, rule === "none" ? "rule removed" : `${rule} ${args.TOOL}`);
+  },
+});

@@ -1,0 +1,29 @@
+/** Shows help: of all verbs, or of one. */
+import { nearest, SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { showHelp, showOverview } from "../help.ts";
+import { verb } from "../verb.ts";
+import { otherWords, verbs } from "../verbs.ts";
+
+export const help = verb({
+  name: "help",
+  line: "Show this overview, or the help of one verb.",
+  args: ["VERB?"],
+  options: {},
+  examples: [
+    { command: "skein help", what: "all verbs" },
+    { command: "skein help log", what: "one verb, with examples; the same as skein log --help" },
+  ],
+  async run({ args, out }) {
+    if (args.VERB === undefined) return showOverview(out);
+    const load = Object.hasOwn(verbs, args.VERB) ? verbs[args.VERB] : undefined;
+    if (load !== undefined) return showHelp(out, await load());
+    const near = otherWords[args.VERB] ?? nearest(args.VERB, Object.keys(verbs));
+    throw new SkeinError("invalid", `there is no verb ${quote(args.VERB)}`, {
+      hint:
+        near === undefined
+          ? '"skein help" lists them'
+          : `did you mean "skein help ${near.split(" ")[0] ?? ""}"?`,
+    });
+  },
+});

@@ -1,0 +1,92 @@
+/** Shows events of a session, to the end or on and on. */
+import { SkeinError } from "../../core/error.ts";
+import type { Session } from "../../runtime/session.ts";
+import { eventInFull, eventLine } from "../event-line.ts";
+import { present } from "../input.ts";
+import type { Screen } from "../screen.ts";
+import { verb } from "../verb.ts";
+
+export const log = verb({
+  name: "log",
+  line: "Show the events of a session, or follow them live.",
+  args: ["ID"],
+  options: {
+    from: { type: "seq", what: "from this position on" },
+    to: { type: "seq", what: "up to this position" },
+    since: { type: "time", what: "from this moment on" },
+    until: { type: "time", what: "to just before this moment" },
+    type: { type: "list", value: "TYPE", what: "only events of this type" },
+    reverse: { type: "flag", short: "r", what: "the newest first" },
+    limit: { type: "count", short: "n", value: "N", what: "at most so many" },
+    follow: {
+      type: "flag",
+      short: "f",
+      what: "go on with what is appended later, here or in another process",
+    },
+    full: { type: "flag", what: "show all that was said, not one line an event" },
+  },
+  about: [
+    "A TIME is a date, with a time or without (2026-11-01, 2026-11-01T09:30:00Z; without a zone it is UTC), " +
+      "a length of time ago (90s, 30m, 2h, 1d), or milliseconds since 1970.",
+  ],
+  examples: [
+    { command: "skein log 4x8kz1 --from 10 --to 20 --json", what: "ten positions and one, for programs" },
+    { command: "skein log 4x8kz1 --since 2026-11-01T00:00:00Z", what: "since a moment" },
+    { command: "skein log 4x8kz1 --reverse --limit 5 --full", what: "the last five, in full" },
+    { command: "skein log 4x8kz1 -f --type input.received", what: "inputs as they come; Ctrl-C ends it" },
+  ],
+  async run({ args, options, out, session, untilStopped }) {
+    const { from: fromSeq, to: toSeq, since, until, reverse, limit, follow, full } = options;
+    checkRange(options);
+    const types = options.type.flatMap((word) => word.split(",")).filter((word) => word !== "");
+    const found = await session(args.ID);
+    const events = found.events({
+      ...present({ fromSeq, toSeq, since, until, limit }),
+      ...(types.length === 0 ? {} : { types }),
+      ...(reverse ? { reverse } : {}),
+      ...(follow ? { follow, signal: untilStopped() } : {}),
+    });
+    let count = 0;
+    for await (const event of events) {
+      count++;
+      if (out.json) await out.emit({ ...event, content: event.content ?? null });
+      else
+        for (const line of [eventLine(event, out), ...(full ? eventInFull(event, out) : [])])
+          await out.line(line);
+    }
+    if (count === 0 && !follow) await sayNothing(out, found);
+  },
+});
+
+function checkRange({
+  from,
+  to,
+  since,
+  until,
+  reverse,
+  follow,
+}: {
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+  readonly since: number | undefined;
+  readonly until: number | undefined;
+  readonly reverse: boolean;
+  readonly follow: boolean;
+}): void {
+  const refuse = (message: string, hint: string): never => {
+    throw new SkeinError("invalid", `skein log: ${message}`, { hint });
+  };
+  if (from !== undefined && to !== undefined && from > to) {
+    refuse(`--from ${from} comes after --to ${to}`, `swap them, or use --reverse to see the newest first`);
+  }
+  if (since !== undefined && until !== undefined && since > until) {
+    refuse("--since is later than --until", "swap them, or use --reverse to see the newest first");
+  }
+  if (reverse && follow)
+    refuse("what is followed cannot be read in reverse", "leave out --reverse or --follow");
+}
+
+async function sayNothing(out: Screen, session: Session): Promise<void> {
+  const { seq } = await session.head();
+  out.note(`no event of ${session.id} fits; it ends at ${seq}`);
+}

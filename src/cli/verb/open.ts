@@ -1,0 +1,60 @@
+/** Opens a session: one objective, and what it starts with. The only verb that makes a store. */
+import { SkeinError } from "../../core/error.ts";
+import { budgetOf, budgetOptions } from "../budget-options.ts";
+import { pairsOf, present } from "../input.ts";
+import { verb } from "../verb.ts";
+
+export const open = verb({
+  name: "open",
+  line: "Open a session for one objective.",
+  args: ["OBJECTIVE?"],
+  options: {
+    objective: { type: "text", what: "what the session is for, in a sentence; the same as OBJECTIVE" },
+    name: { type: "text", what: "a short name for lists" },
+    agent: { type: "text", value: "NAME", what: "the agent that is to work on it" },
+    model: { type: "text", value: "PROVIDER/MODEL", what: "the model it is to use" },
+    instructions: { type: "text", what: "how it is to work" },
+    constraint: { type: "list", value: "TEXT", what: "what it must keep to" },
+    label: { type: "list", value: "KEY=VALUE", what: "a label" },
+    priority: { type: "count", value: "0-9", what: "0 is the most urgent; by default 5" },
+    "expires-after": { type: "span", value: "SPAN", what: "it expires after so long without activity" },
+    from: { type: "text", value: "ID", what: "the session whose work it carries on" },
+    ...budgetOptions,
+  },
+  about: ["The store is made if it is not there; no other verb makes one."],
+  examples: [
+    { command: 'skein open "Fix login"', what: "a session in ./skein.db" },
+    { command: 'skein open --objective "Fix login" --json', what: 'for programs: an object with "id"' },
+    {
+      command: 'skein open "November payroll" --agent payroll --label team=hr --usd 2',
+      what: "with a budget",
+    },
+  ],
+  async run({ args, options, out, engine }) {
+    const { name, agent, model, instructions, priority } = options;
+    if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
+      throw new SkeinError("invalid", "skein open: the objective is given twice", {
+        hint: "as OBJECTIVE or with --objective, not both",
+      });
+    }
+    const objective = args.OBJECTIVE ?? options.objective;
+    if (objective === undefined) {
+      throw new SkeinError("invalid", "skein open: a session needs an objective", {
+        hint: 'say in a sentence what it is for: skein open "Fix login"',
+      });
+    }
+    const labels = pairsOf("--label", options.label);
+    // An ending is looked up in the store; a new store has no session to carry on.
+    const opened = await engine({ create: options.from === undefined });
+    const from = options.from === undefined ? undefined : (await opened.session(options.from)).id;
+    const session = await opened.open({
+      objective,
+      ...present({ name, agent, model, instructions, priority, from, budget: budgetOf(options) }),
+      ...present({ expiresAfterIdleMs: options["expires-after"] }),
+      ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
+      ...(options.label.length === 0 ? {} : { labels }),
+    });
+    const { seq: headSeq } = await session.head();
+    await out.answer({ id: session.id, headSeq, objective }, () => [`opened ${session.id}`]);
+  },
+});

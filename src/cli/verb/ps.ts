@@ -1,0 +1,100 @@
+/**
+ * Lists sessions. It reads the index of the store and nothing else, so it does without the engine, whose
+ * event catalogue takes longer to load than all the rest of this verb.
+ */
+import { limit } from "../../core/limit.ts";
+import { statuses } from "../../core/lifecycle.ts";
+import type { SessionFilter, SessionRow, Store } from "../../store/port.ts";
+import { oneOf } from "../args.ts";
+import { pairsOf, present } from "../input.ts";
+import { ago, exact } from "../moment.ts";
+import type { Screen } from "../screen.ts";
+import { table } from "../table.ts";
+import { count, oneLine } from "../text.ts";
+import { verb } from "../verb.ts";
+
+const shownByDefault = 50;
+
+export const ps = verb({
+  name: "ps",
+  line: "List sessions, the most recently active first.",
+  args: [],
+  options: {
+    status: { type: "list", value: statuses.join("|"), what: "only of this status" },
+    agent: { type: "text", value: "NAME", what: "only of this agent" },
+    label: { type: "list", value: "KEY=VALUE", what: "only with this label" },
+    text: { type: "text", what: "only where this occurs in name or objective" },
+    since: { type: "time", what: "only active since then" },
+    until: { type: "time", what: "only last active before then" },
+    limit: { type: "count", short: "n", value: "N", what: `at most so many; by default ${shownByDefault}` },
+    all: { type: "flag", short: "a", what: "all there are" },
+  },
+  examples: [
+    { command: "skein ps", what: `the last ${shownByDefault}` },
+    { command: "skein ps --status open --status running --agent payroll", what: "what an agent is at" },
+    { command: "skein ps --label team=hr --since 1d", what: "of a team, active in the last day" },
+    { command: "skein ps --all --json | jq -r .id", what: "every id" },
+  ],
+  async run({ options, out, store, nowMs }) {
+    const { agent, text, since: activeSince, until: activeBefore } = options;
+    const status = options.status.map((word) => oneOf("--status", word, statuses));
+    const filter: SessionFilter = {
+      ...present({ agent, text, activeSince, activeBefore }),
+      ...(status.length === 0 ? {} : { status }),
+      ...(options.label.length === 0 ? {} : { labels: pairsOf("--label", options.label) }),
+    };
+    const most = options.all ? Infinity : (options.limit ?? shownByDefault);
+    const { rows, more } = await listed(await store(), filter, most, out);
+    if (out.json) return;
+    if (rows.length === 0)
+      return out.note(Object.keys(filter).length === 0 ? "there are no sessions yet" : "no session fits");
+    for (const line of lines(rows, out, nowMs)) await out.line(line);
+    if (more) out.note(out.dim(`the last ${count(rows.length)}; --all shows all`));
+  },
+});
+
+/**
+ * Reads page by page. For programs each page is written at once; for people the rows are kept for the
+ * table.
+ */
+async function listed(
+  store: Store,
+  filter: SessionFilter,
+  most: number,
+  out: Screen,
+): Promise<{ readonly rows: readonly SessionRow[]; readonly more: boolean }> {
+  const kept: SessionRow[] = [];
+  let cursor: string | undefined;
+  for (let left = most; left > 0;) {
+    const page = await store.list(filter, { limit: Math.min(left, limit.listMax), ...present({ cursor }) });
+    if (!out.json) kept.push(...page.rows);
+    else for (const { session: id, ...row } of page.rows) await out.emit({ id, ...row });
+    if (page.cursor === null) return { rows: kept, more: false };
+    left -= page.rows.length;
+    cursor = page.cursor;
+  }
+  return { rows: kept, more: true };
+}
+
+/** On a terminal ids and times are short; elsewhere they are whole. */
+function lines(rows: readonly SessionRow[], out: Screen, nowMs: number): string[] {
+  const short = out.columns !== null;
+  const color = { open: out.green, running: out.green, suspended: out.yellow, sleeping: out.yellow };
+  const columns = [
+    { title: "ID" },
+    { title: "STATUS", paint: (text: string) => (color[text as keyof typeof color] ?? out.dim)(text) },
+    { title: "AGENT" },
+    { title: "EVENTS", align: "right" as const },
+    { title: "ACTIVE", paint: out.dim },
+    { title: "OBJECTIVE" },
+  ];
+  const cells = rows.map(({ session, status, agent, headSeq, activeAt, name, objective }) => [
+    short ? session.slice(-8) : session,
+    status ?? "?",
+    agent ?? "-",
+    count(headSeq),
+    short ? ago(activeAt, nowMs) : exact(activeAt),
+    oneLine(name ?? objective ?? "(erased)"),
+  ]);
+  return table(columns, cells, { width: out.columns, heading: out.bold });
+}

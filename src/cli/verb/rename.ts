@@ -1,0 +1,20 @@
+/** Gives a session another name. */
+import { answerChange } from "../change.ts";
+import { verb } from "../verb.ts";
+
+export const rename = verb({
+  name: "rename",
+  line: "Give a session another name.",
+  args: ["ID", "NAME"],
+  options: {},
+  examples: [
+    {
+      command: 'skein rename 4x8kz1 "Login, second try"',
+      what: "lists show the name instead of the objective",
+    },
+  ],
+  async run({ args, out, session }) {
+    const found = await session(args.ID);
+    await answerChange(out, found, await found.rename(args.NAME), "renamed");
+  },
+});

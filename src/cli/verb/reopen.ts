@@ -1,0 +1,9 @@
+/** Opens a session again that was closed. */
+import { plainVerb } from "../change.ts";
+
+export const reopen = plainVerb({
+  name: "reopen",
+  line: "Open a closed or archived session again.",
+  done: "reopened",
+  reason: "the bug is back",
+});

@@ -1,0 +1,25 @@
+/** Retracts an item of the durable tier. */
+import { oneOf } from "../args.ts";
+import { answerChange } from "../change.ts";
+import { present } from "../input.ts";
+import { itemKinds } from "../item-kinds.ts";
+import { verb } from "../verb.ts";
+
+export const retract = verb({
+  name: "retract",
+  line: "Say that an item no longer holds.",
+  args: ["ID", "KIND", "KEY"],
+  options: { because: { type: "text", what: "why" } },
+  examples: [
+    {
+      command: 'skein retract 4x8kz1 fact base-rate --because "it was last year\'s"',
+      what: "the log still has it",
+    },
+  ],
+  async run({ args, options, out, session }) {
+    const kind = oneOf("KIND", args.KIND, itemKinds);
+    const found = await session(args.ID);
+    const written = await found.retract(kind, args.KEY, present({ because: options.because }));
+    await answerChange(out, found, written, "retracted");
+  },
+});

@@ -1,0 +1,52 @@
+/** Full-text search over everything that was said. */
+import { ending } from "../event-line.ts";
+import { present } from "../input.ts";
+import { ago, exact } from "../moment.ts";
+import { table } from "../table.ts";
+import { oneLine } from "../text.ts";
+import { verb } from "../verb.ts";
+
+export const search = verb({
+  name: "search",
+  line: "Find events by the words in them, the latest first.",
+  args: ["WORDS..."],
+  options: {
+    session: { type: "text", value: "ID", what: "only in this session" },
+    limit: { type: "count", short: "n", value: "N", what: "at most so many; by default 20" },
+  },
+  about: [
+    "An event is found when it holds every word; word* finds words that begin so. MIND says whether the " +
+      "session still knows it: live, rewound (away), or compacted (in the context).",
+  ],
+  examples: [
+    { command: "skein search base rate", what: "in all sessions" },
+    { command: 'skein search "migrat*" --session 4x8kz1', what: "beginnings of words, in one session" },
+  ],
+  async run({ args, options, out, engine, nowMs }) {
+    const { session, limit } = options;
+    const hits = await (await engine()).search(args.WORDS.join(" "), present({ session, limit }));
+    if (out.json) {
+      for (const hit of hits) await out.emit(hit);
+      return;
+    }
+    if (hits.length === 0) return out.note("nothing found");
+    const short = out.columns !== null;
+    const columns = [
+      { title: "ID" },
+      { title: "SEQ", align: "right" as const },
+      { title: "WHEN", paint: out.dim },
+      { title: "TYPE" },
+      { title: "MIND" },
+      { title: "TEXT" },
+    ];
+    const rows = hits.map((hit) => [
+      short ? ending(hit.session) : hit.session,
+      String(hit.seq),
+      short ? ago(hit.at, nowMs) : exact(hit.at),
+      oneLine(hit.type),
+      hit.mind,
+      oneLine(hit.snippet),
+    ]);
+    for (const line of table(columns, rows, { width: out.columns, heading: out.bold })) await out.line(line);
+  },
+});

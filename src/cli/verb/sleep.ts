@@ -1,0 +1,36 @@
+/** Puts a session to sleep. */
+import { SkeinError } from "../../core/error.ts";
+import { answerChange } from "../change.ts";
+import { present } from "../input.ts";
+import { verb } from "../verb.ts";
+
+export const sleep = verb({
+  name: "sleep",
+  line: "Put a session to sleep until a time, a trigger, a message or you wake it.",
+  args: ["ID"],
+  options: {
+    until: { type: "time", what: "wake it at this moment" },
+    for: { type: "span", value: "SPAN", what: "wake it after so long, such as 2h" },
+    reason: { type: "text", what: "why; it is kept in the log" },
+  },
+  examples: [
+    { command: "skein sleep 4x8kz1 --for 2h", what: "for two hours" },
+    { command: "skein sleep 4x8kz1 --until 2026-12-01T09:00:00Z", what: "until a moment" },
+  ],
+  async run({ args, options, out, session, nowMs }) {
+    const { until, reason } = options;
+    if (until !== undefined && options.for !== undefined) {
+      throw new SkeinError("invalid", "skein sleep: --until and --for are both given", {
+        hint: "leave one out",
+      });
+    }
+    if (until !== undefined && until <= nowMs) {
+      throw new SkeinError("invalid", "skein sleep: --until is past already", {
+        hint: "give a later moment, or a length of time with --for",
+      });
+    }
+    const untilMs = options.for === undefined ? until : nowMs + options.for;
+    const found = await session(args.ID);
+    await answerChange(out, found, await found.sleep(present({ untilMs, reason })), "sleeping");
+  },
+});

@@ -1,0 +1,39 @@
+/** Figures of the store. */
+import { bytes, count } from "../text.ts";
+import { verb } from "../verb.ts";
+
+export const stats = verb({
+  name: "stats",
+  line: "Show figures of the store.",
+  args: [],
+  options: {},
+  about: ["bytesPerContentByte is what the store takes on disk for each byte that was said."],
+  examples: [
+    { command: "skein stats", what: "sizes and counts" },
+    { command: "skein stats --json | jq .records", what: "for programs" },
+  ],
+  async run({ out, store, place }) {
+    const figures = await (await store()).stats();
+    const { contentBytes, blobBytes, records } = figures;
+    const said = contentBytes + blobBytes;
+    const ratio = figures.bytes === null || said === 0 ? null : Number((figures.bytes / said).toFixed(2));
+    const perRecord = figures.bytes === null || records === 0 ? null : Math.round(figures.bytes / records);
+    const row = (name: string, value: string) => `${out.dim(name.padEnd(14))}${value}`;
+    await out.answer(
+      { path: place, ...figures, bytesPerContentByte: ratio, bytesPerRecord: perRecord },
+      () => [
+        row("store", place),
+        row("driver", `${figures.driver} ${figures.version}, durable to ${figures.durability}`),
+        row("size", figures.bytes === null ? "unknown" : bytes(figures.bytes)),
+        row("sessions", count(figures.sessions)),
+        row("records", count(records) + (perRecord === null ? "" : `, ${bytes(perRecord)} each on disk`)),
+        row(
+          "contents",
+          bytes(contentBytes) + (ratio === null ? "" : `, ${ratio} bytes on disk for each byte said`),
+        ),
+        row("snapshots", `${count(figures.snapshots)}, ${bytes(figures.snapshotBytes)}`),
+        row("blobs", `${count(figures.blobs)}, ${bytes(blobBytes)}`),
+      ],
+    );
+  },
+});

@@ -1,0 +1,95 @@
+/** Verifies one session or the whole store. */
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import type { VerifyReport } from "../../runtime/verify.ts";
+import type { Screen } from "../screen.ts";
+import { count, oneLine, plural } from "../text.ts";
+import { verb, type Call } from "../verb.ts";
+
+const problemsShown = 20;
+
+export const verify = verb({
+  name: "verify",
+  line: "Check that nothing in the log was lost or changed.",
+  args: ["ID?"],
+  options: {
+    all: { type: "flag", short: "a", what: "every session, and the store itself; the default without an ID" },
+    head: {
+      type: "text",
+      value: "SEQ:HASH",
+      what: 'a head noted earlier ("skein show ID --json"): finds a missing tail, too',
+    },
+  },
+  about: [
+    "Every record is hashed again and held against the chain. It only reads, and exits with 1 when something " +
+      "is wrong.",
+  ],
+  examples: [
+    { command: "skein verify --all", what: "everything" },
+    { command: "skein verify 4x8kz1", what: "one session, with what it shares with its parents" },
+    { command: "skein verify 4x8kz1 --head 312:5d3f…", what: "and that it still holds what it held then" },
+  ],
+  async run({ args, options, out, engine, session }) {
+    const head = options.head === undefined ? undefined : parseHead(options.head);
+    if (args.ID !== undefined && options.all) {
+      throw new SkeinError("invalid", "skein verify: an ID and --all are both given", {
+        hint: "leave one out",
+      });
+    }
+    if (args.ID === undefined && head !== undefined) {
+      throw new SkeinError("invalid", "skein verify: --head is for one session", {
+        hint: "usage: skein verify ID --head SEQ:HASH",
+      });
+    }
+    const report =
+      args.ID === undefined
+        ? await verifyAll(out, engine)
+        : await (await session(args.ID)).verify(head === undefined ? {} : { head });
+    await out.answer(report, () => lines(report, out));
+    return report.ok ? 0 : 1;
+  },
+});
+
+async function verifyAll(out: Screen, engine: Call["engine"]): Promise<VerifyReport> {
+  const progress = out.progress();
+  try {
+    return await (
+      await engine()
+    ).verify({
+      progress: ({ records, sessions }) =>
+        progress.show(`verified ${plural(records, "record")} of ${plural(sessions, "session")}`),
+    });
+  } finally {
+    progress.end();
+  }
+}
+
+function parseHead(text: string): { readonly seq: number; readonly hash: string } {
+  const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq !== undefined && hash !== undefined && Number(seq) > 0) return { seq: Number(seq), hash };
+  throw new SkeinError("invalid", `--head is ${quote(text)}`, {
+    hint: 'a position, a colon and 64 hexadecimal digits, as in "head" of "skein show ID --json"',
+  });
+}
+
+function lines(report: VerifyReport, out: Screen): string[] {
+  const { ok, sessions, records, contents, erased, blobs, problems } = report;
+  const counted = [
+    plural(sessions, "session"),
+    plural(records, "record"),
+    plural(contents, "content"),
+    ...(erased === 0 ? [] : [`${count(erased)} erased`]),
+    ...(blobs === 0 ? [] : [plural(blobs, "blob")]),
+  ].join(", ");
+  if (ok) return [`${out.green("ok")}: ${counted}; every hash agrees`];
+  const shown = problems.slice(0, problemsShown).map(({ session, seq, problem }) => {
+    return `  ${session} at ${seq}: ${oneLine(problem)}`;
+  });
+  return [
+    `${out.red("not ok")}: ${plural(problems.length, "problem")} in ${counted}`,
+    ...shown,
+    ...(problems.length > problemsShown
+      ? [out.dim(`  and ${count(problems.length - problemsShown)} more`)]
+      : []),
+  ];
+}

@@ -10,7 +10,7 @@ import { limit } from "../core/limit.ts";
 import { isLater, version } from "../core/version.ts";
 import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
 import { checkParts, makeAppender } from "./sqlite/append.ts";
-import { connect, type Connection } from "./sqlite/connection.ts";
+import { connect, sqliteBusy, waitForLock, type Connection } from "./sqlite/connection.ts";
 import { endingWith, everyLog, makeLister, makeProjector, makeSnapshots } from "./sqlite/derived.ts";
 import { makeLogs } from "./sqlite/log.ts";
 import { makeNames } from "./sqlite/names.ts";
@@ -119,7 +119,16 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
       connection.close();
     },
   };
-  if (connection.suspect) await trust(store, connection, world);
+  if (connection.suspect) {
+    try {
+      await trust(store, connection, world);
+      await waitForLock({ world, lockWaitMs, path }, () => guard(() => rewriteTail(connection)));
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+    connection.trusted();
+  }
   return store;
 }
 
@@ -194,9 +203,17 @@ async function trust(store: Store, connection: Connection, world: StoreWorld): P
       }
     }
   }
-  if (bad.length === 0) return connection.trusted();
-  await store.close();
+  if (bad.length === 0) return;
   throw new SkeinError("corrupt", `the store met an I/O error earlier and does not verify: ${bad[0] ?? ""}`, {
     hint: "restore a backup; the damaged file is left as it is",
   });
+}
+
+/**
+ * After a failed fsync the kernel may count pages of the -wal file as written that never reached the disk, and read them
+ * from memory all the same. Copied to the main file and synced there, they are safe to build upon.
+ */
+function rewriteTail({ database }: Connection): void {
+  const row = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  if (row?.["busy"] !== 0) throw Object.assign(new Error("database is locked"), { errcode: sqliteBusy });
 }

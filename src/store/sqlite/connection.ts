@@ -15,6 +15,9 @@ const busyTimeoutMs = 20;
 /** Earlier versions can corrupt the file when two connections write (the WAL-reset race). */
 const sqliteVersionMin = [3, 51, 3] as const;
 
+/** SQLite's code for a lock that another connection holds. */
+export const sqliteBusy = 5;
+
 export interface Connection {
   readonly database: DatabaseSync;
   readonly path: string;
@@ -224,7 +227,7 @@ type Trouble = "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "n
 
 /** SQLite's primary result codes, as far as they need different words. */
 const troubles: ReadonlyMap<number, Trouble> = new Map([
-  [5, "busy"],
+  [sqliteBusy, "busy"],
   [6, "busy"],
   [8, "readonly"],
   [10, "io"],

@@ -32,6 +32,8 @@ export const limit = {
   checkpointsMax: 1_000,
   bindingsMax: 100,
   permissionsMax: 200,
+  /** Inputs that one turn or step takes up; the rest waits for the next. */
+  takenMax: 200,
   /** 0 is the most urgent. */
   priorityMax: 9,
   forkDepthMax: 10_000,

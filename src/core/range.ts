@@ -34,6 +34,9 @@ export function remove(ranges: Ranges, [from, to]: Range): Ranges {
 export const union = (a: Ranges, b: Ranges): Ranges => b.reduce(add, a);
 export const subtract = (a: Ranges, b: Ranges): Ranges => b.reduce(remove, a);
 
+/** How many positions there are. */
+export const count = (ranges: Ranges): number => ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+
 /** What of the set is at most `seq`. */
 export const clip = (ranges: Ranges, toSeq: number): Ranges =>
   remove(ranges, [toSeq + 1, Number.MAX_SAFE_INTEGER]);

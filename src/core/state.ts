@@ -81,12 +81,14 @@ export interface Used {
   readonly wallMs: number;
 }
 
-/** Inputs that nobody took up yet: every one within `ranges`. `received` counts all there ever were. */
+/**
+ * Inputs that nobody took up yet, by their number in the inbox, which is dense as positions are not. `received` counts
+ * all there ever were. None that waits stands before `fromSeq`; 0 when none does.
+ */
 export interface Inbox {
-  readonly ranges: Ranges;
-  readonly count: number;
+  readonly waiting: Ranges;
   readonly received: number;
-  readonly lastSeq: number;
+  readonly fromSeq: number;
 }
 
 export interface Standing {
@@ -190,7 +192,7 @@ export const emptyStanding: Standing = {
   allotted: nothingUsed,
   holds: Keyed.empty(),
   triggers: Keyed.empty(),
-  inbox: { ranges: [], count: 0, received: 0, lastSeq: 0 },
+  inbox: { waiting: [], received: 0, fromSeq: 0 },
   sent: Keyed.empty(),
   received: Keyed.empty(),
   contracts: Keyed.empty(),

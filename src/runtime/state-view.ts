@@ -5,7 +5,7 @@
 import { limit } from "../core/limit.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Status } from "../core/lifecycle.ts";
-import type { Ranges } from "../core/range.ts";
+import { count, type Ranges } from "../core/range.ts";
 import {
   mindHash,
   transcriptRanges,
@@ -87,7 +87,7 @@ export async function viewState(
       compactions: mind.overlays.length,
       openCalls: mind.calls.size,
     },
-    inbox: { count: standing.inbox.count },
+    inbox: { count: count(standing.inbox.waiting) },
     turn,
     lease: lease.held ? { holder: lease.holder, epoch: lease.epoch } : null,
     bindings: [...standing.bindings.entries()].map(([name, { kind, mode }]) => ({ name, kind, mode })),

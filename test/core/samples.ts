@@ -68,7 +68,7 @@ const session = {
     content: { objective: "What if the rate rises?", name: "what if" },
   },
   "session.rewound": {
-    body: { toSeq: 1, inputs: { ranges: [[2, 3]], count: 2 }, requeued: false },
+    body: { toSeq: 1, inputs: { ranges: [[2, 3]], fromSeq: 2 }, requeued: false },
     content: reason,
   },
   "session.merged": {
@@ -144,9 +144,9 @@ const bootstrap = {
 } satisfies Partial<Samples>;
 
 const turn = {
-  "turn.started": { body: { inputs: { ranges: [[2, 2]], count: 1 } } },
+  "turn.started": { body: { inputs: [[2, 1]] } },
   "turn.ended": { body: { outcome: "completed", steps: 1, mindForm: 1, mindHash: sha } },
-  "input.received": { body: { from: "user", mode: "steer" }, content: blocks },
+  "input.received": { body: { input: 1, from: "trigger", mode: "steer" }, content: blocks },
   "model.requested": {
     body: {
       model: "acme/large-2",
@@ -154,7 +154,7 @@ const turn = {
       context: sha,
       parts: 4,
       attempt: 1,
-      inputs: { ranges: [[3, 3]], count: 1 },
+      inputs: [[3, 2]],
       reserved: amounts,
       estimatedTokens: 120,
     },
@@ -206,7 +206,7 @@ const durable = {
   "checkpoint.saved": { body: { name: "before the run", seq: 1 }, content: { note: "all rates known" } },
   "handoff.written": { body: { digest: sha }, content: { text: "# Handoff" } },
   "message.sent": { body: { ...message, to: otherSession }, content: blocks },
-  "message.received": { body: { ...message, from: otherSession }, content: blocks },
+  "message.received": { body: { ...message, input: 2, from: otherSession }, content: blocks },
   "message.refused": { body: { message: "msg-1", to: otherSession, error: "no-contract" }, content: reason },
   "trigger.set": {
     body: { name: "nightly", kind: "cron", missed: "once" },

@@ -103,6 +103,8 @@ export const messageEvents = {
     erased: "A message came from there; what it said is gone here.",
     body: z.looseObject({
       message: Key,
+      /** Its number in the inbox. */
+      input: Seq,
       from: SessionRef,
       number: Count,
       topic: Key.optional(),

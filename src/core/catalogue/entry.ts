@@ -54,8 +54,8 @@ export const Word = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/);
 export const LabelKey = z.string().regex(/^[a-z0-9][a-z0-9._/-]{0,63}$/);
 export const LabelValue = z.string().regex(/^[A-Za-z0-9 _.:@/-]{0,100}$/);
 export const RangeList = z.array(z.tuple([Seq, Seq]));
-/** Inputs of the inbox: every one within these positions, and how many that is. */
-export const Inputs = z.looseObject({ ranges: RangeList, count: Count });
+/** Inputs that are taken up: the position of each, and its number in the inbox. */
+export const Taken = z.array(z.tuple([Seq, Seq])).max(limit.takenMax);
 export const Position = z.looseObject({ session: SessionRef, seq: Seq });
 
 export const Reason = z.string().max(limit.reasonCharsMax);

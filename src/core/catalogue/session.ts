@@ -6,7 +6,6 @@ import {
   bare,
   Count,
   event,
-  Inputs,
   Key,
   LabelKey,
   LabelValue,
@@ -14,6 +13,7 @@ import {
   Millis,
   ModelName,
   Position,
+  RangeList,
   Seq,
   SessionRef,
   Sha256,
@@ -140,8 +140,8 @@ export const sessionEvents = {
     erased: "It was rewound to this position; the reason is gone.",
     body: z.looseObject({
       toSeq: Seq,
-      /** Inputs that had been taken up after `toSeq`. */
-      inputs: Inputs,
+      /** Inputs that had been taken up after `toSeq`, by number; none of them stands before `fromSeq`. */
+      inputs: z.looseObject({ ranges: RangeList, fromSeq: Seq }),
       /** Whether those inputs wait in the inbox again. */
       requeued: z.boolean(),
     }),

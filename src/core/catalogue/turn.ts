@@ -8,14 +8,15 @@ import {
   CallId,
   Count,
   event,
-  Inputs,
   Json,
   Key,
   Millis,
   ModelName,
   NanoUsd,
   Position,
+  Seq,
   Sha256,
+  Taken,
   ToolName,
   Usage,
   Word,
@@ -99,7 +100,7 @@ export const bootstrapEvents = {
 export const turnEvents = {
   "turn.started": bare(
     "A turn begins and takes up these inputs; here they stand in the transcript.",
-    z.looseObject({ inputs: Inputs }),
+    z.looseObject({ inputs: Taken }),
   ),
   "turn.ended": bare(
     "The turn is over; the hash of the mind is what the fold must give at this position.",
@@ -114,7 +115,10 @@ export const turnEvents = {
     meaning: "Something for the session to take up, from a person, a trigger or a program.",
     erased: "There was an input here; what it said is gone.",
     body: z.looseObject({
-      from: z.enum(["user", "trigger", "system"]),
+      /** Its number in the inbox: 1, 2, 3… */
+      input: Seq,
+      /** Absent: a user. */
+      from: z.enum(["user", "trigger", "system"]).optional(),
       /** `queue`: for the next turn. `steer`: for the next step of the turn in progress. */
       mode: z.enum(["queue", "steer"]).optional(),
     }),
@@ -129,7 +133,7 @@ export const turnEvents = {
       context: Sha256,
       parts: Count,
       /** Inputs that are taken up with this step. */
-      inputs: Inputs,
+      inputs: Taken,
       attempt: Count,
       reserved: Amounts,
       estimatedTokens: Count.optional(),

@@ -12,7 +12,7 @@ import {
 } from "../decision.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
-import type { Amounts, Mind, State } from "../state.ts";
+import { emptyStanding, type Amounts, type Mind, type State } from "../state.ts";
 import { endTurn } from "./lifecycle.ts";
 
 export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
@@ -76,14 +76,15 @@ function skipped(mind: Mind, cause: number): readonly DraftEvent[] {
   );
 }
 
-/** The inputs that were taken up after `then`: what waited or came since, without what waits now. */
-function takenSince(now: State, then: State): { ranges: [number, number][]; count: number } {
-  const before = then.standing.inbox;
+/** The inputs that were taken up since: what waited then or came later, without what waits now. */
+function takenSince(now: State, earlier: State): { ranges: [number, number][]; fromSeq: number } {
   const { inbox } = now.standing;
-  const since = range.add(before.ranges, [then.seq + 1, now.seq]);
-  const count = before.count + (inbox.received - before.received) - inbox.count;
-  const ranges = count === 0 ? [] : range.subtract(since, inbox.ranges);
-  return { ranges: ranges.map(([from, to]) => [from, to]), count };
+  // A fork never had the inputs of its parent.
+  const sharedSeq = now.standing.fork?.seq ?? 0;
+  const before = earlier.seq > sharedSeq ? earlier.standing.inbox : emptyStanding.inbox;
+  const since = range.add(before.waiting, [before.received + 1, inbox.received]);
+  const ranges = range.subtract(since, inbox.waiting).map(([from, to]): [number, number] => [from, to]);
+  return { ranges, fromSeq: before.fromSeq === 0 ? Math.max(earlier.seq, sharedSeq) + 1 : before.fromSeq };
 }
 
 /** What is left of the limits: what a fork made by a person gets. */

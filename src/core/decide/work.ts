@@ -103,7 +103,12 @@ export const workDecisions: Decisions<Names> = {
     }
     const wrong = records.find((record) => record.type !== "input.received" && !isForeign(record.type));
     if (wrong !== undefined) return refusedType(wrong.type);
-    return accept(...records.map((record) => appendDraft(record)));
+    let input = state.standing.inbox.received;
+    return accept(
+      ...records.map((record) =>
+        record.type === "input.received" ? inputDraft(record, ++input) : foreignDraft(record),
+      ),
+    );
   },
 };
 
@@ -115,14 +120,17 @@ function refusedType(type: string): Decision {
   );
 }
 
-function appendDraft(record: AppendRecord): DraftEvent {
-  if (record.type !== "input.received") {
-    const { type, body = {}, content } = record;
-    return content === undefined ? { type, body } : { type, body, content };
-  }
+type InputRecord = Extract<AppendRecord, { readonly type: "input.received" }>;
+
+function inputDraft(record: InputRecord, input: number): DraftEvent {
   const blocks = "blocks" in record ? [...record.blocks] : [{ type: "text" as const, text: record.text }];
   const mode = "mode" in record ? record.mode : undefined;
-  return draft("input.received", present({ from: record.from ?? "user", mode }), { blocks });
+  const from = record.from === "user" ? undefined : record.from;
+  return draft("input.received", present({ input, from, mode }), { blocks });
+}
+
+function foreignDraft({ type, body = {}, content }: Exclude<AppendRecord, InputRecord>): DraftEvent {
+  return content === undefined ? { type, body } : { type, body, content };
 }
 
 /** What a turn in progress brings about carries the turn's number. */

@@ -47,7 +47,7 @@ export const durableFolds: Folds<Types> = {
   "message.received": (state, { body, seq }) => {
     const { inbox, received } = state.standing;
     const counted = received.set(body.from, (received.get(body.from) ?? 0) + 1);
-    return stand(state, { inbox: receive(inbox, seq), received: counted });
+    return stand(state, { inbox: receive(inbox, { seq, input: body.input }), received: counted });
   },
   "message.refused": (state) => state,
 

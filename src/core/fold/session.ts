@@ -2,7 +2,7 @@
 import { Keyed } from "../keyed.ts";
 import * as range from "../range.ts";
 import type { Folds } from "../fold.ts";
-import { emptyStanding, type Mind, type Ref, type Standing, type State } from "../state.ts";
+import { emptyStanding, type Inbox, type Mind, type Ref, type Standing, type State } from "../state.ts";
 import type { leaseEvents, sessionEvents } from "../catalogue/session.ts";
 
 type Types = keyof typeof sessionEvents | keyof typeof leaseEvents;
@@ -27,6 +27,12 @@ export const refOf = (event: { readonly seq: number; readonly contentHash: strin
 
 /** The transcript reaches to this event. */
 export const heard = (state: State, seq: number): State => think(state, { toSeq: seq });
+
+const waitAgain = (inbox: Inbox, ranges: range.Ranges, fromSeq: number): Inbox => ({
+  ...inbox,
+  waiting: range.union(inbox.waiting, ranges),
+  fromSeq: inbox.fromSeq === 0 ? fromSeq : Math.min(inbox.fromSeq, fromSeq),
+});
 
 export const sessionFolds: Folds<Types> = {
   "session.opened": (state, event) => {
@@ -98,13 +104,8 @@ export const sessionFolds: Folds<Types> = {
     const then = recall(body.toSeq);
     const lost = range.add(range.clip(then.lost, body.toSeq), [body.toSeq + 1, seq - 1]);
     const { inbox } = state.standing;
-    const requeued = body.requeued
-      ? {
-          ...inbox,
-          ranges: range.union(inbox.ranges, body.inputs.ranges),
-          count: inbox.count + body.inputs.count,
-        }
-      : inbox;
+    const { ranges, fromSeq } = body.inputs;
+    const requeued = !body.requeued || ranges.length === 0 ? inbox : waitAgain(inbox, ranges, fromSeq);
     const standing = {
       ...state.standing,
       inbox: requeued,

@@ -55,7 +55,8 @@ export const turnFolds: Folds<Types> = {
       status: status === "running" ? idle : status,
     });
   },
-  "input.received": (state, { seq }) => stand(state, { inbox: receive(state.standing.inbox, seq) }),
+  "input.received": (state, { seq, body }) =>
+    stand(state, { inbox: receive(state.standing.inbox, { seq, input: body.input }) }),
   "model.requested": (state, { body, seq }) => {
     const settled = spendReservation(state.standing);
     const { turn, inbox } = state.standing;
@@ -103,23 +104,23 @@ export const turnFolds: Folds<Types> = {
     heard(think(state, { calls: state.mind.calls.delete(body.call) }), seq),
 };
 
-/** If the input before this one still waits, then between the two there is none, and one range holds both. */
-export function receive(inbox: Inbox, seq: number): Inbox {
-  const last = inbox.ranges.at(-1);
-  const waits = last !== undefined && last[1] >= inbox.lastSeq;
-  const ranges = range.add(inbox.ranges, waits ? [last[0], seq] : [seq, seq]);
-  return { ranges, count: inbox.count + 1, received: inbox.received + 1, lastSeq: seq };
-}
-
-function takeUp(
+/** An input with this number waits from now on. */
+export const receive = (
   inbox: Inbox,
-  inputs: { readonly ranges: readonly (readonly number[])[]; readonly count: number },
-): Inbox {
-  if (inputs.count === 0) return inbox;
-  const count = Math.max(0, inbox.count - inputs.count);
-  // An empty inbox has no ranges, whatever positions without inputs were left over.
-  const ranges = count === 0 ? [] : range.subtract(inbox.ranges, inputs.ranges as unknown as range.Ranges);
-  return { ...inbox, ranges, count };
+  { seq, input }: { readonly seq: number; readonly input: number },
+): Inbox => ({
+  waiting: range.add(inbox.waiting, [input, input]),
+  received: Math.max(inbox.received, input),
+  fromSeq: inbox.fromSeq === 0 ? seq : inbox.fromSeq,
+});
+
+function takeUp(inbox: Inbox, taken: readonly (readonly [seq: number, input: number])[]): Inbox {
+  if (taken.length === 0) return inbox;
+  const waiting = taken.reduce<range.Ranges>(
+    (left, [, input]) => range.remove(left, [input, input]),
+    inbox.waiting,
+  );
+  return { ...inbox, waiting, fromSeq: waiting.length === 0 ? 0 : inbox.fromSeq };
 }
 
 /** A reservation that was never settled belongs to a call that crashed, and counts as spent. */

@@ -33,14 +33,14 @@ export function findVerb(words: readonly string[]): {
   for (let place = 0; place < words.length; place++) {
     const word = words[place] ?? "";
     if (!isOption(word)) return { name: word, rest: words.toSpliced(place, 1) };
-    const { option, inline } = lookUp("skein", word, globalOptions);
+    const { option, inline } = lookUp(null, word, globalOptions);
     if (option.type !== "flag" && inline === undefined) place++;
   }
   return { name: null, rest: [...words] };
 }
 
 export function parseWords(verb: Verb, words: readonly string[], nowMs: number): Parsed {
-  const where = `skein ${verb.name}`;
+  const where = verb.name;
   const known: Options = { ...verb.options, ...globalOptions };
   const given = new Map<string, string[]>();
   const positional: string[] = [];
@@ -75,7 +75,7 @@ export function parseWords(verb: Verb, words: readonly string[], nowMs: number):
 const isOption = (word: string): boolean => /^-[^\d.]/.test(word);
 
 function lookUp(
-  where: string,
+  where: string | null,
   word: string,
   known: Options,
 ): { readonly name: string; readonly option: Option; readonly inline: string | undefined } {
@@ -88,10 +88,15 @@ function lookUp(
     typed,
     Object.keys(known).map((name) => `--${name}`),
   );
+  if (where === null) {
+    throw new SkeinError("invalid", `unknown option ${quote(typed)} before the verb`, {
+      hint: near === undefined ? "options of a verb come after it" : `did you mean ${near}?`,
+    });
+  }
   throw new SkeinError("invalid", `${where}: unknown option ${quote(typed)}`, {
     hint:
       near === undefined
-        ? `"${where} --help" lists the options; what begins with a dash and is none comes after --`
+        ? `"skein ${where} --help" lists the options; a text that begins with a dash comes after --`
         : `did you mean ${near}?`,
   });
 }
@@ -166,7 +171,7 @@ function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] {
     const name = arg.replace(/(\.\.\.)?\??$/, "");
     const rest = words.slice(place);
     if (rest.length === 0 && !arg.endsWith("?")) {
-      throw new SkeinError("invalid", `skein ${verb.name}: ${name} is missing`, { hint });
+      throw new SkeinError("invalid", `${verb.name}: ${name} is missing`, { hint });
     }
     const all = arg.includes("...");
     args[name] = all ? rest : rest[0];
@@ -174,7 +179,7 @@ function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] {
   }
   const extra = words[place];
   if (extra === undefined) return args;
-  throw new SkeinError("invalid", `skein ${verb.name}: ${quote(extra)} is one argument too many`, {
+  throw new SkeinError("invalid", `${verb.name}: ${quote(extra)} is one argument too many`, {
     hint: `${hint}; a text with spaces stands in quotes`,
   });
 }

@@ -1,19 +1,16 @@
 /** An event in one line, and in full, for people. */
 import type { Event } from "../runtime/event-reader.ts";
-import { textOf } from "../runtime/projection.ts";
 import { exact } from "./moment.ts";
 import type { Screen } from "./screen.ts";
 import { cut, manyLines, oneLine } from "./text.ts";
-
-/** The last characters of an id: enough to tell sessions apart, and to be typed. */
-export const ending = (id: string): string => id.slice(-8);
+import { ending } from "./title.ts";
 
 /** No line of people's text needs more of an event than this, however wide the place it goes to. */
 const summaryCharsMax = 10_000;
 
 export function eventLine(event: Event, out: Screen): string {
   const seq = String(event.seq).padStart(6);
-  const type = event.type.padEnd(18);
+  const type = event.type.padEnd(20);
   const time = exact(event.at);
   const room = out.columns === null ? Infinity : out.columns - seq.length - type.length - time.length - 6;
   const text = cut(oneLine(summary(event).slice(0, summaryCharsMax)), room > 20 ? room : 20);
@@ -64,7 +61,10 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
       ...((remove ?? []) as readonly string[]).map((key) => `-${key}`),
     ].join(" "),
   "session.prioritized": ({ priority }) => plain(priority),
-  "input.received": (_, { blocks }) => textOf(blocks),
+  "input.received": (_, { blocks }) => spoken(blocks),
+  "message.sent": ({ to }, { blocks }) => joined(`to ${ending(plain(to))}`, spoken(blocks)),
+  "message.received": ({ from }, { blocks }) => joined(`from ${ending(plain(from))}`, spoken(blocks)),
+  "model.responded": (_, { blocks }) => spoken(blocks),
   "item.recorded": ({ kind, key, status }, { value, because }) =>
     joined(
       `${plain(kind)} ${plain(key)}${status === undefined ? "" : ` (${plain(status)})`} = ${plain(value)}`,
@@ -74,13 +74,28 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "scratch.set": ({ key, removed }, { value }) =>
     removed === true ? `${plain(key)} removed` : `${plain(key)} = ${plain(value)}`,
   "checkpoint.saved": ({ name, seq }, { note }) => joined(`${plain(name)} = ${plain(seq)}`, plain(note)),
-  "budget.set": ({ limits }) => plain(limits),
+  "budget.set": ({ limits }) =>
+    Object.entries((limits ?? {}) as Fields)
+      .map(([name, most]) => (name === "nanoUsd" ? `usd=${Number(most) / 1e9}` : `${name}=${plain(most)}`))
+      .join(" ") || "unlimited",
+  "resource.bound": ({ name, kind, mode }) => `${plain(kind)} ${plain(name)} (${plain(mode)})`,
+  "resource.unbound": ({ name }) => plain(name),
+  "permission.set": ({ name, tool, rule }, { reason }) =>
+    joined(`${plain(rule)} ${plain(tool)}${name === tool ? "" : ` (${plain(name)})`}`, plain(reason)),
+  "lease.taken": ({ holder }) => `by ${plain(holder)}`,
   "tool.requested": ({ tool }, { input }) => `${plain(tool)} ${plain(input)}`,
   "tool.settled": ({ status }, { output }) => joined(plain(status), plain(output)),
 };
 
 const otherwise = (body: Fields, content: Fields): string =>
-  joined(Object.keys(body).length === 0 ? "" : JSON.stringify(body), textOf(content));
+  [body, content]
+    .filter((part) => Object.keys(part).length > 0)
+    .map(plain)
+    .join(" ");
+
+/** Blocks as one text; what is no text is named. */
+const spoken = (blocks: unknown): string =>
+  ((blocks ?? []) as readonly Fields[]).map(({ type, text }) => plain(text ?? `[${plain(type)}]`)).join(" ");
 
 const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join("; ");
 

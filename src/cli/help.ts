@@ -22,6 +22,13 @@ export function showHelp(out: Screen, verb: Verb): Promise<void> {
   ]);
 }
 
+const environment = [
+  ["SKEIN_STORE", "the store, where --store is not given"],
+  ["SKEIN_LOCK_WAIT_MS", "how long to wait for a lock that another program holds; by default 10000"],
+  ["SKEIN_DEBUG", "1 shows where an error comes from"],
+  ["NO_COLOR", "no colors"],
+] as const;
+
 /** Help for all. */
 export async function showOverview(out: Screen): Promise<void> {
   const shown = await Promise.all(
@@ -46,6 +53,7 @@ export async function showOverview(out: Screen): Promise<void> {
       ...optionRows(globalOptions),
       ["-V, --version", "show the version"],
     ]),
+    ...section(out, "Environment", environment),
     ...section(
       out,
       "Exit codes",

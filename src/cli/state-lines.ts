@@ -5,6 +5,7 @@ import { plain } from "./event-line.ts";
 import { ago, exact, roughly } from "./moment.ts";
 import type { Screen } from "./screen.ts";
 import { count, cut, oneLine, plural } from "./text.ts";
+import { titleOf } from "./title.ts";
 
 /** Rows of one list that are shown; the rest is counted. */
 const rowsMax = 12;
@@ -16,10 +17,10 @@ export function stateLines(state: StateView, out: Screen, nowMs: number): string
   const { why, agent, fork, turn, lease } = state;
   const reason = why === null ? "" : ` by ${why.by}${why.reason === null ? "" : `: ${oneLine(why.reason)}`}`;
   return [
-    out.bold(cut(oneLine(state.name ?? state.objective ?? "(the objective was erased)"), width)),
+    out.bold(cut(titleOf(state), width)),
     ...row("session", state.session),
     ...row("status", `${paintStatus(out, state.status)(state.status)}${reason}`),
-    ...(state.name === null ? [] : row("objective", oneLine(state.objective ?? "(erased)"))),
+    ...(state.name === null ? [] : row("objective", oneLine(state.objective ?? ""))),
     ...row(
       "agent",
       agent === null ? "" : `${agent.name}${agent.version === 0 ? "" : ` version ${agent.version}`}`,

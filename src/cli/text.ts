@@ -26,8 +26,7 @@ export function jsonText(value: unknown): string {
 
 const escaped = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-const wide =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+const wide = /[\u1100-\u115f\u2e80-\ud7a3\uf900-\ufaff\ufe30-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3ffff}]/u;
 const nothing = /^(?:\p{M}|\p{Cf})$/u;
 const plain = /^[\u0020-\u007e]*$/;
 

@@ -73,14 +73,14 @@ function checkTogether(given: {
   if (foreign ? lines || any(text, from) : any(body, content)) {
     throw new SkeinError(
       "invalid",
-      "skein append: an input has TEXT, --from and --lines; a foreign record --body and --content",
+      "append: an input has TEXT, --from and --lines; a foreign record --body and --content",
       {
         hint: "with --type x.NAME it is a foreign record, without it an input",
       },
     );
   }
   if (lines && any(text, key, expect)) {
-    throw new SkeinError("invalid", "skein append: with --lines there is no TEXT, --key or --expect", {
+    throw new SkeinError("invalid", "append: with --lines there is no TEXT, --key or --expect", {
       hint: "pipe the lines in",
     });
   }
@@ -88,7 +88,7 @@ function checkTogether(given: {
 
 function inputRecord(text: string, from: string | undefined): AppendRecord {
   if (text === "") {
-    throw new SkeinError("invalid", "skein append: the input is empty", {
+    throw new SkeinError("invalid", "append: the input is empty", {
       hint: "give a text, or pipe one in",
     });
   }

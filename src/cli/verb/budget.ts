@@ -22,7 +22,7 @@ export const budget = verb({
   async run({ args, options, out, session }) {
     const limits = budgetOf(options);
     if ((limits === undefined) !== options.unlimited) {
-      throw new SkeinError("invalid", "skein budget: give limits or --unlimited", {
+      throw new SkeinError("invalid", "budget: give limits or --unlimited", {
         hint: "for example: skein budget ID --usd 2 --steps 40",
       });
     }

@@ -7,8 +7,8 @@ export const exportVerb = verb({
   args: ["ID"],
   options: { format: { type: "text", choices: ["jsonl"], what: "by default jsonl" } },
   about: [
-    "docs/log-format.md says how to verify an export without Skein. The export of a fork begins with what it " +
-      "shares with its parents, so that its chain can be followed from the start.",
+    "docs/log-format.md says how to verify an export without Skein. The export of a fork begins with what " +
+      "it shares with its parents, so that its chain can be followed from the start.",
   ],
   examples: [
     {

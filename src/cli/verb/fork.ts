@@ -13,7 +13,7 @@ export const fork = verb({
       value: "SEQ|NAME",
       what: "the position or checkpoint; by default the last position",
     },
-    objective: { type: "text", what: "what the fork is for; by default the same" },
+    objective: { type: "text", what: "what the fork is for" },
     name: { type: "text", what: "a short name for lists" },
     label: { type: "list", value: "KEY=VALUE", what: "a label" },
     ...budgetOptions,

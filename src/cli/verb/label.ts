@@ -17,7 +17,7 @@ export const label = verb({
     const set = pairsOf("a label", args["KEY=VALUE"]);
     const remove = options.remove;
     if (Object.keys(set).length === 0 && remove.length === 0) {
-      throw new SkeinError("invalid", "skein label: no label is given", {
+      throw new SkeinError("invalid", "label: no label is given", {
         hint: "usage: skein label ID KEY=VALUE... or --remove KEY",
       });
     }

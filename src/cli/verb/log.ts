@@ -26,8 +26,8 @@ export const log = verb({
     full: { type: "flag", what: "show all that was said, not one line an event" },
   },
   about: [
-    "A TIME is a date, with a time or without (2026-11-01, 2026-11-01T09:30:00Z; without a zone it is UTC), " +
-      "a length of time ago (90s, 30m, 2h, 1d), or milliseconds since 1970.",
+    "A TIME is a date, with a time or without (2026-11-01, 2026-11-01T09:30:00Z; without a zone it is " +
+      "UTC), a length of time ago (90s, 30m, 2h, 1d), or milliseconds since 1970.",
   ],
   examples: [
     { command: "skein log 4x8kz1 --from 10 --to 20 --json", what: "ten positions and one, for programs" },
@@ -74,7 +74,7 @@ function checkRange({
   readonly follow: boolean;
 }): void {
   const refuse = (message: string, hint: string): never => {
-    throw new SkeinError("invalid", `skein log: ${message}`, { hint });
+    throw new SkeinError("invalid", `log: ${message}`, { hint });
   };
   if (from !== undefined && to !== undefined && from > to) {
     refuse(`--from ${from} comes after --to ${to}`, `swap them, or use --reverse to see the newest first`);

@@ -33,13 +33,13 @@ export const open = verb({
   async run({ args, options, out, engine }) {
     const { name, agent, model, instructions, priority } = options;
     if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
-      throw new SkeinError("invalid", "skein open: the objective is given twice", {
+      throw new SkeinError("invalid", "open: the objective is given twice", {
         hint: "as OBJECTIVE or with --objective, not both",
       });
     }
     const objective = args.OBJECTIVE ?? options.objective;
     if (objective === undefined) {
-      throw new SkeinError("invalid", "skein open: a session needs an objective", {
+      throw new SkeinError("invalid", "open: a session needs an objective", {
         hint: 'say in a sentence what it is for: skein open "Fix login"',
       });
     }

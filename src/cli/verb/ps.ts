@@ -10,7 +10,8 @@ import { pairsOf, present } from "../input.ts";
 import { ago, exact } from "../moment.ts";
 import type { Screen } from "../screen.ts";
 import { table } from "../table.ts";
-import { count, oneLine } from "../text.ts";
+import { count } from "../text.ts";
+import { ending, titleOf } from "../title.ts";
 import { verb } from "../verb.ts";
 
 const shownByDefault = 50;
@@ -88,13 +89,13 @@ function lines(rows: readonly SessionRow[], out: Screen, nowMs: number): string[
     { title: "ACTIVE", paint: out.dim },
     { title: "OBJECTIVE" },
   ];
-  const cells = rows.map(({ session, status, agent, headSeq, activeAt, name, objective }) => [
-    short ? session.slice(-8) : session,
+  const cells = rows.map(({ session, status, agent, headSeq, activeAt, name, objective, parent }) => [
+    short ? ending(session) : session,
     status ?? "?",
     agent ?? "-",
     count(headSeq),
     short ? ago(activeAt, nowMs) : exact(activeAt),
-    oneLine(name ?? objective ?? "(erased)"),
+    titleOf({ name, objective, fork: parent && { parent: parent.session, seq: parent.seq } }),
   ]);
   return table(columns, cells, { width: out.columns, heading: out.bold });
 }

@@ -4,11 +4,11 @@ import { verb } from "../verb.ts";
 
 export const rebuild = verb({
   name: "rebuild",
-  line: "Forget everything derived (index, snapshots, search, items) and make it again from the logs.",
+  line: "Make index, snapshots, search and items again from the logs.",
   args: [],
   options: {},
   about: [
-    "The logs are not touched. It is never needed in normal use; it shows that the log is the only truth.",
+    "What is derived is forgotten first; the logs are not touched. It is never needed in normal use; it shows that the log is the only truth.",
   ],
   examples: [{ command: "skein rebuild", what: "of the whole store" }],
   async run({ out, engine }) {

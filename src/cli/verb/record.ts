@@ -17,7 +17,8 @@ export const record = verb({
   },
   about: [
     `KIND is ${itemKinds.join(", ")}. VALUE is taken as JSON if it is valid JSON, or else as text; ` +
-      "without VALUE, or with -, it is read from standard input. Recording under a KEY again replaces the value.",
+      "without VALUE, or with -, it is read from standard input. Recording under a KEY again replaces " +
+      "the value.",
   ],
   examples: [
     { command: "skein record 4x8kz1 fact base-rate 4.1", what: "a number" },

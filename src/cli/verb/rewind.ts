@@ -24,7 +24,7 @@ export const rewind = verb({
   async run({ args, options, out, session }) {
     const { to, requeue, reason } = options;
     if (to === undefined) {
-      throw new SkeinError("invalid", "skein rewind: --to is missing", {
+      throw new SkeinError("invalid", "rewind: --to is missing", {
         hint: "give a position or the name of a checkpoint: skein rewind ID --to 12",
       });
     }

@@ -22,7 +22,7 @@ export const scratch = verb({
   ],
   async run({ args, options, out, session }) {
     if (options.remove && args.VALUE !== undefined) {
-      throw new SkeinError("invalid", "skein scratch: a key that is removed has no VALUE", {
+      throw new SkeinError("invalid", "scratch: a key that is removed has no VALUE", {
         hint: "leave out VALUE or --remove",
       });
     }

@@ -1,9 +1,9 @@
 /** Full-text search over everything that was said. */
-import { ending } from "../event-line.ts";
 import { present } from "../input.ts";
 import { ago, exact } from "../moment.ts";
 import { table } from "../table.ts";
 import { oneLine } from "../text.ts";
+import { ending } from "../title.ts";
 import { verb } from "../verb.ts";
 
 export const search = verb({

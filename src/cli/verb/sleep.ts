@@ -20,12 +20,12 @@ export const sleep = verb({
   async run({ args, options, out, session, nowMs }) {
     const { until, reason } = options;
     if (until !== undefined && options.for !== undefined) {
-      throw new SkeinError("invalid", "skein sleep: --until and --for are both given", {
+      throw new SkeinError("invalid", "sleep: --until and --for are both given", {
         hint: "leave one out",
       });
     }
     if (until !== undefined && until <= nowMs) {
-      throw new SkeinError("invalid", "skein sleep: --until is past already", {
+      throw new SkeinError("invalid", "sleep: --until is past already", {
         hint: "give a later moment, or a length of time with --for",
       });
     }

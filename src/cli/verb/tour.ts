@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { ending } from "../event-line.ts";
 import { killWriter, readBack, type Killed, type Survived } from "../tour-kill.ts";
 import { count, plural } from "../text.ts";
+import { ending } from "../title.ts";
 import { verb, type Call } from "../verb.ts";
 
 export const tour = verb({
@@ -78,6 +78,7 @@ async function walk(call: Call, store: string, stopped: AbortSignal) {
   await guide.step("Resume: a new process reads what is there");
   const survived = await readBack(store, id, killed);
   await saySurvived(guide, killed, survived);
+  await guide.run(["append", name, "Go on where you were."]);
 
   await guide.step("Prove it: every record is hashed again and held against the chain");
   await guide.run(["verify", "--all"]);

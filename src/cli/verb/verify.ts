@@ -21,8 +21,8 @@ export const verify = verb({
     },
   },
   about: [
-    "Every record is hashed again and held against the chain. It only reads, and exits with 1 when something " +
-      "is wrong.",
+    "Every record is hashed again and held against the chain. It only reads, and exits with 1 when " +
+      "something is wrong.",
   ],
   examples: [
     { command: "skein verify --all", what: "everything" },
@@ -32,12 +32,12 @@ export const verify = verb({
   async run({ args, options, out, engine, session }) {
     const head = options.head === undefined ? undefined : parseHead(options.head);
     if (args.ID !== undefined && options.all) {
-      throw new SkeinError("invalid", "skein verify: an ID and --all are both given", {
+      throw new SkeinError("invalid", "verify: an ID and --all are both given", {
         hint: "leave one out",
       });
     }
     if (args.ID === undefined && head !== undefined) {
-      throw new SkeinError("invalid", "skein verify: --head is for one session", {
+      throw new SkeinError("invalid", "verify: --head is for one session", {
         hint: "usage: skein verify ID --head SEQ:HASH",
       });
     }

@@ -91,7 +91,7 @@ const optionalFields = new Set(
     "session.merged: base",
     "session.migrated: from",
     "memory.carried: tokens",
-    "input.received: mode",
+    "input.received: from mode",
     "model.requested: estimatedTokens",
     "model.responded: sent ms",
     "model.failed: usage",

@@ -118,7 +118,7 @@ test("evidence changes nothing but position and time", () => {
 });
 
 test("what was spent is counted, and a reservation that was never settled counts as spent", () => {
-  const nobody = { ranges: [], count: 0 };
+  const nobody: [number, number][] = [];
   const request = { ...samples["model.requested"].body, inputs: nobody };
   const asked = given().and("model.requested", request);
   assert.deepEqual(asked.state.standing.reserved, { seq: 2, amounts: request.reserved });
@@ -141,7 +141,7 @@ test("what was spent is counted, and a reservation that was never settled counts
 });
 
 test("a failed call costs what it says, or what was reserved when nobody knows", () => {
-  const body = { ...samples["model.requested"].body, inputs: { ranges: [], count: 0 } };
+  const body = { ...samples["model.requested"].body, inputs: [] };
   const asked = given().and("model.requested", body);
   const failed = asked.and("model.failed", samples["model.failed"].body);
   assert.deepEqual([failed.state.standing.used.tokens, failed.state.standing.used.nanoUsd], [150, 40]);
@@ -154,8 +154,8 @@ test("a failed call costs what it says, or what was reserved when nobody knows",
 });
 
 test("a second attempt is not a second step", () => {
-  const body = { ...samples["model.requested"].body, inputs: { ranges: [], count: 0 }, reserved: {} };
-  const turn = given().and("turn.started", { inputs: { ranges: [], count: 0 } });
+  const body = { ...samples["model.requested"].body, inputs: [], reserved: {} };
+  const turn = given().and("turn.started", { inputs: [] });
   const twice = turn.and("model.requested", body).and("model.requested", { ...body, attempt: 2 });
   assert.deepEqual([twice.state.standing.used.steps, twice.state.standing.turn?.steps], [1, 1]);
 });
@@ -207,9 +207,7 @@ test("allotments move limits and what was given, there and back", () => {
 });
 
 test("the transcript is what was said, without what was rewound away", () => {
-  const said = given()
-    .and("turn.started", { inputs: { ranges: [], count: 0 } })
-    .and("scratch.set", { key: "s" }, { value: 1 });
+  const said = given().and("turn.started", { inputs: [] }).and("scratch.set", { key: "s" }, { value: 1 });
   assert.deepEqual(transcriptRanges(said.state.mind), [[1, 2]]);
   assert.deepEqual(transcriptRanges(given().state.mind), []);
 });

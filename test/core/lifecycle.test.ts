@@ -17,7 +17,7 @@ import { given, type Given } from "./given.ts";
 /** A session in each status, reached by events. */
 const inStatus: Readonly<Record<Status, () => Given>> = {
   open: () => opened(),
-  running: () => opened().and("turn.started", { inputs: { ranges: [], count: 0 } }),
+  running: () => opened().and("turn.started", { inputs: [] }),
   suspended: () => opened().and("session.suspended", { by: "person" }),
   sleeping: () => opened().and("session.slept", {}),
   closed: () => opened().and("session.closed", { outcome: "completed" }),

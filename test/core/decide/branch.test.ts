@@ -7,7 +7,6 @@ import { limit } from "../../../src/core/limit.ts";
 import { empty, given, plain, sessionId, type Given } from "../given.ts";
 
 const childId = makeSessionId({ nowMs: 2, random: new Uint8Array(10) });
-const nobody = { ranges: [], count: 0 };
 const parentHash = "ab".repeat(32);
 const fork = (more: Partial<Extract<Command, { do: "fork" }>> = {}): Command => ({
   do: "fork",
@@ -107,27 +106,50 @@ test("a fork's standing is its own but for agent, model, bindings, tools and per
   assert.deepEqual(plain(child.state.mind), plain(parent.state.mind));
 });
 
-test("a rewind says where to, and which inputs had been taken up since", () => {
-  const later = given()
-    .and("input.received", { from: "user" }, { blocks: [] })
-    .and("input.received", { from: "user" }, { blocks: [] })
-    .and("turn.started", { inputs: { ranges: [[2, 2]], count: 1 } })
-    .and("input.received", { from: "user" }, { blocks: [] })
+/** Two inputs of which the first was taken up in a turn, and a third that came since. */
+const taken = (): Given =>
+  given()
+    .and("input.received", { input: 1 }, { blocks: [] })
+    .and("input.received", { input: 2 }, { blocks: [] })
+    .and("turn.started", { inputs: [[2, 1]] })
+    .and("input.received", { input: 3 }, { blocks: [] })
     .and("turn.ended", { outcome: "completed", steps: 0, mindForm: 1, mindHash: parentHash });
-  const body = { toSeq: 2, inputs: { ranges: [], count: 0 }, requeued: false };
-  assert.deepEqual(later.brings(rewind(2, later)).length, 1);
-  const taken = later.brings(rewind(2, later, { requeue: true, reason: "r" }))[0];
-  assert.deepEqual(taken?.content, { reason: "r" });
-  assert.deepEqual((taken?.body as typeof body | undefined)?.inputs.count, 1);
-  const after = later.when(rewind(2, later, { requeue: true }));
-  assert.deepEqual([after.state.standing.inbox.count, after.state.standing.inbox.ranges[0]?.[0]], [3, 2]);
-  const dropped = later.when(rewind(2, later));
-  assert.equal(dropped.state.standing.inbox.count, 2);
+
+test("a rewind says where to, and which inputs had been taken up since", () => {
+  const later = taken();
+  const body = { toSeq: 2, inputs: { ranges: [[1, 1]], fromSeq: 2 }, requeued: false };
+  assert.deepEqual(later.brings(rewind(2, later)), [{ type: "session.rewound", body }]);
+  assert.deepEqual(later.brings(rewind(2, later, { requeue: true, reason: "r" })), [
+    { type: "session.rewound", body: { ...body, requeued: true }, content: { reason: "r" } },
+  ]);
+  const { inbox } = later.when(rewind(2, later, { requeue: true })).state.standing;
+  assert.deepEqual(inbox, { waiting: [[1, 3]], received: 3, fromSeq: 2 });
+  const dropped = later.when(rewind(2, later)).state.standing.inbox;
+  assert.deepEqual(dropped.waiting, [[2, 3]]);
+});
+
+test("a rewind that queued inputs again can itself be undone", () => {
+  const later = taken();
+  const back = later.when(rewind(2, later, { requeue: true }));
+  assert.deepEqual(back.brings(rewind(6, back)), [
+    { type: "session.rewound", body: { toSeq: 6, inputs: { ranges: [], fromSeq: 2 }, requeued: false } },
+  ]);
+});
+
+test("a fork that goes back before its beginning lists its own inputs only", () => {
+  const child = taken()
+    .branch(childId)
+    .when(fork())
+    .and("input.received", { input: 1 }, { blocks: [] })
+    .and("turn.started", { inputs: [[8, 1]] })
+    .when({ do: "suspend" });
+  const rewound = child.brings(rewind(1, child)).find(({ type }) => type === "session.rewound");
+  assert.deepEqual(rewound?.body, { toSeq: 1, inputs: { ranges: [[1, 1]], fromSeq: 7 }, requeued: false });
 });
 
 test("a rewind of a suspended turn ends the turn first, and skips the calls that come back", () => {
   const asked = given()
-    .and("turn.started", { inputs: nobody })
+    .and("turn.started", { inputs: [] })
     .and("tool.requested", { call: "c", tool: "t", effect: "unsafe" }, { input: 1 })
     .and("tool.started", { call: "c", attempt: 1 })
     .when({ do: "suspend" });

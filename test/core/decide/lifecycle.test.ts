@@ -159,7 +159,7 @@ test("a reason is the content, and without one there is none", () => {
   const sleeping = given().when({ do: "sleep" });
   const suspended = given().when({ do: "suspend" });
   const closed = given().when({ do: "close" });
-  const running = given().and("turn.started", { inputs: { ranges: [], count: 0 } });
+  const running = given().and("turn.started", { inputs: [] });
   const cases: readonly (readonly [Given, Command & { reason?: string }, string, object])[] = [
     [suspended, { do: "activate" }, "session.activated", {}],
     [given(), { do: "suspend" }, "session.suspended", { by: "person" }],
@@ -193,7 +193,7 @@ test("what woke a session is in the event", () => {
 /** A turn with one call that runs, one that waits, and one that was answered. */
 const inTurn = (): Given =>
   given()
-    .and("turn.started", { inputs: { ranges: [], count: 0 } })
+    .and("turn.started", { inputs: [] })
     .and("tool.requested", { call: "a", tool: "t", effect: "unsafe" }, { input: 1 })
     .and("tool.requested", { call: "b", tool: "t", effect: "read" }, { input: 1 })
     .and("tool.requested", { call: "c", tool: "t", effect: "read" }, { input: 1 })
@@ -216,9 +216,7 @@ test("cancelling ends the turn: what ran is unknown, what waited is skipped, and
 });
 
 test("the hash of the mind is true also when no call was open", () => {
-  const idle = given()
-    .and("turn.started", { inputs: { ranges: [], count: 0 } })
-    .and("scratch.set", { key: "k" }, { value: 1 });
+  const idle = given().and("turn.started", { inputs: [] }).and("scratch.set", { key: "k" }, { value: 1 });
   const after = idle.when({ do: "suspend" }).when({ do: "close" });
   const ended = after.records.findIndex(({ type }) => type === "turn.ended");
   const { mindHash: claimed } = JSON.parse(after.records[ended]!.body) as { mindHash: string };
@@ -259,8 +257,8 @@ test("a session with a record of a newer program takes no command but fork", () 
   const refusal = newer.refusal({ do: "rename", name: "n" });
   assert.deepEqual(refusal, {
     code: "refused",
-    message: "the session is read-only: record 2 (turn.mused version 1) was written by a newer Skein",
-    hint: "open it with the version of Skein that wrote it",
+    message: "the session is read-only: a newer Skein wrote record 2 (turn.mused version 1)",
+    hint: "open it with Skein 9.9.9 or later",
   });
   assert.ok(decide(newer.state, { do: "fork", parentHash: "0".repeat(64), by: "person" }, facts).ok);
 });

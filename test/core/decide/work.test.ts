@@ -34,7 +34,7 @@ test("an item has a kind, a key and a value; only a task has a status, and it st
 });
 
 test("what is done in a turn carries its number", () => {
-  const running = given().and("turn.started", { inputs: { ranges: [], count: 0 } });
+  const running = given().and("turn.started", { inputs: [] });
   const recorded = running.when({ do: "record", kind: "fact", key: "k", value: 1 });
   const turns = [
     running.brings({ do: "record", kind: "fact", key: "k", value: 1 }),
@@ -141,7 +141,7 @@ test("bindings and permissions are taken away again, and have limits", () => {
   assert.equal(less.refusal({ do: "grant", tool: "t", name: "p0", rule: "none" }).code, "not-found");
 });
 
-test("input is appended as text or as blocks", () => {
+test("input is appended as text or as blocks, and numbered", () => {
   const blocks = [{ type: "text" as const, text: "hi" }];
   const records: readonly AppendRecord[] = [
     { type: "input.received", text: "hi" },
@@ -149,9 +149,10 @@ test("input is appended as text or as blocks", () => {
     { type: "x.note" },
     { type: "x.note", body: [1], content: null },
   ];
-  assert.deepEqual(given().brings({ do: "append", records }), [
-    { type: "input.received", body: { from: "user" }, content: { blocks } },
-    { type: "input.received", body: { from: "trigger", mode: "steer" }, content: { blocks } },
+  const one = given().and("input.received", { input: 1 }, { blocks: [] });
+  assert.deepEqual(one.brings({ do: "append", records }), [
+    { type: "input.received", body: { input: 2 }, content: { blocks } },
+    { type: "input.received", body: { input: 3, from: "trigger", mode: "steer" }, content: { blocks } },
     { type: "x.note", body: {} },
     { type: "x.note", body: [1], content: null },
   ]);

@@ -18,7 +18,7 @@ async function readStandardInput(): Promise<string> {
   }
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+  for await (const chunk of standardInput()) {
     chunks.push(chunk);
     size += chunk.length;
     if (size > limit.contentBytesMax) throw tooLong("the input");
@@ -26,10 +26,22 @@ async function readStandardInput(): Promise<string> {
   return decode("the input", Buffer.concat(chunks));
 }
 
+async function* standardInput(): AsyncGenerator<Buffer> {
+  try {
+    yield* process.stdin as AsyncIterable<Buffer>;
+  } catch (cause) {
+    if (!(cause instanceof Error) || !("syscall" in cause)) throw cause;
+    throw new SkeinError("invalid", `standard input cannot be read: ${cause.message}`, {
+      hint: "give the text as an argument, or pipe a file in",
+      cause,
+    });
+  }
+}
+
 /** The lines of standard input, each without its line end, as they come. Empty ones are passed over. */
 export async function* readLines(): AsyncGenerator<string> {
   let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+  for await (const chunk of standardInput()) {
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
       yield* lineOf(rest.subarray(0, end));

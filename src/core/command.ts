@@ -85,7 +85,14 @@ export interface ForkOptions {
 export type Command =
   | ({ readonly do: "open"; readonly workspace: string } & OpenOptions)
   /** The state is the parent's at the fork point; the decision is for the child's log. */
-  | ({ readonly do: "fork"; readonly parentHash: string; readonly by: "person" | "session" } & ForkOptions)
+  | ({
+      readonly do: "fork";
+      readonly parentHash: string;
+      readonly by: "person" | "session";
+      /** What the parent has lost since: the fork does not get it back. See `withdrawn`. */
+      readonly unbind?: readonly string[];
+      readonly grant?: readonly Permission[];
+    } & ForkOptions)
   | { readonly do: "rename"; readonly name: string }
   | {
       readonly do: "label";

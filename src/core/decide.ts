@@ -13,7 +13,7 @@ const decisions: Decisions<CommandName> = { ...lifecycleDecisions, ...branchDeci
 
 export function decide(state: State, command: Command, facts: Facts): Decision {
   const { newer } = state.standing;
-  if (newer !== null && command.do !== "fork") {
+  if (newer !== null) {
     return refuse(
       "refused",
       `the session is read-only: a newer Skein wrote record ${newer.seq} (${newer.type} version ${newer.v})`,

@@ -36,6 +36,7 @@ export async function* readEvents(
   const { types, reverse = false, follow = false, signal } = options;
   let left = options.limit ?? Infinity;
   let { fromSeq, toSeq } = await bounds(store, session, options);
+  const { since, until } = moments(options);
   const notice = follow ? makeNotice(store, signal) : null;
   try {
     while (left > 0 && fromSeq <= toSeq && !isAborted(signal)) {
@@ -46,6 +47,8 @@ export async function* readEvents(
       const range = { fromSeq, toSeq: Math.min(toSeq, headSeq), reverse, limit: want, contents: true };
       const page = await store.read(session, types === undefined ? range : { ...range, types });
       for (const record of page) {
+        if (record.at >= until) return;
+        if (record.at < since) continue;
         const { event } = readEvent(record, true);
         const content = await inflate(store, event.content);
         yield content === event.content ? event : { ...event, content };
@@ -81,15 +84,20 @@ function checkEventsOptions(options: EventsOptions): void {
   }
 }
 
-async function bounds(
-  store: Store,
-  session: LogId,
-  { fromSeq = 1, toSeq = Infinity, since, until }: EventsOptions,
-) {
-  const first = since === undefined ? 1 : await store.seqAt(session, moment("since", since));
-  const end = until === undefined ? Infinity : (await store.seqAt(session, moment("until", until))) - 1;
-  // Time never goes back in a log, so whatever comes later than a position past the end is also past `until`.
+/** In reverse and without following, the end is known from the start; else it is met on the way. */
+async function bounds(store: Store, session: LogId, options: EventsOptions) {
+  const { fromSeq = 1, toSeq = Infinity, follow = false } = options;
+  const { since, until } = moments(options);
+  const first = since === 0 ? 1 : await store.seqAt(session, since);
+  const end = until === Infinity || follow ? Infinity : (await store.seqAt(session, until)) - 1;
   return { fromSeq: Math.max(fromSeq, first), toSeq: Math.min(toSeq, end) };
+}
+
+function moments({ since, until }: EventsOptions): { readonly since: number; readonly until: number } {
+  return {
+    since: since === undefined ? 0 : moment("since", since),
+    until: until === undefined ? Infinity : moment("until", until),
+  };
 }
 
 function moment(name: string, value: number | Date): number {

@@ -24,8 +24,12 @@ export async function rebuild(
     if (head === undefined || isWorkspaceId(session)) continue;
     records += head.seq - (head.parent?.seq ?? 0);
     // Folding from the start writes the snapshots on the way; forks find those of their parents.
-    const state = await states.at(session, head.seq);
-    await store.index(session, await indexEntryOf(store, session, state));
+    let state = await states.at(session, head.seq);
+    while (!(await store.index(session, await indexEntryOf(store, session, state), state.seq))) {
+      const moved = await store.head(session);
+      if (moved === undefined) break;
+      state = await states.at(session, moved.seq);
+    }
     await states.settled();
     progress?.({ records, sessions: ++sessions });
   }

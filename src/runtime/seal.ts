@@ -25,6 +25,7 @@ export function seal(
 ): Sealed {
   const blobs: { hash: string; bytes: Uint8Array }[] = [];
   const drafts = events.map((event, place): Draft => {
+    const before = blobs.length;
     const v = checkShape(event);
     const body = textOf(`${event.type} body`, event.body, limit.bodyBytesMax);
     const content = event.content === undefined ? null : sealContent(world, event, blobs);
@@ -38,10 +39,23 @@ export function seal(
       body: body.text,
       bodyHash: bodyHashOf(world.digest, body.text),
       content,
+      blobs: blobsOf(event, blobs.slice(before)),
     };
   });
   return { drafts: identifiable(world, drafts), blobs };
 }
+
+/** The blob that holds the content, and those that its blocks name. */
+function blobsOf(event: DraftEvent, kept: readonly { readonly hash: string }[]): readonly string[] {
+  const { blocks } = (event.content ?? {}) as { readonly blocks?: readonly { readonly blob?: unknown }[] };
+  if (kept.length === 0 && blocks === undefined) return none;
+  const named = Array.isArray(blocks)
+    ? blocks.map(({ blob }) => blob).filter((blob) => typeof blob === "string")
+    : none;
+  return [...new Set([...kept.map(({ hash }) => hash), ...named])];
+}
+
+const none: readonly string[] = [];
 
 /**
  * A writer that lost the answer must know its own record again: by a content's salted hash, or else by a

@@ -13,11 +13,13 @@ import type {
   Permission,
 } from "../core/command.ts";
 import type { StoredRecord } from "../core/chain.ts";
+import { withdrawn } from "../core/decide/branch.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { makeSessionId, quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
+import { readContent } from "./content.ts";
 import { readEvents, type Event, type EventsOptions } from "./event-reader.ts";
 import { takeLease, type Lease } from "./lease.ts";
 import { readItems, type Item } from "./projection.ts";
@@ -174,7 +176,20 @@ export class Session {
     const from = await states.at(this.id, seq);
     const [record] = await store.read(this.id, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
     const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
-    const command: Command = { do: "fork", parentHash: record?.hash ?? "", by: "person", ...rest };
+    const lost = withdrawn(from, await writer.current(this.id));
+    const grant: Permission[] = [];
+    for (const { ref, ...rule } of lost.permissions) {
+      grant.push({ ...((ref && (await readContent(store, this.id, ref.seq))) ?? {}), ...rule });
+    }
+    const { unbind } = lost;
+    const command: Command = {
+      do: "fork",
+      parentHash: record?.hash ?? "",
+      by: "person",
+      unbind,
+      grant,
+      ...rest,
+    };
     // The parent named in the fork's first record is this session, also where the position is older than
     // itself.
     const parentState = { ...from, standing: { ...from.standing, session: this.id } };

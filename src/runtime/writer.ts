@@ -121,7 +121,12 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       if (!decision.ok) {
         // The state at hand may be old: nobody is refused on account of what has changed since.
         const newer = await refresh(session);
-        if (newer.state.seq === state.seq) throw refused(decision.refusal);
+        if (newer.state.seq === state.seq) {
+          const earlier =
+            options.key === undefined ? undefined : await store.keyed(session, keyOf(options.key));
+          if (earlier === undefined) throw refused(decision.refusal);
+          return { state, firstSeq: earlier, headSeq: state.seq, duplicate: true };
+        }
         known = newer;
         continue;
       }
@@ -165,7 +170,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     const sealed = seal(world, events, { actor: options.actor, key });
     for (const { hash, bytes } of sealed.blobs) await store.putBlob(hash, [bytes]);
     const { expect, epoch, parent, lease } = options;
-    const index = touchesIndex(events) ? await indexEntry(store, session, known.state, events) : undefined;
+    const index = touchesIndex(events)
+      ? await indexEntry(store, parent?.session ?? session, known.state, events)
+      : undefined;
     const part: Part = {
       session,
       expect,

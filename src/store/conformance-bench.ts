@@ -69,10 +69,15 @@ export interface DraftGiven {
   readonly content?: unknown;
   /** The caller's key, in any form: its digest is what is stored. */
   readonly key?: string;
+  /** Hashes of the blobs it refers to. */
+  readonly blobs?: readonly string[];
 }
 
 /** A draft with all its hashes right. The same is made of the same: its salt comes from its content. */
-export function draftOf({ type = "x.test", body = {}, content, key }: DraftGiven, digest: Digest): Draft {
+export function draftOf(
+  { type = "x.test", body = {}, content, key, blobs = [] }: DraftGiven,
+  digest: Digest,
+): Draft {
   const bodyText = JSON.stringify(body);
   const text = content === undefined ? undefined : JSON.stringify(content);
   const salt = digest("", `salt of ${text}`).slice(0, 32);
@@ -89,6 +94,7 @@ export function draftOf({ type = "x.test", body = {}, content, key }: DraftGiven
       text === undefined
         ? null
         : { text, bytes: Buffer.byteLength(text), salt, hash: contentHashOf(digest, salt, text) },
+    blobs,
   };
 }
 

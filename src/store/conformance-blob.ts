@@ -2,7 +2,17 @@
 import assert from "node:assert/strict";
 import { limit } from "../core/limit.ts";
 import type { Bench, ConformanceCase } from "./conformance-bench.ts";
-import { append, assertWhole, drafts, entryOf, feedAll, forked, hashOfBytes } from "./conformance-bench.ts";
+import {
+  append,
+  assertWhole,
+  draftOf,
+  drafts,
+  dropped,
+  entryOf,
+  feedAll,
+  forked,
+  hashOfBytes,
+} from "./conformance-bench.ts";
 import { isError, opened, partOf, readAll, seqsOf, startOfTime } from "./conformance-bench.ts";
 import type { Store } from "./port.ts";
 
@@ -10,6 +20,7 @@ export const blobCases: readonly ConformanceCase[] = [
   { name: "blobs come back byte for byte", run: byteForByte },
   { name: "a blob that is there already is not kept twice", run: keptOnce },
   { name: "a blob that breaks off is not there", run: brokenOff },
+  { name: "a blob stays while a record refers to it, and goes with the last", run: referredTo },
   { name: "stats counts what is kept", run: figures },
   { name: "query refuses what is not one reading statement", run: queryRefuses },
   { name: "after close everything rejects, and close may be called twice", run: closing },
@@ -65,6 +76,24 @@ async function keptOnce({ store }: Bench): Promise<void> {
   await Promise.all([put(), put()]);
   const { blobs, blobBytes } = await store.stats();
   assert.deepEqual([blobs, blobBytes], [1, 3]);
+}
+
+async function referredTo(bench: Bench): Promise<void> {
+  const { store } = bench;
+  const hash = hashOfBytes(Uint8Array.of(1, 2, 3));
+  const missing = opened(bench, 0, { drafts: [draftOf({ blobs: [hash] }, bench.world.digest)] });
+  await assert.rejects(missing, isError("not-found"));
+  await store.putBlob(hash, [Uint8Array.of(1, 2, 3)]);
+  const one = await opened(bench, 0, { drafts: [draftOf({ blobs: [hash] }, bench.world.digest)] });
+  const two = await opened(bench, 0, { drafts: [draftOf({ blobs: [hash] }, bench.world.digest)] });
+  const child = await forked(bench, two, 1);
+  for (const session of [one, two, child]) {
+    assert.ok(await store.blob(hash));
+    await dropped(bench, session);
+    await store.sweep();
+  }
+  assert.equal(await store.blob(hash), undefined);
+  assert.equal((await store.stats()).blobs, 0);
 }
 
 async function brokenOff({ store }: Bench): Promise<void> {
@@ -126,13 +155,15 @@ async function closing(bench: Bench): Promise<void> {
     append: () => store.append([partOf(bench, session, "exists")]),
     head: () => store.head(session),
     read: () => store.read(session, range),
+    keyed: () => store.keyed(session, "0".repeat(32)),
     seqAt: () => store.seqAt(session, 0),
+    logs: () => store.logs(null, 1),
     feed: () => store.feed(null, 1),
     renew: () => store.renew(session, 1, 5_000),
     list: () => store.list({}, { limit: 1 }),
     endingWith: () => store.endingWith("a", 1),
     forks: () => store.forks(session),
-    index: () => store.index(session, entryOf()),
+    index: () => store.index(session, entryOf(), 1),
     putSnapshot: () => store.putSnapshot(session, { seq: 1, form: 1, text: "" }),
     snapshot: () => store.snapshot(session, 1),
     putBlob: () => store.putBlob(hashOfBytes(Uint8Array.of(1)), [Uint8Array.of(1)]),

@@ -211,7 +211,7 @@ async function cleared(bench: Bench): Promise<void> {
   await assertWhole(bench, session, 2);
   assert.equal((await feedAll(store, null)).records.length, 2);
   // All of it can be made again.
-  await store.index(session, entryOf({ name: "again" }));
+  assert.equal(await store.index(session, entryOf({ name: "again" }), 2), true);
   assert.equal((await store.list({ text: "again" }, { limit: 10 })).rows[0]?.headSeq, 2);
   await store.project(await stepOf(bench, [{ session, seq: 1, text: "needle" }]));
   assert.deepEqual(await hits(bench, "needle"), [1]);

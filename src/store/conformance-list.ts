@@ -204,7 +204,9 @@ async function mostRows(bench: Bench): Promise<void> {
 async function corrected(bench: Bench): Promise<void> {
   const session = await indexed(bench, { name: "secret", labels: { a: "1" } });
   bench.setClock(startOfTime + 50);
-  await bench.store.index(session, entryOf({ status: "closed", labels: { b: "2" } }));
+  const entry = entryOf({ status: "closed", labels: { b: "2" } });
+  assert.equal(await bench.store.index(session, entryOf({ status: "archived" }), 2), false);
+  assert.equal(await bench.store.index(session, entry, 1), true);
   const { rows } = await bench.store.list({ labels: { b: "2" } }, { limit: 10 });
   const shown = rows.map((row) => [row.session, row.name, row.status, row.headSeq, row.activeAt]);
   assert.deepEqual(shown, [[session, null, "closed", 1, startOfTime]]);

@@ -72,6 +72,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     append: (parts) => append(inner, faults, next("append", { parts }), late),
     head: through("head"),
     read: through("read"),
+    keyed: through("keyed"),
     seqAt: through("seqAt"),
     feed: through("feed"),
     watch: (changed) => inner.watch(changed),

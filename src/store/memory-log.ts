@@ -46,6 +46,7 @@ interface Entry {
   readonly position: number;
   readonly log: Log;
   readonly record: StoredRecord;
+  readonly blobs: readonly string[];
 }
 
 export const newLogs = (): Logs => ({ all: new Map(), gone: new Set(), journal: [], position: 0 });
@@ -191,7 +192,7 @@ function writeDraft(write: Write, log: Log, at: number, draft: Draft): void {
   log.records.push(record);
   if (key !== null) log.seqOfKey.set(key, seq);
   write.logs.position += 1;
-  write.logs.journal.push({ position: write.logs.position, log, record });
+  write.logs.journal.push({ position: write.logs.position, log, record, blobs: draft.blobs });
 }
 
 function beginLog(logs: Logs, part: Part): Log {
@@ -305,7 +306,8 @@ export function feedOf(logs: Logs, after: string | null, count: number): FeedPag
 }
 
 /** Frees deleted logs, and what lies behind the last fork point of those still shared; the youngest first. */
-export function sweepLogs(logs: Logs): void {
+/** Gives back the blobs that no record refers to any more. */
+export function sweepLogs(logs: Logs): readonly string[] {
   // No log is older than its base, so whoever shares has been freed, or not, before it comes to the base.
   for (const log of [...logs.all.values()].filter(({ dropped }) => dropped).toReversed()) {
     const sharedSeq = [...log.sharers].reduce((most, sharer) => Math.max(most, sharer.firstSeq - 1), 0);
@@ -316,5 +318,8 @@ export function sweepLogs(logs: Logs): void {
     logs.gone.add(log.id);
     log.base?.sharers.delete(log);
   }
-  logs.journal = logs.journal.filter(({ log, record }) => record.seq <= headSeqOf(log));
+  const before = logs.journal;
+  logs.journal = before.filter(({ log, record }) => record.seq <= headSeqOf(log));
+  const referred = new Set(logs.journal.flatMap(({ blobs }) => blobs));
+  return before.flatMap(({ blobs }) => blobs).filter((hash) => !referred.has(hash));
 }

@@ -35,6 +35,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     append: open((parts) => append(state, parts)),
     head: open((session) => mapped(log(session), headOf)),
     read: open((session, range) => mapped(log(session), (found) => readLog(found, range)) ?? []),
+    keyed: open((session, key) => log(session)?.seqOfKey.get(key)),
     seqAt: open((session, at) => mapped(log(session), (found) => seqAtOf(found, at)) ?? 1),
     feed: open((after, count) => feedOf(logs, after, count)),
     watch: (changed) => watch(state, changed),
@@ -43,7 +44,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     list: open((filter, page) => list(logs, filter, page)),
     endingWith: open((ending, count) => endingWith(logs, ending, count)),
     forks: open((session) => forks(logs, session)),
-    index: open((session, entry) => setIndex(log(session), entry)),
+    index: open((session, entry, atSeq) => setIndex(log(session), entry, atSeq)),
     putSnapshot: open((session, snapshot) => void log(session)?.snapshots.set(snapshot.seq, { ...snapshot })),
     snapshot: open((session, seq) => mapped(log(session), (found) => nearestSnapshot(found, seq))),
     putBlob: open((hash, chunks) => putBlob(state.blobs, hash, chunks)),
@@ -57,7 +58,9 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
       });
     }),
     clearDerived: open(() => clearDerived(state)),
-    sweep: open(() => sweepLogs(logs)),
+    sweep: open(() => {
+      for (const hash of sweepLogs(logs)) state.blobs.delete(hash);
+    }),
     check: open(() => []), // there is no level below that of the records
     stats: open(() => stats(state)),
     close: async () => {
@@ -81,6 +84,9 @@ const mapped = <T, R>(value: T | undefined, map: (value: T) => R): R | undefined
   value === undefined ? undefined : map(value);
 
 function append(state: State, parts: readonly Part[]): Outcome {
+  const wanted = parts.flatMap(({ drafts }) => drafts.flatMap(({ blobs }) => blobs));
+  const missing = wanted.find((hash) => !state.blobs.has(hash));
+  if (missing !== undefined) throw new SkeinError("not-found", `blob ${missing} is not in the store`);
   const outcome = appendParts(state.logs, state.world.digest, state.world.now(), parts);
   if (outcome.kind === "ok" && state.told) {
     state.told = false;
@@ -180,8 +186,10 @@ function forks(logs: Logs, session: SessionId): readonly { session: SessionId; s
 }
 
 /** A session that was deleted in the meantime needs no correction. */
-function setIndex(log: Log | undefined, entry: IndexEntry): void {
-  if (log) log.index = { ...entry, labels: { ...entry.labels } };
+function setIndex(log: Log | undefined, entry: IndexEntry, atSeq: number): boolean {
+  if (log === undefined || headSeqOf(log) !== atSeq) return false;
+  log.index = { ...entry, labels: { ...entry.labels } };
+  return true;
 }
 
 /** What a log keeps of the prefix that it shares may be older than what its ancestors keep of it. */

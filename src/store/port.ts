@@ -45,6 +45,8 @@ export interface Draft {
   readonly body: string;
   readonly bodyHash: string;
   readonly content: DraftContent | null;
+  /** Hashes of the blobs that the content refers to. They stay for as long as a record refers to them. */
+  readonly blobs: readonly string[];
 }
 
 export interface DraftContent {
@@ -186,7 +188,7 @@ export interface ItemRow {
   readonly seq: number;
   readonly at: number;
   readonly status: string | null;
-  /** JSON texts, null when erased. */
+  /** A text as it is, anything else as JSON; null when erased. */
   readonly value: string | null;
   readonly because: string | null;
 }
@@ -239,6 +241,8 @@ export interface Store {
    * range.
    */
   read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]>;
+  /** The position of the log's own record with this key. */
+  keyed(session: LogId, key: string): Promise<number | undefined>;
   /** The first position whose `at` is not before `at`; one past the head when there is none. */
   seqAt(session: LogId, at: number): Promise<number>;
   /**
@@ -269,16 +273,19 @@ export interface Store {
   endingWith(ending: string, limit: number): Promise<readonly SessionId[]>;
   /** Forks of a session that still exist, and where they left it. */
   forks(session: SessionId): Promise<readonly { readonly session: SessionId; readonly seq: number }[]>;
-  /** Corrects the index without a record: for rebuilding, and for erasure. */
-  index(session: SessionId, entry: IndexEntry): Promise<void>;
+  /**
+   * Corrects the index without a record: for rebuilding, and for erasure. False, and nothing is changed, when the log
+   * is not at `atSeq` any more.
+   */
+  index(session: SessionId, entry: IndexEntry, atSeq: number): Promise<boolean>;
 
   putSnapshot(session: LogId, snapshot: Snapshot): Promise<void>;
   /** The latest at or before `seq`, the log's own or one of the prefix it shares. */
   snapshot(session: LogId, seq: number): Promise<Snapshot | undefined>;
 
   /**
-   * Keeps bytes by the hash of the whole, durable when it resolves. Writing one that is there already is
-   * free.
+   * Keeps bytes by the hash of the whole, durable when it resolves. Writing one that is there already is free. One
+   * that no record comes to refer to within a day may be swept away.
    */
   putBlob(hash: string, chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
   /** In chunks; undefined when it is not there, or not whole. */

@@ -76,6 +76,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     },
     head: (session) => look(() => logs.head(session)),
     read: (session, range) => look(() => reader.read(session, range)),
+    keyed: (session, key) => look(() => reader.keyed(session, key)),
     seqAt: (session, at) => look(() => reader.seqAt(session, at)),
     feed: (after, count) => look(() => reader.feed(after, count)),
     watch: (changed) => watch.add(changed),
@@ -96,21 +97,24 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
           .all(logs.find(session)?.id ?? -1);
         return rows.map((row) => ({ session: row["session"] as SessionId, seq: Number(row["fork_seq"]) }));
       }),
-    index: (session, entry) =>
+    index: (session, entry, atSeq) =>
       writer.run(() => {
         const line = logs.find(session);
-        if (line !== undefined) appender.setIndex(line.id, entry);
+        if (line === undefined || logs.headRow(line.id)?.seq !== atSeq) return false;
+        appender.setIndex(line.id, entry);
+        return true;
       }),
     putSnapshot: (session, snapshot) => writer.run(() => snapshots.put(session, snapshot)),
     snapshot: (session, seq) => look(() => snapshots.latest(session, seq)),
-    putBlob: (hash, chunks) => look(() => putBlob(database, writer, tenant, hash, chunks)),
+    putBlob: (hash, chunks) =>
+      look(() => putBlob(database, writer, tenant, { hash, putAt: world.now() }, chunks)),
     blob: (hash) => look(() => readBlob(database, tenant, hash)),
     projected: () => look(() => projector.projected()),
     project: (step) => writer.run(() => projector.project(step)),
     search: (text, search) => look(() => projector.search(text, search)),
     query: (sql, limits) => look(() => query(path, sql, { ...limits, world })),
     clearDerived: () => writer.run(() => clearDerived(connection)),
-    sweep: () => look(() => sweep(database, writer, onRollback)),
+    sweep: () => look(() => sweep(database, writer, { now: world.now(), forget: onRollback })),
     check: () => look(() => faults(connection)),
     stats: () => look(() => stats(connection, durability)),
     async close() {

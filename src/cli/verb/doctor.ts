@@ -127,9 +127,14 @@ async function storeChecks(place: string, open: Call["store"]): Promise<Check[]>
 /** What the first hundred bytes of an SQLite file say, without opening it as one. */
 function headerChecks(place: string, size: number): Check[] {
   const bytesRead = Buffer.alloc(100);
-  const file = openSync(place, "r");
-  const length = readSync(file, bytesRead, 0, 100, 0);
-  closeSync(file);
+  let length = 0;
+  try {
+    const file = openSync(place, "r");
+    length = readSync(file, bytesRead, 0, 100, 0);
+    closeSync(file);
+  } catch (error) {
+    return [{ name: "store", ok: false, found: String(error), todo: "check the permissions of the file" }];
+  }
   const ours =
     length === 100 &&
     bytesRead.toString("latin1", 0, 15) === "SQLite format 3" &&

@@ -8,15 +8,15 @@ export const rebuild = verb({
   args: [],
   options: {},
   about: [
-    "What is derived is forgotten first; the logs are not touched. It is never needed in normal use; it shows that the log is the only truth.",
+    "What is derived is forgotten first; the logs are not touched. It is never needed in normal use; " +
+      "it shows that the log is the only truth.",
   ],
   examples: [{ command: "skein rebuild", what: "of the whole store" }],
   async run({ out, engine }) {
     const progress = out.progress();
     try {
-      const report = await (
-        await engine()
-      ).rebuild({
+      const opened = await engine();
+      const report = await opened.rebuild({
         progress: ({ records, sessions }) =>
           progress.show(`rebuilt ${plural(sessions, "session")}, ${plural(records, "record")}`),
       });

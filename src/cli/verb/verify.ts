@@ -53,9 +53,8 @@ export const verify = verb({
 async function verifyAll(out: Screen, engine: Call["engine"]): Promise<VerifyReport> {
   const progress = out.progress();
   try {
-    return await (
-      await engine()
-    ).verify({
+    const opened = await engine();
+    return await opened.verify({
       progress: ({ records, sessions }) =>
         progress.show(`verified ${plural(records, "record")} of ${plural(sessions, "session")}`),
     });

@@ -12,11 +12,12 @@ import {
 } from "../decision.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
-import { emptyStanding, type Amounts, type Mind, type State } from "../state.ts";
+import { emptyStanding, type Amounts, type Mind, type Ref, type State } from "../state.ts";
 import { endTurn } from "./lifecycle.ts";
+import { grantDraft } from "./work.ts";
 
 export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
-  fork: (state, { parentHash, by, objective, name, budget, labels }) => {
+  fork: (state, { parentHash, by, objective, name, budget, labels, unbind = [], grant = [] }) => {
     if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
     const has = [
       ...(objective === undefined ? [] : (["objective"] as const)),
@@ -29,6 +30,8 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
     return accept(
       draft("session.forked", body, content),
       ...skipped(state.mind, forkedSeq),
+      ...unbind.map((one) => draft("resource.unbound", { name: one })),
+      ...grant.map((one) => grantDraft(one)),
       ...(labels === undefined || Object.keys(labels).length === 0
         ? []
         : [draft("session.labeled", { set: labels })]),
@@ -68,6 +71,38 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
     );
   },
 };
+
+/** The stricter a rule, the higher. Without one, the tool's default holds, which never allows more than `allow`. */
+const strictness = { allow: 0, none: 1, ask: 2, deny: 3 } as const;
+
+/** A rule that a fork must not be without, or must not have. `ref` says where its pattern stands. */
+export interface Withdrawn {
+  readonly name: string;
+  readonly tool: string;
+  readonly rule: "allow" | "ask" | "deny" | "none";
+  readonly ref: Ref | null;
+}
+
+/**
+ * What the parent had at the fork point and has no longer. A fork never has more rights than its parent, so a
+ * binding that was taken away or changed since is not taken over, and of two rules the stricter one holds.
+ */
+export function withdrawn(point: State, now: State): { unbind: string[]; permissions: Withdrawn[] } {
+  const { bindings, permissions } = point.standing;
+  const unbind = [...bindings.entries()].flatMap(([name, { seq }]) =>
+    now.standing.bindings.get(name)?.seq === seq ? [] : [name],
+  );
+  const names = new Set([...permissions.keys(), ...now.standing.permissions.keys()]);
+  const rules = [...names].flatMap((name): Withdrawn[] => {
+    const before = permissions.get(name);
+    const after = now.standing.permissions.get(name);
+    const stricter = strictness[after?.rule ?? "none"] >= strictness[before?.rule ?? "none"];
+    if (before?.seq === after?.seq || !stricter) return [];
+    if (after === undefined) return [{ name, tool: before?.tool ?? name, rule: "none", ref: null }];
+    return [{ name, tool: after.tool, rule: after.rule, ref: after }];
+  });
+  return { unbind, permissions: rules };
+}
 
 /** Calls without an outcome in a mind that is taken up again: they never run. */
 function skipped(mind: Mind, cause: number): readonly DraftEvent[] {

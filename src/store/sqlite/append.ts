@@ -48,6 +48,10 @@ export function makeAppender(
      (log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash, salt, content)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
+  const addRef = database.prepare(
+    `INSERT OR IGNORE INTO blob_refs (position, blob)
+     SELECT ?, id FROM blobs WHERE tenant = ? AND hash = ? AND bytes IS NOT NULL`,
+  );
   const setActive = database.prepare("UPDATE logs SET active_at = ? WHERE id = ?");
   const dataVersion = database.prepare("PRAGMA data_version");
   dataVersion.setReturnArrays(true);
@@ -167,7 +171,7 @@ export function makeAppender(
       contentBytes,
     };
     const hash = link(world.digest, place.before, fields, bodyHash);
-    insertRecord.run(
+    const { lastInsertRowid } = insertRecord.run(
       log,
       seq,
       at,
@@ -184,7 +188,15 @@ export function makeAppender(
       content === null ? null : Buffer.from(content.salt, "hex"),
       content === null ? null : content.text,
     );
+    for (const blob of draft.blobs) refer(blob, lastInsertRowid);
     return hash;
+  }
+
+  function refer(hash: string, position: number | bigint): void {
+    if (addRef.run(position, tenant, Buffer.from(hash, "hex")).changes === 1) return;
+    throw new SkeinError("not-found", `blob ${hash} is not in the store`, {
+      hint: "put it before the record",
+    });
   }
 
   /** The row of a new log, with the head it starts from: nothing, or a position of its parent. */

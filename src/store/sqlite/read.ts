@@ -15,6 +15,7 @@ const scanRowsMax = 5_000;
 
 export interface Reader {
   read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]>;
+  keyed(session: LogId, key: string): number | undefined;
   seqAt(session: LogId, at: number): number;
   feed(after: string | null, count: number): FeedPage;
 }
@@ -147,6 +148,14 @@ export function makeReader(
   const moment = database.prepare("SELECT at FROM records WHERE log = ? AND seq = ?");
   moment.setReturnArrays(true);
 
+  const byKey = database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?");
+
+  function keyed(session: LogId, key: string): number | undefined {
+    const line = logs.find(session);
+    const row = line && byKey.get(line.id, Buffer.from(key, "hex"));
+    return row === undefined ? undefined : Number(row["seq"]);
+  }
+
   /** By halving: `at` never goes back within a log. */
   function seqAt(session: LogId, at: number): number {
     const line = logs.find(session);
@@ -201,5 +210,5 @@ export function makeReader(
     return { records, position: String(position) };
   }
 
-  return { read, seqAt, feed };
+  return { read, keyed, seqAt, feed };
 }

@@ -75,9 +75,15 @@ CREATE INDEX records_responded ON records (log, seq) WHERE type = 3;
 
 CREATE TABLE leases (log INTEGER PRIMARY KEY, holder TEXT NOT NULL, until_ms INTEGER NOT NULL) STRICT;
 
+-- bytes is null until all chunks are there. Blobs that no record refers to are swept away after a day.
 CREATE TABLE blobs (
-  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, hash BLOB NOT NULL, bytes INTEGER, UNIQUE (tenant, hash)
+  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, hash BLOB NOT NULL, put_at INTEGER NOT NULL, bytes INTEGER,
+  UNIQUE (tenant, hash)
 ) STRICT;
+CREATE TABLE blob_refs (
+  blob INTEGER NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (blob, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX blob_refs_position ON blob_refs (position);
 CREATE TABLE blob_chunks (
   blob INTEGER NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL, UNIQUE (blob, number)
 ) STRICT;

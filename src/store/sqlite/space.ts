@@ -4,14 +4,17 @@ import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Writer } from "./writer.ts";
 
-/** Records deleted in one transaction; a few milliseconds. */
+/** Records deleted, and pages given back, in one transaction; a few milliseconds. */
 const sweepRowsMax = 500;
+const vacuumPagesMax = 256;
+/** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
+const unreferredMs = 86_400_000;
 
 export async function putBlob(
   database: DatabaseSync,
   writer: Writer,
   tenant: string,
-  hash: string,
+  { hash, putAt }: { readonly hash: string; readonly putAt: number },
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<void> {
   const key = Buffer.from(hash, "hex");
@@ -24,7 +27,8 @@ export async function putBlob(
       database.prepare("DELETE FROM blob_chunks WHERE blob = ?").run(Number(there["id"]));
     if (there !== undefined) database.prepare("DELETE FROM blobs WHERE id = ?").run(Number(there["id"]));
     return Number(
-      database.prepare("INSERT INTO blobs (tenant, hash) VALUES (?, ?)").run(tenant, key).lastInsertRowid,
+      database.prepare("INSERT INTO blobs (tenant, hash, put_at) VALUES (?, ?, ?)").run(tenant, key, putAt)
+        .lastInsertRowid,
     );
   });
   let number = 0;
@@ -73,7 +77,11 @@ export function readBlob(
  * fork shares, and its row for as long as a fork names it. The newest record of the whole store leaves a
  * stub, because its position must never be given out again.
  */
-export async function sweep(database: DatabaseSync, writer: Writer, forget: () => void): Promise<void> {
+export async function sweep(
+  database: DatabaseSync,
+  writer: Writer,
+  { now, forget }: { readonly now: number; readonly forget: () => void },
+): Promise<void> {
   const dropped = database.prepare("SELECT id FROM logs WHERE dropped = 1 ORDER BY id DESC");
   for (let freed = true; freed;) {
     freed = false;
@@ -86,8 +94,35 @@ export async function sweep(database: DatabaseSync, writer: Writer, forget: () =
   forget();
   await writer.run(() => {
     database.exec("DELETE FROM records WHERE log = 0 AND position < (SELECT max(position) FROM records)");
-    database.exec("PRAGMA incremental_vacuum(64)");
   });
+  while (await writer.run(() => sweepBlob(database, now - unreferredMs)));
+  while (await writer.run(() => vacuum(database)));
+}
+
+/** One blob that no record refers to any more, or never did; false when there is none. */
+function sweepBlob(database: DatabaseSync, putBefore: number): boolean {
+  const row = database
+    .prepare(
+      `SELECT id FROM blobs b WHERE put_at < ? AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = b.id) LIMIT 1`,
+    )
+    .get(putBefore);
+  if (row === undefined) return false;
+  dropBlob(database, Number(row["id"]));
+  return true;
+}
+
+function dropBlob(database: DatabaseSync, id: number): void {
+  database.prepare("DELETE FROM blob_chunks WHERE blob = ?").run(id);
+  database.prepare("DELETE FROM blobs WHERE id = ?").run(id);
+}
+
+/** Some free pages go back to the file system; false when there are none. */
+function vacuum(database: DatabaseSync): boolean {
+  const free = () => Number(database.prepare("PRAGMA freelist_count").get()?.["freelist_count"]);
+  const before = free();
+  if (before === 0) return false;
+  database.exec(`PRAGMA incremental_vacuum(${vacuumPagesMax})`);
+  return free() < before;
 }
 
 /** One step; false when there is nothing left to delete in this log. */
@@ -116,6 +151,15 @@ function sweepSome(database: DatabaseSync, id: number): boolean {
   }
   for (const row of rows) unindex.run(Number(row["position"]));
   reset.run();
+  const refs = database.prepare("SELECT blob FROM blob_refs WHERE position = ?");
+  const unrefer = database.prepare("DELETE FROM blob_refs WHERE position = ?");
+  const referred = database.prepare("SELECT 1 FROM blob_refs WHERE blob = ? LIMIT 1");
+  for (const row of rows) {
+    const position = Number(row["position"]);
+    const blobs = refs.all(position).map((ref) => Number(ref["blob"]));
+    unrefer.run(position);
+    for (const blob of blobs) if (referred.get(blob) === undefined) dropBlob(database, blob);
+  }
   database.prepare("DELETE FROM snapshots WHERE log = ? AND seq > ?").run(id, keep);
   return true;
 }

@@ -1,0 +1,304 @@
+/** The SQLite driver against the conformance suite, and what only it is asked: settings, locks, shared commits. */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { DatabaseSync, StatementSync, type SQLInputValue, type StatementResultingChanges } from "node:sqlite";
+import { test } from "node:test";
+import { limit } from "../../src/core/limit.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+import { conformance, draftOf } from "../../src/store/conformance.ts";
+import type { Outcome, Part, Store } from "../../src/store/port.ts";
+import { sqliteStore, type SqliteOptions } from "../../src/store/sqlite.ts";
+import { makeSessionId, type SessionId } from "../../src/core/ids.ts";
+import { digest } from "../core/digest.ts";
+import { inFile, newPath, workspace } from "../runtime/place.ts";
+
+const { sleep, defer } = realWorld();
+
+conformance({
+  name: "sqlite",
+  open: async (given) => {
+    const { path, remove } = newPath();
+    const start = () => sqliteStore({ path, world: { ...given, sleep, defer }, workspace });
+    return { store: await start(), reopen: start, done: async () => remove() };
+  },
+});
+
+const idOf = (count: number): SessionId =>
+  makeSessionId({ nowMs: count, random: Uint8Array.from({ length: 10 }, () => 7) });
+
+/** The first append of a session. */
+const opening = (count: number, more: Partial<Part> = {}): Part => ({
+  session: idOf(count),
+  expect: "absent",
+  drafts: [draftOf({ body: { count } }, digest)],
+  index: { status: "open", agent: null, name: null, objective: null, priority: 5, labels: {} },
+  ...more,
+});
+
+const pragma = (database: DatabaseSync, name: string): unknown =>
+  Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+
+/** Every connection that is made while `work` runs, as the driver sees it. */
+async function connectionsMadeBy(work: () => Promise<unknown>): Promise<DatabaseSync[]> {
+  const seen = new Set<DatabaseSync>();
+  const { prepare } = DatabaseSync.prototype;
+  DatabaseSync.prototype.prepare = function (this: DatabaseSync, ...args) {
+    seen.add(this);
+    return prepare.apply(this, args);
+  };
+  try {
+    await work();
+  } finally {
+    DatabaseSync.prototype.prepare = prepare;
+  }
+  return [...seen];
+}
+
+test("the connection has the settings that durability rests on", async () => {
+  const { path, remove } = newPath();
+  for (const [durability, synchronous] of [
+    ["disk", 2],
+    ["process", 1],
+  ] as const) {
+    let store: Store | undefined;
+    const [database] = await connectionsMadeBy(async () => {
+      store = await sqliteStore({ path, world: realWorld(), workspace, durability });
+    });
+    const names = [
+      "synchronous",
+      "journal_mode",
+      "secure_delete",
+      "page_size",
+      "auto_vacuum",
+      "busy_timeout",
+    ];
+    assert.deepEqual(
+      names.map((name) => pragma(database!, name)),
+      [synchronous, "wal", 1, 8_192, 2, 20],
+    );
+    assert.deepEqual(
+      [pragma(database!, "application_id"), pragma(database!, "user_version")],
+      [0x534b4e31, 1],
+    );
+    assert.equal((await store?.stats())?.durability, durability);
+    await store?.close();
+  }
+  remove();
+});
+
+test("durability is full unless another level is asked for by name", async () => {
+  await using place = await inFile();
+  assert.equal((await place.store.stats()).durability, "disk");
+});
+
+test("two connections to one file see one another's records, and one of them is too late", async () => {
+  await using place = await inFile();
+  const [one, two] = [place.store, await place.open()];
+  assert.equal(two.workspace, one.workspace);
+  await one.append([opening(1)]);
+  assert.equal((await two.head(idOf(1)))?.seq, 1);
+  const next = (): Part => ({ session: idOf(1), expect: { seq: 1 }, drafts: [draftOf({}, digest)] });
+  const outcomes = await Promise.all([one.append([next()]), two.append([next()])]);
+  assert.deepEqual(outcomes.map(({ kind }) => kind).toSorted(), ["conflict", "ok"]);
+  for (const store of [one, two]) {
+    const records = await store.read(idOf(1), { fromSeq: 1, toSeq: 9, limit: 9, contents: true });
+    assert.deepEqual(
+      records.map(({ seq }) => seq),
+      [1, 2],
+    );
+  }
+});
+
+test("appends of two connections in turn keep the chain", async () => {
+  await using place = await inFile();
+  const stores = [place.store, await place.open(), await place.open()];
+  await place.store.append([opening(1)]);
+  for (let seq = 1; seq < 40; seq++) {
+    const drafts = [draftOf({ body: { seq } }, digest)];
+    const outcome = await stores[seq % 3]!.append([{ session: idOf(1), expect: { seq }, drafts }]);
+    assert.equal(outcome.kind, "ok");
+  }
+  const report = await (await place.engine.session(idOf(1))).verify();
+  assert.deepEqual([report.ok, report.records], [true, 40]);
+});
+
+/** Counts commits until it is stopped. */
+function countCommits(): { commits: number; stop: () => void } {
+  const run = StatementSync.prototype.run as (...args: SQLInputValue[]) => StatementResultingChanges;
+  const watch = { commits: 0, stop: () => void (StatementSync.prototype.run = run) };
+  StatementSync.prototype.run = function (this: StatementSync, ...args: SQLInputValue[]) {
+    if (this.sourceSQL === "COMMIT") watch.commits++;
+    return run.apply(this, args);
+  } as typeof run;
+  return watch;
+}
+
+test("appends of one turn of the event loop share a commit, and one conflict fails nobody else", async () => {
+  await using place = await inFile();
+  await place.store.append([opening(0)]);
+  const watch = countCommits();
+  const parts = Array.from({ length: 100 }, (_, place) => opening(place === 50 ? 0 : place + 1));
+  const outcomes = await Promise.all(parts.map((part) => place.store.append([part])));
+  watch.stop();
+  assert.ok(watch.commits <= 2, `${watch.commits} commits`);
+  const kinds = outcomes.map(({ kind }) => kind);
+  assert.deepEqual(
+    kinds,
+    parts.map((_, place) => (place === 50 ? "conflict" : "ok")),
+  );
+  assert.equal((await place.store.stats()).records, 100);
+});
+
+test("a part that cannot be written fails alone, and leaves nothing behind", async () => {
+  await using place = await inFile();
+  const parts = Array.from({ length: 20 }, (_, place) => opening(place));
+  // Forking from what is not there is refused in the middle of the transaction.
+  parts[7] = opening(7, { parent: { session: idOf(99), seq: 3 } });
+  const outcomes = await Promise.allSettled(parts.map((part) => place.store.append([part])));
+  const failed = outcomes.flatMap((outcome, place) => (outcome.status === "rejected" ? [place] : []));
+  assert.deepEqual(failed, [7]);
+  assert.equal(await place.store.head(idOf(7)), undefined);
+  const { rows } = await place.store.list({}, { limit: 50 });
+  assert.equal(rows.length, 19);
+});
+
+/** Holds the write lock of a file until it is told. */
+function lock(path: string): () => void {
+  const other = new DatabaseSync(path);
+  other.exec("BEGIN IMMEDIATE");
+  return () => {
+    other.exec("ROLLBACK");
+    other.close();
+  };
+}
+
+test("a locked store is waited for without holding up the process", async () => {
+  const { path, remove } = newPath();
+  const store = await sqliteStore({ path, world: realWorld(), workspace });
+  const unlock = lock(path);
+  let longest = 0;
+  let last = performance.now();
+  const pulse = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  }, 2);
+  const answer = store.append([opening(1)]);
+  await sleep(300);
+  assert.equal(await store.head(idOf(1)), undefined);
+  unlock();
+  assert.equal((await answer).kind, "ok");
+  clearInterval(pulse);
+  assert.ok(longest < 60, `held up for ${longest} ms`);
+  await store.close();
+  remove();
+});
+
+test("a store that stays locked is unavailable, and nothing is written", async () => {
+  const { path, remove } = newPath();
+  const options: SqliteOptions = { path, world: realWorld(), workspace, lockWaitMs: 60 };
+  const store = await sqliteStore(options);
+  const unlock = lock(path);
+  const locked = { code: "unavailable", message: /locked by another program/, hint: /wait|end/ };
+  await assert.rejects(store.append([opening(1)]), locked);
+  unlock();
+  assert.equal(await store.head(idOf(1)), undefined);
+  assert.equal((await store.append([opening(1)])).kind, "ok");
+  await store.close();
+  remove();
+});
+
+const opens = (path: string, more: Partial<SqliteOptions> = {}): Promise<Store> =>
+  sqliteStore({ path, world: realWorld(), workspace, lockWaitMs: 60, ...more });
+
+test("what is no store of ours is refused and left as it is", async () => {
+  const { path, remove } = newPath();
+  writeFileSync(`${path}.txt`, "not a database at all, but long enough to be looked at\n".repeat(20));
+  const other = new DatabaseSync(`${path}.other`);
+  other.exec("CREATE TABLE t (a); INSERT INTO t VALUES (1)");
+  other.close();
+  for (const [file, message] of [
+    [`${path}.txt`, /is not a Skein store/],
+    [`${path}.other`, /is an SQLite file, but not a Skein store/],
+  ] as const) {
+    const before = readFileSync(file);
+    await assert.rejects(opens(file), { code: "invalid", message, hint: /nothing was changed/ });
+    assert.ok(before.equals(readFileSync(file)));
+  }
+  mkdirSync(`${path}.folder`);
+  await assert.rejects(opens(`${path}.folder`), {
+    code: "invalid",
+    message: /is a directory/,
+    hint: /skein\.db/,
+  });
+  await assert.rejects(opens(`${path}.no/where/skein.db`), { code: "unavailable", hint: /directory/ });
+  await assert.rejects(opens(path, { create: false }), { code: "not-found", hint: /check the path/ });
+  assert.equal(existsSync(path), false);
+  remove();
+});
+
+test("a store of a newer layout is refused and left as it is", async () => {
+  const { path, remove } = newPath();
+  await (await opens(path)).close();
+  const raw = new DatabaseSync(path);
+  raw.exec("PRAGMA user_version = 2");
+  raw.close();
+  const before = readFileSync(path);
+  await assert.rejects(opens(path), {
+    code: "refused",
+    message: /layout 2; .* up to 1/,
+    hint: /update Skein/,
+  });
+  assert.ok(before.equals(readFileSync(path)));
+  remove();
+});
+
+test("an empty file becomes a store, and two processes that make it at once make one", async () => {
+  const { path, remove } = newPath();
+  writeFileSync(path, "");
+  const stores = await Promise.all([opens(path), opens(path)]);
+  const ids = new Set(stores.map((store) => store.workspace));
+  assert.equal(ids.size, 1);
+  for (const store of stores) await store.close();
+  remove();
+});
+
+test("appends that make no sense are refused before the database is asked", async () => {
+  await using place = await inFile();
+  const many = Array.from({ length: limit.appendLogsMax + 1 }, (_, place) => opening(place));
+  const records = Array.from({ length: limit.appendRecordsMax + 1 }, () => draftOf({}, digest));
+  const wrong: readonly (readonly Part[])[] = [
+    many,
+    [opening(1, { drafts: records })],
+    [opening(1), opening(1)],
+  ];
+  for (const parts of wrong) await assert.rejects(place.store.append(parts), { code: "invalid" });
+  assert.equal((await place.store.stats()).records, 0);
+});
+
+test("after it was closed everything is unavailable, and closing again is nothing", async () => {
+  await using place = await inFile();
+  const store = await place.open();
+  await store.close();
+  await store.close();
+  const calls: readonly (() => Promise<unknown>)[] = [
+    () => store.append([opening(1)]),
+    () => store.head(idOf(1)),
+    () => store.list({}, { limit: 1 }),
+    () => store.stats(),
+  ];
+  for (const call of calls) await assert.rejects(call(), { code: "unavailable" });
+});
+
+test("what was asked before closing is still answered", async () => {
+  const { path, remove } = newPath();
+  const store = await opens(path);
+  const answers: Promise<Outcome>[] = Array.from({ length: 30 }, (_, place) =>
+    store.append([opening(place)]),
+  );
+  await store.close();
+  for (const answer of answers) assert.equal((await answer).kind, "ok");
+  const again = await opens(path);
+  assert.equal((await again.stats()).records, 30);
+  await again.close();
+  remove();
+});

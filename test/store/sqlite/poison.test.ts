@@ -1,0 +1,116 @@
+/** After an I/O error nothing is acknowledged until the store was opened again and verified. */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { DatabaseSync, StatementSync, type SQLInputValue, type StatementResultingChanges } from "node:sqlite";
+import { test } from "node:test";
+import { Engine } from "../../../src/runtime/engine.ts";
+import { realWorld } from "../../../src/runtime/world.ts";
+import type { Store } from "../../../src/store/port.ts";
+import { sqliteStore } from "../../../src/store/sqlite.ts";
+import { newPath, workspace } from "../../runtime/place.ts";
+
+const world = realWorld();
+const opens = (path: string): Promise<Store> => sqliteStore({ path, world, workspace });
+
+/** The next statement that matches meets an error of SQLite's, as the disk would bring it about. */
+function breakOnce(sql: RegExp, errcode = 10): void {
+  const run = StatementSync.prototype.run as (...args: SQLInputValue[]) => StatementResultingChanges;
+  StatementSync.prototype.run = function (this: StatementSync, ...args: SQLInputValue[]) {
+    if (!sql.test(this.sourceSQL)) return run.apply(this, args);
+    StatementSync.prototype.run = run;
+    throw Object.assign(new Error("disk I/O error"), { code: "ERR_SQLITE_ERROR", errcode });
+  } as typeof run;
+}
+
+/** A store with a session of five records. */
+async function filled(path: string) {
+  const store = await opens(path);
+  const engine = new Engine({ store, world });
+  const session = await engine.open({ objective: "survive" });
+  for (const text of ["a", "b", "c", "d"]) await session.append(text);
+  return { store, engine, session };
+}
+
+test("an I/O error at the commit is an unknown outcome, and then everything is unavailable", async () => {
+  const { path, remove } = newPath();
+  const { store, engine, session } = await filled(path);
+  const head = await session.head();
+  breakOnce(/^COMMIT$/);
+  // The writer looks for its own record, cannot, and says that it does not know.
+  await assert.rejects(session.append("e"), { code: "unknown", hint: /read its log/ });
+  const poisoned = {
+    code: "unavailable",
+    message: /I\/O error and takes no more work/,
+    hint: /verified before/,
+  };
+  await assert.rejects(session.append("f"), poisoned);
+  await assert.rejects(store.head(session.id), poisoned);
+  await assert.rejects(store.putSnapshot(session.id, { seq: 1, form: 1, text: "{}" }), poisoned);
+  assert.ok(existsSync(`${path}-suspect`));
+  await engine.close();
+
+  const again = await opens(path);
+  assert.ok(!existsSync(`${path}-suspect`), "it was verified, so it is trusted again");
+  assert.equal((await again.head(session.id))?.hash, head.hash);
+  await again.close();
+  remove();
+});
+
+test("an I/O error in the middle rejects every append of the batch with certainty", async () => {
+  const { path, remove } = newPath();
+  const { store, engine, session } = await filled(path);
+  breakOnce(/^INSERT INTO records/);
+  const answers = await Promise.allSettled([session.append("e"), engine.open({ objective: "o" })]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    ["rejected", "rejected"],
+  );
+  for (const answer of answers) {
+    assert.equal((answer as { reason?: { code?: string } }).reason?.code, "unavailable");
+  }
+  await store.close();
+  const again = await opens(path);
+  assert.equal((await again.head(session.id))?.seq, 5);
+  assert.equal((await again.list({}, { limit: 9 })).rows.length, 1);
+  await again.close();
+  remove();
+});
+
+test("a store that was damaged as well is refused until it is restored", async () => {
+  const { path, remove } = newPath();
+  const { engine, session } = await filled(path);
+  breakOnce(/^COMMIT$/);
+  await assert.rejects(session.append("e"));
+  await engine.close();
+  const raw = new DatabaseSync(path);
+  raw.exec("UPDATE records SET content = replace(content, '\"c\"', '\"x\"') WHERE seq = 4");
+  raw.close();
+  const wrong = { code: "corrupt", message: /at 4: the content does not match its hash/, hint: /backup/ };
+  await assert.rejects(opens(path), wrong);
+  assert.ok(existsSync(`${path}-suspect`), "it stays suspect");
+  await assert.rejects(opens(path), wrong);
+  const fixed = new DatabaseSync(path);
+  fixed.exec("UPDATE records SET content = replace(content, '\"x\"', '\"c\"') WHERE seq = 4");
+  fixed.close();
+  const again = await opens(path);
+  assert.ok(!existsSync(`${path}-suspect`));
+  await again.close();
+  remove();
+});
+
+test("a full disk fails the append and nothing else", async () => {
+  const { path, remove } = newPath();
+  const { store, engine, session } = await filled(path);
+  breakOnce(/^COMMIT$/, 13);
+  await assert.rejects(session.append("e"), {
+    code: "unavailable",
+    message: /disk is full/,
+    hint: /nothing was written/,
+  });
+  assert.ok(!existsSync(`${path}-suspect`));
+  assert.equal((await store.head(session.id))?.seq, 5);
+  assert.equal((await session.append("e")).seq, 6);
+  assert.equal((await session.verify()).ok, true);
+  await engine.close();
+  remove();
+});

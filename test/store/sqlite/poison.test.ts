@@ -1,25 +1,25 @@
 /** After an I/O error nothing is acknowledged until the store was opened again and verified. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { DatabaseSync, StatementSync, type SQLInputValue, type StatementResultingChanges } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { Engine } from "../../../src/runtime/engine.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { sqliteStore } from "../../../src/store/sqlite.ts";
 import { newPath, workspace } from "../../runtime/place.ts";
+import { beforeEachRun } from "./statement.ts";
 
 const world = realWorld();
 const opens = (path: string): Promise<Store> => sqliteStore({ path, world, workspace });
 
 /** The next statement that matches meets an error of SQLite's, as the disk would bring it about. */
 function breakOnce(sql: RegExp, errcode = 10): void {
-  const run = StatementSync.prototype.run as (...args: SQLInputValue[]) => StatementResultingChanges;
-  StatementSync.prototype.run = function (this: StatementSync, ...args: SQLInputValue[]) {
-    if (!sql.test(this.sourceSQL)) return run.apply(this, args);
-    StatementSync.prototype.run = run;
+  const stop = beforeEachRun((text) => {
+    if (!sql.test(text)) return;
+    stop();
     throw Object.assign(new Error("disk I/O error"), { code: "ERR_SQLITE_ERROR", errcode });
-  } as typeof run;
+  });
 }
 
 /** A store with a session of five records. */

@@ -103,9 +103,9 @@ function lookUp(
 
 function follower(where: string, name: string, next: string | undefined): string {
   if (next !== undefined && (!isOption(next) || /\s/.test(next))) return next;
+  const meant = next === undefined ? "" : `; if ${quote(next)} is meant, write --${name}=${next}`;
   throw new SkeinError("invalid", `${where}: --${name} needs a value`, {
-    hint:
-      next === undefined ? `give it after --${name}` : `if ${quote(next)} is the value, write --${name}=…`,
+    hint: `give it after --${name}${meant}`,
   });
 }
 

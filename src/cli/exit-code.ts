@@ -25,5 +25,18 @@ const byError = {
   unknown: 6,
 } as const satisfies Record<ErrorCode, (typeof exitCodes)[number]["code"]>;
 
+/** What to do next, where the error itself does not say. */
+export const hintFor = {
+  refused: '"skein show ID" tells how the session stands',
+  conflict: "read what is new and try again",
+  fenced: "somebody else runs the session now",
+  invalid: '"skein help VERB" shows what is expected',
+  "not-found": '"skein show ID" tells what the session has',
+  unavailable: "try again",
+  corrupt: 'run "skein verify --all" to see what is damaged',
+  unknown: "read the log before trying again",
+  internal: "this is a fault in Skein; please report it with what SKEIN_DEBUG=1 shows",
+} as const satisfies Record<ErrorCode | "internal", string>;
+
 export const exitCodeOf = (code: ErrorCode | "internal"): number =>
   code === "internal" ? 70 : byError[code];

@@ -5,7 +5,7 @@
 import { nearest, SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { findVerb, parseWords } from "./args.ts";
-import { exitCodeOf } from "./exit-code.ts";
+import { exitCodeOf, hintFor } from "./exit-code.ts";
 import { makeOpening } from "./opening.ts";
 import { collectingSurface, makeScreen, type Screen, type Surface } from "./screen.ts";
 import { jsonText, oneLine } from "./text.ts";
@@ -91,13 +91,11 @@ function tell(error: unknown, out: Screen, surface: Surface): number {
   const known = error instanceof SkeinError;
   const code = known ? error.code : "internal";
   const message = error instanceof Error ? error.message : String(error);
-  const hint = known
-    ? error.hint
-    : "this is a fault in Skein; please report it with what SKEIN_DEBUG=1 shows";
-  if (out.json) surface.error(`${jsonText({ error: { code, message, hint: hint ?? null } })}\n`);
+  const hint = (known ? error.hint : undefined) ?? hintFor[code];
+  if (out.json) surface.error(`${jsonText({ error: { code, message, hint } })}\n`);
   else {
     surface.error(`${out.red("skein:")} ${oneLine(message)}\n`);
-    if (hint !== undefined) surface.error(`  ${out.dim("hint:")} ${oneLine(hint)}\n`);
+    surface.error(`  ${out.dim("hint:")} ${oneLine(hint)}\n`);
   }
   if (process.env["SKEIN_DEBUG"] === "1") surface.error(`${debugText(error)}\n`);
   return exitCodeOf(code);

@@ -1,7 +1,8 @@
 /**
- * The audit after a crash: opens the store as anybody would and holds it against the ledger. Every acknowledged write
- * is there, where it was said to be and with what it was given; every other one is whole or absent; nothing is there
- * twice; whatever a reader saw has not changed; the chain verifies; every session opens and can be written to.
+ * The audit after a crash: opens the store as anybody would and holds it against the ledger. Every
+ * acknowledged write is there, where it was said to be and with what it was given; every other one is whole
+ * or absent; nothing is there twice; whatever a reader saw has not changed; the chain verifies; every session
+ * opens and can be written to.
  */
 import {
   openEngine,
@@ -40,7 +41,9 @@ interface Holding {
   readonly count: number;
   readonly marked: ReadonlyMap<string, readonly Place[]>;
   readonly deleted: ReadonlySet<string>;
-  /** Whether a session was deleted that its opener never heard of: one found and deleted by another writer. */
+  /**
+   * Whether a session was deleted that its opener never heard of: one found and deleted by another writer.
+   */
   readonly strangers: boolean;
 }
 
@@ -52,7 +55,7 @@ export async function audit(
   ledger: Ledger,
   options: { readonly faults?: boolean } = {},
 ): Promise<Audit> {
-  const problems = [...ledger.problems];
+  const problems = [...ledger.problems, ...(options.faults === true ? [] : ledger.failures)];
   await using engine = await openEngine({ store: path, create: false });
   const report = await engine.verify();
   for (const { session, seq, problem } of report.problems.slice(0, 20))

@@ -1,6 +1,6 @@
 /**
- * The crash campaign: `npm run crash -- --kills 10000 [--seed N] [--minutes 20]`. Prints a line every few seconds and a
- * report at the end; ends with 1 when there was any problem.
+ * The crash campaign: `npm run crash -- --kills 10000 [--seed N] [--minutes 20]`. Prints a line every few
+ * seconds and a report at the end; ends with 1 when there was any problem.
  */
 import { parseArgs } from "node:util";
 import { crash, type CrashReport } from "./kill.ts";
@@ -43,7 +43,8 @@ function wholeNumber(name: string, text: string): number {
 function lineOf({ ms, kills, rounds, acknowledgedRecords, found, absent, problems }: CrashReport): string {
   const seconds = ms / 1_000;
   return (
-    `${seconds.toFixed(0).padStart(5)} s  ${kills} kills (${(kills / seconds).toFixed(1)}/s), ${rounds} stores, ` +
+    `${seconds.toFixed(0).padStart(5)} s  ${kills} kills (${(kills / seconds).toFixed(1)}/s), ` +
+    `${rounds} stores, ` +
     `${acknowledgedRecords} acknowledged, ${found} found and ${absent} absent without an answer, ` +
     `${problems.length} problems`
   );

@@ -1,7 +1,7 @@
 /**
- * A process that only reads: it follows sessions of the store live and says each record that it is given. What a reader
- * has seen must be there ever after, each position once and in order. Now and then it verifies the whole store, which
- * must hold at any moment, whatever the writers are doing.
+ * A process that only reads: it follows sessions of the store live and says each record that it is given.
+ * What a reader has seen must be there ever after, each position once and in order. Now and then it verifies
+ * the whole store, which must hold at any moment, whatever the writers are doing.
  */
 import { openEngine, SkeinError, type Engine } from "../../src/index.ts";
 

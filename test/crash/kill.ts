@@ -1,7 +1,7 @@
 /**
- * The kill loop: two writers on one file, now and then a follower, SIGKILL at random moments, and a new writer in the
- * place of each dead one, which finds the other still at work or nobody at all. After each round the store is
- * audited against what all of them said.
+ * The kill loop: two writers on one file, now and then a follower, SIGKILL at random moments, and a new
+ * writer in the place of each dead one, which finds the other still at work or nobody at all. After each
+ * round the store is audited against what all of them said.
  */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

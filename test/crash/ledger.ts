@@ -5,7 +5,7 @@
  *   opened                               the store is open
  *   try <mark> <verb> <parts> <session>  about to write so many records; `-` when there is no session yet
  *   again <mark>                         the same write with the same key, by another writer
- *   ok <mark> <session> <seq> <headSeq>  acknowledged, at these positions; headSeq 0 when it was there already
+ *   ok <mark> <session> <seq> <headSeq>  acknowledged at these positions; headSeq 0: it was there already
  *   no <mark> <code> [message, hint]     refused or failed
  *   saw <session> <seq> <hash>           this record was read
  *   next <session> <seq> <hash>          this record was given to somebody who follows the session
@@ -48,6 +48,8 @@ export class Ledger {
   readonly sightings: Sighting[] = [];
   /** What should not have been said, and processes that ended by themselves. */
   readonly problems: string[] = [];
+  /** Processes that could not open, read or close the store, as they are bound to on a disk that fails. */
+  readonly failures: string[] = [];
   /** How far each follower came in each session. */
   readonly #followed = new Map<string, number>();
 
@@ -74,6 +76,8 @@ export class Ledger {
         return this.#next(speaker, rest);
       case "gone":
         return void this.#followed.delete(`${speaker} ${rest[0] ?? ""}`);
+      case "failed":
+        return void this.failures.push(`${speaker}: ${line}`);
       default:
         this.problems.push(`${speaker}: ${line.slice(0, 2_000)}`);
     }

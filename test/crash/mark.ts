@@ -1,6 +1,7 @@
 /**
- * Marks: how a crash test knows its records again. A write has a mark (`w3.17`: writer 3, its 17th write), each of its
- * records a token (`w3.17.2of5`), and each token a text that follows from it, so that a reader knows what was written.
+ * Marks: how a crash test knows its records again. A write has a mark (`w3.17`: writer 3, its 17th write),
+ * each of its records a token (`w3.17.2of5`), and each token a text that follows from it, so that a reader
+ * knows what was written.
  */
 
 export const tokensOf = (mark: string, parts: number): string[] =>
@@ -29,8 +30,8 @@ export function tokenIn(record: { readonly body: unknown; readonly content?: unk
 const alphabet = "abcdefghijklmnopqrstuvwxyz 0123456789 é ü 漢 ";
 
 /**
- * The text that goes with a token: most are short, some take several pages of the store, a few become blobs. It is
- * long enough on average for the store to be checkpointed now and then in a round.
+ * The text that goes with a token: most are short, some take several pages of the store, a few become blobs.
+ * It is long enough on average for the store to be checkpointed now and then in a round.
  */
 export function fillOf(token: string): string {
   let hash = 2_166_136_261;

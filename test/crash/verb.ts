@@ -51,7 +51,10 @@ const placed = (session: Session, { seq, headSeq, duplicate }: Written): Placed 
   duplicate,
 });
 
-/** A log's first record stands alone in its append, so its position is its head's as long as nobody else wrote. */
+/**
+ * A log's first record stands alone in its append, so its position is its head's as long as nobody else
+ * wrote.
+ */
 async function started(opened: Session, seq: number): Promise<Placed> {
   return { session: opened.id, seq, headSeq: seq, opened };
 }
@@ -181,10 +184,12 @@ export const verbs = {
   /** Not by chance: it is for filling the -wal file. */
   large: {
     weight: 0,
-    parts: () => 10,
+    parts: () => 40,
     act: async ({ session, tokens }) => placed(session, await session.append(tokens.map(largeRecord))),
   },
-  /** Moves what is in the -wal file to the main file, as SQLite does by itself only when there is much of it. */
+  /**
+   * Moves what is in the -wal file to the main file, as SQLite does by itself only when there is much of it.
+   */
   checkpoint: {
     weight: 2,
     parts: () => 0,

@@ -1,8 +1,8 @@
 /**
- * The program that a crash test kills. It takes one order from its standard input, writes to the store until it is
- * killed or has done its steps, and says on its standard output what it is about to write and, as soon as the promise
- * has resolved and never before, what was acknowledged. Each line is handed to the kernel before the program goes
- * on, so nothing that it said is lost with it. The lines are described in ledger.ts.
+ * The program that a crash test kills. It takes one order from its standard input, writes to the store until
+ * it is killed or has done its steps, and says on its standard output what it is about to write and, as soon
+ * as the promise has resolved and never before, what was acknowledged. Each line is handed to the kernel
+ * before the program goes on, so nothing that it said is lost with it. The lines are described in ledger.ts.
  */
 import { readSync, writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";

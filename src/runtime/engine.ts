@@ -153,7 +153,9 @@ export class Engine implements AsyncDisposable {
       if (head === undefined) continue;
       // What a fork shares is verified with its parent, unless the parent was deleted.
       const own = head.parent !== null && (await store.head(head.parent.session)) !== undefined;
-      report = joinReports(report, await verifyLog(store, world, session, { own }));
+      const done = await verifyLog(store, world, session, { own }).catch(ifGone);
+      if (done === null) continue;
+      report = joinReports(report, done);
       options.progress?.({ records: report.records, sessions: report.sessions });
     }
     return report;
@@ -240,4 +242,10 @@ export class Engine implements AsyncDisposable {
       after = last;
     }
   }
+}
+
+/** A session that another process deleted in the meantime is not damaged. */
+function ifGone(error: unknown): null {
+  if (error instanceof SkeinError && error.code === "not-found") return null;
+  throw error;
 }

@@ -103,6 +103,8 @@ export async function verifyLog(
       next = record.seq + 1;
     }
   }
+  const isGone = next <= head.seq && (await store.head(session)) === undefined;
+  if (isGone) throw new SkeinError("not-found", `${session} was deleted while it was verified`);
   if (next <= head.seq) bad(next, `the log ends here; its head says ${head.seq}`);
   else if (before !== head.hash) bad(head.seq, "the head does not match the last record");
   await checkNoted(store, session, options.head, head.seq, bad);

@@ -15,7 +15,7 @@ import { readEvent } from "../core/event.ts";
 import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
 import { inflate } from "./content.ts";
 import type { Event } from "./event-reader.ts";
-import { catchUp, search, type Hit } from "./projection.ts";
+import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
 import { seal } from "./seal.ts";
 import { checkOpen, Session, type Context } from "./session.ts";
@@ -43,9 +43,6 @@ export interface EngineOptions {
   /** Who acts, unless a call says otherwise; by default a principal that stands for the local user. */
   readonly actor?: string;
 }
-
-/** What happened so far, for whoever shows progress. */
-export type Progress = (done: { readonly records: number; readonly sessions: number }) => void;
 
 export class Engine implements AsyncDisposable {
   readonly #context: Context;
@@ -116,26 +113,29 @@ export class Engine implements AsyncDisposable {
   /** Full-text search over everything that was said. */
   async search(
     text: string,
-    options: { readonly session?: string; readonly limit?: number } = {},
+    options: { readonly session?: string; readonly limit?: number; readonly progress?: Progress } = {},
   ): Promise<Hit[]> {
-    checkOptions("search", options, ["session", "limit"]);
+    checkOptions("search", options, ["session", "limit", "progress"]);
     const { store, states } = this.#context;
     const only = options.session === undefined ? undefined : await this.#find(options.session);
     return search(store, states, text, {
       ...(only === undefined ? {} : { session: only }),
       ...(options.limit === undefined ? {} : { limit: options.limit }),
+      ...(options.progress === undefined ? {} : { progress: options.progress }),
     });
   }
 
   /** One read-only SELECT over the views in docs/views.md. */
   async query(
     sql: string,
+    options: { readonly progress?: Progress } = {},
   ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
+    checkOptions("query", options, ["progress"]);
     if (typeof sql !== "string" || sql.trim() === "" || sql.length > limit.queryCharsMax) {
       throw new SkeinError("invalid", `a query is a text of 1 to ${limit.queryCharsMax} characters`);
     }
     const { store, states } = this.#context;
-    await catchUp(store, states);
+    await catchUp(store, states, options.progress);
     return store.query(sql, { limit: limit.queryRowsMax, timeoutMs: limit.queryMs });
   }
 

@@ -12,12 +12,15 @@ import type { ItemRow, Store } from "../store/port.ts";
 import { inflate, readContent } from "./content.ts";
 import type { StateReader } from "./state-reader.ts";
 
+/** What is done so far, for whoever shows progress. */
+export type Progress = (done: { readonly records: number; readonly sessions: number }) => void;
+
 /** Records in one step: one transaction of less than 20 ms. */
 const stepRecords = 200;
 const changesItems = /^(item\.|session\.(opened|forked|rewound|merged)$|content\.erased$)/;
 
-export async function catchUp(store: Store, states: StateReader): Promise<void> {
-  for (;;) {
+export async function catchUp(store: Store, states: StateReader, progress?: Progress): Promise<void> {
+  for (let records = 0; ;) {
     const from = await store.projected();
     const page = await store.feed(from, stepRecords);
     if (page.position === from || (from === null && page.records.length === 0)) return;
@@ -33,6 +36,8 @@ export async function catchUp(store: Store, states: StateReader): Promise<void> 
     for (const session of touched) items.push({ session, rows: await itemRows(store, states, session) });
     // False: another process took this step. The next round starts from where it left off.
     await store.project({ from, to: page.position, texts, items });
+    records += page.records.length;
+    progress?.({ records, sessions: 0 });
   }
 }
 
@@ -114,9 +119,9 @@ export async function search(
   store: Store,
   states: StateReader,
   text: string,
-  options: { readonly limit?: number; readonly session?: LogId },
+  options: { readonly limit?: number; readonly session?: LogId; readonly progress?: Progress },
 ): Promise<Hit[]> {
-  await catchUp(store, states);
+  await catchUp(store, states, options.progress);
   const count = Math.min(options.limit ?? 20, limit.searchMax);
   const { session } = options;
   const found = await store.search(

@@ -1,7 +1,6 @@
 /** Rebuild: everything derived is forgotten and made again from the logs. */
 import { isWorkspaceId, type LogId } from "../core/ids.ts";
-import type { Progress } from "./engine.ts";
-import { catchUp } from "./projection.ts";
+import { catchUp, type Progress } from "./projection.ts";
 import { indexEntryOf } from "./session-index.ts";
 import type { Context } from "./session.ts";
 

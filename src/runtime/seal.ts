@@ -49,9 +49,7 @@ export function seal(
 function blobsOf(event: DraftEvent, kept: readonly { readonly hash: string }[]): readonly string[] {
   const { blocks } = (event.content ?? {}) as { readonly blocks?: readonly { readonly blob?: unknown }[] };
   if (kept.length === 0 && blocks === undefined) return none;
-  const named = Array.isArray(blocks)
-    ? blocks.map(({ blob }) => blob).filter((blob) => typeof blob === "string")
-    : none;
+  const named = (blocks ?? []).flatMap(({ blob }) => (typeof blob === "string" ? [blob] : none));
   return [...new Set([...kept.map(({ hash }) => hash), ...named])];
 }
 

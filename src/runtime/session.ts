@@ -179,7 +179,8 @@ export class Session {
     const lost = withdrawn(from, await writer.current(this.id));
     const grant: Permission[] = [];
     for (const { ref, ...rule } of lost.permissions) {
-      grant.push({ ...((ref && (await readContent(store, this.id, ref.seq))) ?? {}), ...rule });
+      const content = ref === null ? undefined : await readContent(store, this.id, ref.seq);
+      grant.push({ ...(content as { pattern?: unknown } | undefined), ...rule });
     }
     const { unbind } = lost;
     const command: Command = {

@@ -2,6 +2,7 @@
  * The world: clock, timers, randomness and hashing, all that makes a run differ from the next. Everything
  * else in Skein takes them from here, so that the same code runs in a simulator.
  */
+import { fork } from "node:child_process";
 import { hash, randomFillSync } from "node:crypto";
 import { setImmediate, setTimeout } from "node:timers";
 import type { StoreWorld } from "../store/port.ts";
@@ -34,6 +35,20 @@ export function realWorld(): World {
         signal?.addEventListener("abort", done, { once: true });
       }),
     defer: (work) => void setImmediate(work),
+    apart: (file, message, signal) =>
+      new Promise((resolve, reject) => {
+        const child = fork(file, {
+          execArgv: [],
+          stdio: ["ignore", "ignore", "ignore", "ipc"],
+          serialization: "advanced",
+          killSignal: "SIGKILL",
+          signal,
+        });
+        child.once("message", resolve);
+        child.once("error", reject);
+        child.once("exit", (code) => reject(new Error(`${file.pathname} ended with ${code} and no answer`)));
+        child.send(message);
+      }),
     digest(prefixHex, text) {
       if (prefixHex === "") return hash("sha256", text, "hex");
       const bytesMax = prefixHex.length / 2 + text.length * 3;

@@ -22,6 +22,11 @@ export interface StoreWorld {
   /** Runs `work` once everything that is ready to run now has run. */
   defer(work: () => void): void;
   readonly digest: Digest;
+  /**
+   * Runs a file in a process of its own, gives it the message, and resolves to the one it answers with. The
+   * process is ended when the signal is aborted, whatever it is doing. A world may lack it.
+   */
+  apart?(file: URL, message: object, signal: AbortSignal): Promise<unknown>;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Read-only SQL over the documented views, in a thread of its own so that a slow query holds up nothing. */
+/** Read-only SQL over the documented views, apart from this process so that a slow query holds up nothing. */
 import { Worker } from "node:worker_threads";
 import { SkeinError } from "../../core/error.ts";
 import type { StoreWorld } from "../port.ts";
@@ -15,13 +15,16 @@ export async function query(
     import.meta.url,
   );
   const request: QueryRequest = { path, sql, limit: options.limit };
-  const worker = new Worker(file, { workerData: request });
-  const done = new AbortController();
-  const late = options.world.sleep(options.timeoutMs, done.signal).then(() => null);
+  const ended = new AbortController();
+  const { world, timeoutMs } = options;
+  const late = world.sleep(timeoutMs, ended.signal).then(() => null);
+  const asked = world.apart
+    ? world.apart(file, request, ended.signal)
+    : inThread(file, request, ended.signal);
   try {
-    const answer = await Promise.race([answerOf(worker), late]);
+    const answer = await Promise.race([asked as Promise<QueryAnswer>, late]);
     if (answer === null) {
-      throw new SkeinError("refused", `the query took longer than ${options.timeoutMs} ms and was ended`, {
+      throw new SkeinError("refused", `the query took longer than ${timeoutMs} ms and was ended`, {
         hint: "narrow it down: name a session, a type or a time",
       });
     }
@@ -29,14 +32,16 @@ export async function query(
       throw new SkeinError("invalid", `the query failed: ${answer.error}`, { hint: answer.hint });
     return answer;
   } finally {
-    done.abort();
-    await worker.terminate();
+    ended.abort();
   }
 }
 
-function answerOf(worker: Worker): Promise<QueryAnswer> {
+/** A thread is ended only between two rows; but it needs no process. */
+function inThread(file: URL, request: QueryRequest, signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve, reject) => {
+    const worker = new Worker(file, { workerData: request });
     worker.once("message", resolve);
     worker.once("error", reject);
+    signal.addEventListener("abort", () => void worker.terminate(), { once: true });
   });
 }

@@ -122,7 +122,7 @@ function valueOf(name: string, option: Option, texts: readonly string[] | undefi
     case "place":
       return parsePlace(text);
     case "count":
-      return wholeNumber(`--${name}`, text, 0);
+      return wholeNumber(`--${name}`, text, option.least ?? 0);
     case "number":
       return parseNumber(`--${name}`, text);
     case "time":

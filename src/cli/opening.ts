@@ -26,7 +26,9 @@ export function makeOpening(place: string): Opening {
     checkPlace(place, create);
     const { sqliteStore } = await import("../store/sqlite.ts");
     const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-    return sqliteStore({ path: place, world, workspace, create, lockWaitMs: lockWaitMs() });
+    // What SQLite would take for a place of its own making is a file like any other.
+    const path = /^(:|file:)/.test(place) ? `./${place}` : place;
+    return sqliteStore({ path, world, workspace, create, lockWaitMs: lockWaitMs() });
   };
   return {
     store: ({ create = false } = {}) => (opened ??= store(create)),

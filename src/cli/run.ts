@@ -54,7 +54,7 @@ async function runVerb(verb: Verb, words: readonly string[], circumstances: Circ
     await showHelp(out, verb);
     return 0;
   }
-  const place = String(options["store"] ?? process.env["SKEIN_STORE"] ?? "./skein.db");
+  const place = String(options["store"] ?? (process.env["SKEIN_STORE"] || "./skein.db"));
   const opening = makeOpening(place);
   const { store, engine } = opening;
   const { untilStopped } = circumstances;

@@ -18,6 +18,8 @@ export interface Option {
   readonly value?: string;
   readonly short?: string;
   readonly choices?: readonly string[];
+  /** The least that a count may be; by default 0. */
+  readonly least?: number;
 }
 
 export type Options = Readonly<Record<string, Option>>;

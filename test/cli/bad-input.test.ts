@@ -15,7 +15,7 @@ interface Refusal {
   readonly hint: RegExp;
 }
 
-/** One line of JSON on standard error, nothing on standard output, and the exit code that belongs to the code. */
+/** One line of JSON on standard error, nothing on standard output, and the exit code for its code. */
 function assertRefused({ code, stdout, stderr }: Ended, refusal: Refusal): void {
   assert.equal(stdout, "");
   assert.match(stderr, /^\{.*\}\n$/, stderr);
@@ -362,6 +362,19 @@ suite("a file that cannot be used is left as it is", { concurrency: 4 }, () => {
     for (const words of [["ps"], ["append", "abc", "text"], ["verify", "--all"]]) {
       const ended = await skein.run([...words, "--store", at, "--json"]);
       assertRefused(ended, { code: "not-found", message: /no store at/, hint: /skein open/ });
+    }
+    assert.equal(statSync(at, { throwIfNoEntry: false }), undefined);
+  });
+
+  test("a new store, by a session that is refused, is not made", async () => {
+    const at = join(folder, "never.db");
+    for (const words of [
+      ["open", " "],
+      ["open", "New", "--label", "Not=Good"],
+      ["open", "New", "--from", "abc"],
+    ]) {
+      const { code } = await skein.run([...words, "--store", at, "--json"]);
+      assert.ok(code === 2 || code === 3, words.join(" "));
     }
     assert.equal(statSync(at, { throwIfNoEntry: false }), undefined);
   });

@@ -1,8 +1,13 @@
 /** Opens a session: one objective, and what it starts with. The only verb that makes a store. */
+import { existsSync } from "node:fs";
+import type { OpenOptions } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
+import { makeWorkspaceId } from "../../core/ids.ts";
+import type { Session } from "../../runtime/session.ts";
+import { realWorld } from "../../runtime/world.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { pairsOf, present } from "../input.ts";
-import { verb } from "../verb.ts";
+import { verb, type Call } from "../verb.ts";
 
 export const open = verb({
   name: "open",
@@ -30,7 +35,7 @@ export const open = verb({
       what: "with a budget",
     },
   ],
-  async run({ args, options, out, engine }) {
+  async run({ args, options, out, engine, place }) {
     const { name, agent, model, instructions, priority } = options;
     if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
       throw new SkeinError("invalid", "open: the objective is given twice", {
@@ -44,17 +49,39 @@ export const open = verb({
       });
     }
     const labels = pairsOf("--label", options.label);
-    // An ending is looked up in the store; a new store has no session to carry on.
-    const opened = await engine({ create: options.from === undefined });
-    const from = options.from === undefined ? undefined : (await opened.session(options.from)).id;
-    const session = await opened.open({
+    const asked: OpenOptions = {
       objective,
-      ...present({ name, agent, model, instructions, priority, from, budget: budgetOf(options) }),
+      ...present({ name, agent, model, instructions, priority, budget: budgetOf(options) }),
       ...present({ expiresAfterIdleMs: options["expires-after"] }),
       ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
       ...(options.label.length === 0 ? {} : { labels }),
-    });
+    };
+    const session = await openFrom(options.from, asked, { engine, place });
     const { seq: headSeq } = await session.head();
     await out.answer({ id: session.id, headSeq, objective }, () => [`opened ${session.id}`]);
   },
 });
+
+async function openFrom(
+  ending: string | undefined,
+  asked: OpenOptions,
+  { engine, place }: Pick<Call, "engine" | "place">,
+): Promise<Session> {
+  if (ending !== undefined) {
+    // A new store has no session to carry on.
+    const opened = await engine();
+    return opened.open({ ...asked, from: (await opened.session(ending)).id });
+  }
+  if (!existsSync(place)) await rehearse(asked);
+  return (await engine({ create: true })).open(asked);
+}
+
+/** Opens the session in memory first, so that what is refused does not leave an empty store behind. */
+async function rehearse(asked: OpenOptions): Promise<void> {
+  const world = realWorld();
+  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
+  const { memoryStore } = await import("../../store/memory.ts");
+  const { Engine } = await import("../../runtime/engine.ts");
+  await using engine = new Engine({ store: memoryStore({ world, workspace }), world });
+  await engine.open(asked);
+}

@@ -27,7 +27,13 @@ export const ps = verb({
     text: { type: "text", what: "only where this occurs in name or objective" },
     since: { type: "time", what: "only active since then" },
     until: { type: "time", what: "only last active before then" },
-    limit: { type: "count", short: "n", value: "N", what: `at most so many; by default ${shownByDefault}` },
+    limit: {
+      type: "count",
+      least: 1,
+      short: "n",
+      value: "N",
+      what: `at most so many; by default ${shownByDefault}`,
+    },
     all: { type: "flag", short: "a", what: "all there are" },
   },
   examples: [
@@ -50,6 +56,9 @@ export const ps = verb({
     if (rows.length === 0)
       return out.note(Object.keys(filter).length === 0 ? "there are no sessions yet" : "no session fits");
     for (const line of lines(rows, out, nowMs)) await out.line(line);
+    if (rows.some(({ status }) => status === null)) {
+      out.note("some of the index is missing; skein rebuild makes it again");
+    }
     if (more) out.note(out.dim(`the last ${count(rows.length)}; --all shows all`));
   },
 });

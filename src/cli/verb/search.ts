@@ -12,7 +12,7 @@ export const search = verb({
   args: ["WORDS..."],
   options: {
     session: { type: "text", value: "ID", what: "only in this session" },
-    limit: { type: "count", short: "n", value: "N", what: "at most so many; by default 20" },
+    limit: { type: "count", least: 1, short: "n", value: "N", what: "at most so many; by default 20" },
   },
   about: [
     "An event is found when it holds every word; word* finds words that begin so. MIND says whether the " +

@@ -111,7 +111,11 @@ export function processSurface(color: boolean): Surface & { flush(): Promise<voi
       }
       return undefined;
     },
-    error: (text) => void stderr.write(text),
+    error(text) {
+      // On a terminal both are one; what was said before stands before.
+      void flush();
+      stderr.write(text);
+    },
     flush,
   };
 }

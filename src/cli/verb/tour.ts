@@ -34,7 +34,7 @@ export const tour = verb({
 });
 
 /** Long enough to see that something happened, short enough not to wait for it. */
-const pauseMs = 120;
+const pauseMs = 40;
 
 interface Guide {
   /** Begins a step: a heading, and what it is about. */

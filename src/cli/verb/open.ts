@@ -56,9 +56,11 @@ export const open = verb({
       ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
       ...(options.label.length === 0 ? {} : { labels }),
     };
+    const fresh = !existsSync(place);
     const session = await openFrom(options.from, asked, { engine, place });
     const { seq: headSeq } = await session.head();
     await out.answer({ id: session.id, headSeq, objective }, () => [`opened ${session.id}`]);
+    if (fresh) out.note(out.dim(`in a new store: ${place}`));
   },
 });
 

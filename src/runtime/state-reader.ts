@@ -16,7 +16,7 @@ import {
   type State,
 } from "../core/state.ts";
 import type { StoredRecord } from "../core/chain.ts";
-import type { Store } from "../store/port.ts";
+import type { Snapshot, Store } from "../store/port.ts";
 
 /** Between two snapshots there are at least this many events … */
 const snapshotEventsMin = 256;
@@ -53,14 +53,32 @@ export interface StateReader {
   settled(): Promise<void>;
 }
 
+/** States of one session that are held until the store has them, at most. */
+const unwrittenMax = 1_000;
+
 export function makeStateReader(store: Store): StateReader {
   const writing = new Set<Promise<void>>();
+  // Snapshots that the store does not have yet. Without them every rewind in a log would be folded to its target from
+  // the last one that was written, and every rewind on that way again: time that doubles with each.
+  const unwritten = new Map<LogId, Map<number, State>>();
 
   async function load(session: LogId, seq: number): Promise<Known> {
-    const snapshot = await store.snapshot(session, seq);
-    const usable = snapshot !== undefined && snapshot.form === snapshotForm;
-    const from = usable ? parseSnapshot(snapshot.text) : emptyState;
-    return advance(session, fresh(from), seq);
+    const held = latest(unwritten.get(session), seq);
+    const stored = readSnapshot(await store.snapshot(session, seq));
+    return advance(session, fresh(held.seq >= stored.seq ? held : stored), seq);
+  }
+
+  function hold(session: LogId, state: State): void {
+    const states = unwritten.get(session) ?? new Map<number, State>();
+    unwritten.set(session, states.set(state.seq, state));
+    const [oldest] = states.keys();
+    if (states.size > unwrittenMax && oldest !== undefined) states.delete(oldest);
+  }
+
+  function letGo(session: LogId, state: State): void {
+    const states = unwritten.get(session);
+    if (states?.get(state.seq) === state) states.delete(state.seq);
+    if (states?.size === 0) unwritten.delete(session);
   }
 
   async function advance(session: LogId, from: Known, toSeq: number): Promise<Known> {
@@ -107,13 +125,16 @@ export function makeStateReader(store: Store): StateReader {
     const text = snapshotText(known.state);
     const dueBytes = text.length * snapshotShare;
     if (!force && known.bytes < dueBytes) return { ...known, dueBytes };
-    // A snapshot that cannot be written costs time later and nothing else.
+    const { state } = known;
+    hold(session, state);
+    // A snapshot that cannot be written costs memory and time later, and nothing else.
     const written = store
-      .putSnapshot(session, { seq: known.state.seq, form: snapshotForm, text })
+      .putSnapshot(session, { seq: state.seq, form: snapshotForm, text })
+      .then(() => letGo(session, state))
       .catch(() => undefined);
     writing.add(written);
     void written.then(() => writing.delete(written));
-    return fresh(known.state);
+    return fresh(state);
   }
 
   return {
@@ -125,6 +146,24 @@ export function makeStateReader(store: Store): StateReader {
       while (writing.size > 0) await Promise.all(writing);
     },
   };
+}
+
+/** The last of the states that is not past the position. */
+function latest(states: ReadonlyMap<number, State> | undefined, seq: number): State {
+  let best = emptyState;
+  for (const state of states?.values() ?? []) if (state.seq <= seq && state.seq > best.seq) best = state;
+  return best;
+}
+
+/** The state of a snapshot; the empty one when there is none that can be used. A bad snapshot bricks no session. */
+function readSnapshot(snapshot: Snapshot | undefined): State {
+  if (snapshot === undefined || snapshot.form !== snapshotForm) return emptyState;
+  try {
+    const state = parseSnapshot(snapshot.text);
+    return state.seq === snapshot.seq ? state : emptyState;
+  } catch {
+    return emptyState;
+  }
 }
 
 const isRewound = (record: StoredRecord): boolean => record.type === "session.rewound";

@@ -113,7 +113,8 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
     ["foreign_keys", "ON", 1],
     ["trusted_schema", "OFF", 0],
     ["journal_size_limit", 67_108_864, 67_108_864],
-    ["wal_autocheckpoint", 4000, 4000],
+    // The writer checkpoints, see writer.ts: SQLite's own checkpoints keep I/O errors to themselves.
+    ["wal_autocheckpoint", 0, 0],
     ...(process.platform === "darwin" && full ? ([["fullfsync", "ON", 1]] as const) : []),
   ];
   for (const [name, value, expected] of settings) {
@@ -223,7 +224,7 @@ function sqliteKind(error: unknown): Trouble | null {
   return troubles.get(Number(error.errcode) & 0xff) ?? null;
 }
 
-type Trouble = "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb";
+type Trouble = "constraint" | "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb";
 
 /** SQLite's primary result codes, as far as they need different words. */
 const troubles: ReadonlyMap<number, Trouble> = new Map([
@@ -234,8 +235,12 @@ const troubles: ReadonlyMap<number, Trouble> = new Map([
   [11, "corrupt"],
   [13, "full"],
   [14, "cantopen"],
+  [19, "constraint"],
   [26, "notadb"],
 ]);
+
+/** A row that would be there twice. */
+export const isConstraint = (error: unknown): boolean => sqliteKind(error) === "constraint";
 
 export const isBusy = (error: unknown): boolean =>
   sqliteKind(error instanceof SkeinError ? error.cause : error) === "busy";
@@ -271,6 +276,7 @@ function asSkeinError(path: string, error: unknown): unknown {
       );
     case "notadb":
       return say("invalid", `${path} is not a Skein store`, "choose another path; nothing was changed");
+    case "constraint":
     case null:
       return error;
   }

@@ -9,6 +9,9 @@ import { isBusy, waitForLock, type Connection } from "./connection.ts";
 /** Jobs in one transaction; about 20 ms of work. */
 const batchJobsMax = 512;
 
+/** Pages in the -wal file from which on they are moved to the main file; about 20 ms of work. */
+const checkpointPages = 1_000;
+
 export interface Writer {
   /**
    * Runs the job in a transaction; resolves once that is committed. `lost` answers when nobody can tell
@@ -19,6 +22,9 @@ export interface Writer {
   onCommit(listener: () => void): void;
   idle(): Promise<void>;
 }
+
+/** What SQLite says of a checkpoint: pages in the -wal file, and those of them that the main file has too. */
+type Progress = readonly [busy: number, pages: number, moved: number];
 
 interface Pending {
   readonly job: () => unknown;
@@ -41,6 +47,9 @@ export function makeWriter(
   const { database } = connection;
   const begin = database.prepare("BEGIN IMMEDIATE");
   const commit = database.prepare("COMMIT");
+  const progress = database.prepare("PRAGMA wal_checkpoint(NOOP)");
+  const checkpoint = database.prepare("PRAGMA wal_checkpoint(PASSIVE)");
+  progress.setReturnArrays(true);
   const listeners: (() => void)[] = [];
   let queue: Pending[] = [];
   let flushing: Promise<void> | null = null;
@@ -66,12 +75,18 @@ export function makeWriter(
         await beginSoon();
         connection.guard(options.onBegin);
         const failed = attempt(left);
-        if (failed === null) return;
+        if (failed === null) return checkpointIfDue();
         left = left.filter((pending) => pending !== failed);
       }
     } catch (error) {
       for (const pending of left) pending.reject(error);
     }
+  }
+
+  /** After everybody was answered. An I/O error here poisons the store like any other. */
+  function checkpointIfDue(): void {
+    const [, pages, moved] = connection.guard(() => progress.get()) as unknown as Progress;
+    if (pages >= checkpointPages && moved < pages) connection.guard(() => checkpoint.run());
   }
 
   /** Most often at once; a promise is made only when another program holds the lock. */

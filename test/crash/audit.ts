@@ -56,7 +56,8 @@ export async function audit(
   options: { readonly faults?: boolean } = {},
 ): Promise<Audit> {
   const problems = [...ledger.problems, ...(options.faults === true ? [] : ledger.failures)];
-  await using engine = await openEngine({ store: path, create: false });
+  // When everybody was killed before the store was made, it is made now, and nothing may be missing from it.
+  await using engine = await openEngine({ store: path });
   const report = await engine.verify();
   for (const { session, seq, problem } of report.problems.slice(0, 20))
     problems.push(`verify: ${session} at ${seq}: ${problem}`);

@@ -107,25 +107,33 @@ test("what a failed fsync left in doubt is written anew before the store is trus
   await assertWhole(path, traced, "after EIO and a kill");
 });
 
-test("a checkpoint that cannot be synced loses nothing", { skip }, async () => {
-  const order = (path: string) => orderOf(path, 20, ["large"]);
-  const plain = await rig.trace(order(rig.path()), { calls: `${syncCalls},write` });
-  const opened = plain.calls.findIndex((call) => isSaying(call, "opened"));
-  const last = plain.calls.findLastIndex((call) => isSaying(call, "ok "));
-  const at = plain.calls.findIndex(
-    (call, place) => place > opened && place < last && isSync(call) && call.file.endsWith(".db"),
-  );
-  assert.notEqual(at, -1, "there was no checkpoint among the writes");
-  const n = plain.calls.slice(0, at + 1).filter(isSync).length;
-  await eachOf([n - 1, n], async (one) => {
-    const path = rig.path();
-    const inject = `${syncCalls}:error=EIO:when=${one}`;
-    const traced = await rig.trace(order(path), { calls: syncCalls, inject });
-    const context = `sync ${one}, of ${traced.calls.find(({ injected }) => injected)?.file}`;
-    assertTold(traced, ["unavailable", "unknown"], context);
-    await assertWhole(path, traced, context);
-  });
-});
+test(
+  "a checkpoint that cannot be synced loses nothing, and ends all work on the store",
+  { skip },
+  async () => {
+    const order = (path: string) => orderOf(path, 100, ["large"]);
+    const plain = await rig.trace(order(rig.path()), { calls: `${syncCalls},write` });
+    const opened = plain.calls.findIndex((call) => isSaying(call, "opened"));
+    const last = plain.calls.findLastIndex((call) => isSaying(call, "ok "));
+    const at = plain.calls.findIndex(
+      (call, place) => place > opened && place < last && isSync(call) && call.file.endsWith(".db"),
+    );
+    assert.notEqual(at, -1, "there was no checkpoint among the writes");
+    const n = plain.calls.slice(0, at + 1).filter(isSync).length;
+    await eachOf([n - 1, n], async (one) => {
+      const path = rig.path();
+      const inject = `${syncCalls}:error=EIO:when=${one}`;
+      const traced = await rig.trace(order(path), { calls: syncCalls, inject });
+      const hit = traced.calls.find(({ injected }) => injected);
+      assert.ok(hit !== undefined, `there was no sync ${one}`);
+      const context = `sync ${one}, of ${hit.file}`;
+      assertSilent(traced, context);
+      assertTold(traced, ["unavailable"], context);
+      assert.ok(existsSync(`${path}-suspect`), `${context}: nothing marks the store as suspect`);
+      await assertWhole(path, traced, context);
+    });
+  },
+);
 
 test("when the disk is full nothing is acknowledged that is not there", { skip }, async () => {
   const { opening, working } = await plainRun("pwrite64");

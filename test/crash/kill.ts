@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { inspect } from "node:util";
 import { audit, type Audit } from "./audit.ts";
 import { startChild, warmUp, writerCommand, type Child } from "./child.ts";
 import { Ledger } from "./ledger.ts";
@@ -167,7 +168,10 @@ class Round {
       while (this.#kills < kills && this.#writers.length < 2) await this.#startWriter();
     }
     await this.#killFollower();
-    const done = await audit(this.#path, this.#ledger);
+    const done = await audit(this.#path, this.#ledger).catch((error: unknown) => ({
+      ...counts,
+      problems: [`the audit ended with ${inspect(error)}`],
+    }));
     if (done.problems.length === 0) await rm(this.#directory, { recursive: true, force: true });
     return { ...done, kills: this.#kills };
   }

@@ -89,7 +89,7 @@ export const verbs = {
     },
   },
   keyed: {
-    weight: 10,
+    weight: 15,
     parts: (random) => 1 + random.below(3),
     act: async ({ session, tokens, mark }) =>
       placed(session, await session.append(tokens.map(crashRecord), { key: mark })),
@@ -184,7 +184,7 @@ export const verbs = {
   /** Not by chance: it is for filling the -wal file. */
   large: {
     weight: 0,
-    parts: () => 40,
+    parts: () => 4,
     act: async ({ session, tokens }) => placed(session, await session.append(tokens.map(largeRecord))),
   },
   /**

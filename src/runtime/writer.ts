@@ -113,7 +113,11 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       if (options.expectSeq !== undefined && known.state.seq !== options.expectSeq) {
         known = await refresh(session);
-        if (known.state.seq !== options.expectSeq) throw moved(session, options.expectSeq, known.state.seq);
+        if (known.state.seq !== options.expectSeq) {
+          const first = await firstWith(session, known.state, options.key);
+          if (first !== null) return first;
+          throw moved(session, options.expectSeq, known.state.seq);
+        }
       }
       const { state } = known;
       const command = typeof build === "function" ? await build(state) : build;
@@ -122,10 +126,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
         // The state at hand may be old: nobody is refused on account of what has changed since.
         const newer = await refresh(session);
         if (newer.state.seq === state.seq) {
-          const earlier =
-            options.key === undefined ? undefined : await store.keyed(session, keyOf(options.key));
-          if (earlier === undefined) throw refused(decision.refusal);
-          return { state, firstSeq: earlier, headSeq: state.seq, duplicate: true };
+          const first = await firstWith(session, state, options.key);
+          if (first !== null) return first;
+          throw refused(decision.refusal);
         }
         known = newer;
         continue;
@@ -140,6 +143,12 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     throw new SkeinError("conflict", `${session} changes too fast to be written to`, {
       hint: "try again later",
     });
+  }
+
+  /** What the change gave that was written with this key before; null when there was none. */
+  async function firstWith(session: SessionId, state: State, key: string | undefined): Promise<Change | null> {
+    const seq = key === undefined ? undefined : await store.keyed(session, keyOf(key));
+    return seq === undefined ? null : { state, firstSeq: seq, headSeq: state.seq, duplicate: true };
   }
 
   async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {

@@ -41,7 +41,8 @@ export async function inFile(world: MadeWorld = madeWorld()): Promise<FilePlace>
   const { path, remove } = newPath();
   const stores: Store[] = [];
   const open = async (options: Partial<SqliteOptions> = {}): Promise<Store> => {
-    const store = await sqliteStore({ path, world, workspace, ...options });
+    // Waiting for the disk would only take time here; test/store and test/crash are about that.
+    const store = await sqliteStore({ path, world, workspace, durability: "process", ...options });
     stores.push(store);
     return store;
   };

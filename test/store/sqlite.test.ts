@@ -88,8 +88,11 @@ test("the connection has the settings that durability rests on", async () => {
 });
 
 test("durability is full unless another level is asked for by name", async () => {
-  await using place = await inFile();
-  assert.equal((await place.store.stats()).durability, "disk");
+  const { path, remove } = newPath();
+  const store = await sqliteStore({ path, world: realWorld(), workspace });
+  assert.equal((await store.stats()).durability, "disk");
+  await store.close();
+  remove();
 });
 
 test("two connections to one file see one another's records, and one of them is too late", async () => {

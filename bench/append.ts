@@ -2,7 +2,16 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { openEngine } from "../src/index.ts";
-import { inputOf, makeDirectory, number, samples, median, sideBySide, type Measure } from "./measure.ts";
+import {
+  inputOf,
+  makeDirectory,
+  median,
+  number,
+  samples,
+  sideBySide,
+  timeMs,
+  type Measure,
+} from "./measure.ts";
 
 const contentBytes = 1_024;
 const sessions = 64;
@@ -11,7 +20,7 @@ export async function benchAppend(): Promise<Measure[]> {
   using directory = makeDirectory();
   return [
     await syncCost(directory.path("sync")),
-    await single(directory.path("one.db"), directory.path("plain.db")),
+    ...(await single(directory.path)),
     await many(directory.path("many.db"), directory.path("plain-many.db")),
   ];
 }
@@ -37,35 +46,71 @@ function plainDatabase(path: string): DatabaseSync {
   return database;
 }
 
-async function single(path: string, plainPath: string): Promise<Measure> {
+/** What people write by hand today: a table of messages by session and position, one insert and commit each. */
+function byHand(database: DatabaseSync): (seq: number) => void {
+  database.exec(
+    `CREATE TABLE messages (
+       session TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, content TEXT NOT NULL,
+       PRIMARY KEY (session, seq)
+     ) STRICT`,
+  );
+  const insert = database.prepare("INSERT INTO messages (session, seq, at, content) VALUES (?, ?, ?, ?)");
+  const content = "x".repeat(contentBytes);
+  return (seq) => void insert.run("ses_01m7f9zwswcsgtgaqn47pdx946", seq, Date.now(), content);
+}
+
+/** Not even that: a table from which nothing could be found again but by its row. */
+function bare(database: DatabaseSync): () => void {
+  database.exec("CREATE TABLE bare (id INTEGER PRIMARY KEY, content TEXT NOT NULL) STRICT");
+  const insert = database.prepare("INSERT INTO bare (content) VALUES (?)");
+  const content = "x".repeat(contentBytes);
+  return () => void insert.run(content);
+}
+
+async function single(path: (name: string) => string): Promise<Measure[]> {
   const count = 200;
-  await using engine = await openEngine({ store: path });
+  await using engine = await openEngine({ store: path("one.db") });
   const session = await engine.open({ objective: "bench" });
   const text = inputOf(contentBytes);
-  using plain = plainDatabase(plainPath);
-  plain.exec("CREATE TABLE plain (id INTEGER PRIMARY KEY, content TEXT NOT NULL) STRICT");
-  const insert = plain.prepare("INSERT INTO plain (content) VALUES (?)");
-  const content = "x".repeat(contentBytes);
-  const { oursMs, plainMs } = await sideBySide(
-    15,
-    async () => {
-      for (let i = 0; i < count; i++) await session.append(text);
-    },
-    () => {
-      for (let i = 0; i < count; i++) insert.run(content);
-    },
-  );
-  return {
-    name: "durable single append ÷ plain insert and commit",
-    value: plainMs / oursMs,
-    unit: "×",
-    bar: { least: 0.7 },
-    detail: `${number((count / oursMs) * 1e3)}/s beside ${number((count / plainMs) * 1e3)}/s`,
+  using hand = plainDatabase(path("hand.db"));
+  using empty = plainDatabase(path("bare.db"));
+  const [writeByHand, writeBare] = [byHand(hand), bare(empty)];
+  const times: { readonly ours: number[]; readonly hand: number[]; readonly bare: number[] } = {
+    ours: [],
+    hand: [],
+    bare: [],
   };
+  for (let round = 0; round < 25; round++) {
+    const many = (work: (place: number) => unknown) => async (): Promise<void> => {
+      for (let i = 0; i < count; i++) await work(round * count + i);
+    };
+    times.hand.push(await timeMs(many(writeByHand)));
+    times.bare.push(await timeMs(many(writeBare)));
+    times.ours.push(await timeMs(many(() => session.append(text))));
+  }
+  const [oursMs, handMs, bareMs] = [median(times.ours), median(times.hand), median(times.bare)];
+  const rate = (ms: number): string => `${number((count / ms) * 1e3)}/s`;
+  return [
+    {
+      name: "durable single append ÷ plain insert and commit",
+      value: handMs / oursMs,
+      unit: "×",
+      bar: { least: 0.7 },
+      detail: `${rate(oursMs)} beside ${rate(handMs)}, a table by session and seq`,
+    },
+    {
+      name: "… ÷ insert into a bare table without any index",
+      value: bareMs / oursMs,
+      unit: "×",
+      bar: null,
+      detail: `${rate(oursMs)} beside ${rate(bareMs)}, from which nothing can be found`,
+    },
+  ];
 }
 
 async function many(path: string, plainPath: string): Promise<Measure> {
-  const rounds = 40;
+  // So many that the logs are long: at first they all lie on a few pages, which never happens again.
+  const rounds = 150;
   await using engine = await openEngine({ store: path });
   const handles = await Promise.all(
     Array.from({ length: sessions }, () => engine.open({ objective: "bench" })),

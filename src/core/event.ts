@@ -67,6 +67,13 @@ export function readEvent(record: StoredRecord, contents: boolean): Understood {
   return { kind: "known", event: event as unknown as SessionEvent | WorkspaceEvent };
 }
 
+/** Understands a record that this program has just checked and written, without checking it again. */
+export function trustEvent(record: StoredRecord): Understood {
+  const event = envelope(record, record.type, parse(record, "body", record.body), undefined, false);
+  if (isForeign(record.type)) return { kind: "foreign", event };
+  return { kind: "known", event: event as unknown as SessionEvent | WorkspaceEvent };
+}
+
 function envelope(
   record: StoredRecord,
   type: string,

@@ -48,9 +48,10 @@ export function seal(
 /** The blob that holds the content, and those that its blocks name. */
 function blobsOf(event: DraftEvent, kept: readonly { readonly hash: string }[]): readonly string[] {
   const { blocks } = (event.content ?? {}) as { readonly blocks?: readonly { readonly blob?: unknown }[] };
-  if (kept.length === 0 && blocks === undefined) return none;
-  const named = (blocks ?? []).flatMap(({ blob }) => (typeof blob === "string" ? [blob] : none));
-  return [...new Set([...kept.map(({ hash }) => hash), ...named])];
+  const named = blocks?.some(({ blob }) => blob !== undefined) === true ? blocks : [];
+  if (kept.length === 0 && named.length === 0) return none;
+  const hashes = named.flatMap(({ blob }) => (typeof blob === "string" ? [blob] : []));
+  return [...new Set([...kept.map(({ hash }) => hash), ...hashes])];
 }
 
 const none: readonly string[] = [];

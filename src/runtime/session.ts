@@ -126,9 +126,10 @@ export class Session {
     options: WriteOptions & { readonly expect?: { readonly seq: number } } = {},
   ): Promise<Written> {
     checkOptions("append", options, ["key", "expect"]);
-    const command: Command = { do: "append", records: recordsOf(records) };
+    const { writer, actor } = this.#context;
     const { key, expect } = options;
-    return written(await this.#change(command, { key, expectSeq: expect?.seq }));
+    const command: Command = { do: "append", records: recordsOf(records) };
+    return written(await writer.change(this.id, command, { actor, key, expectSeq: expect?.seq }));
   }
 
   /** A fact, decision, task or artifact that is to outlive every compaction. */

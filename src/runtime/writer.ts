@@ -9,7 +9,7 @@ import type { StoredRecord } from "../core/chain.ts";
 import type { Command, Facts } from "../core/command.ts";
 import { decide } from "../core/decide.ts";
 import type { DraftEvent } from "../core/decision.ts";
-import { readEvent } from "../core/event.ts";
+import { trustEvent } from "../core/event.ts";
 import { SkeinError } from "../core/error.ts";
 import { fold } from "../core/fold.ts";
 import type { LogId, SessionId } from "../core/ids.ts";
@@ -60,6 +60,9 @@ export interface Start {
   readonly from?: State;
   readonly parent?: { readonly session: SessionId; readonly seq: number };
 }
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Certain = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
 
 /** Sessions whose state is kept at hand. */
 const cachedSessionsMax = 1_000;
@@ -146,7 +149,11 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
   }
 
   /** What the change gave that was written with this key before; null when there was none. */
-  async function firstWith(session: SessionId, state: State, key: string | undefined): Promise<Change | null> {
+  async function firstWith(
+    session: SessionId,
+    state: State,
+    key: string | undefined,
+  ): Promise<Change | null> {
     const seq = key === undefined ? undefined : await store.keyed(session, keyOf(key));
     return seq === undefined ? null : { state, firstSeq: seq, headSeq: state.seq, duplicate: true };
   }
@@ -182,40 +189,41 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     const index = touchesIndex(events)
       ? await indexEntry(store, parent?.session ?? session, known.state, events)
       : undefined;
-    const part: Part = {
-      session,
-      expect,
-      drafts: sealed.drafts,
-      ...(epoch === undefined ? {} : { epoch }),
-      ...(parent === undefined ? {} : { parent }),
-      ...(lease === undefined ? {} : { lease }),
-      ...(index === undefined ? {} : { index }),
-    };
-    const outcome = await send(part, known.state.seq);
+    const part: Mutable<Part> = { session, expect, drafts: sealed.drafts };
+    if (epoch !== undefined) part.epoch = epoch;
+    if (parent !== undefined) part.parent = parent;
+    if (lease !== undefined) part.lease = lease;
+    if (index !== undefined) part.index = index;
+    const answer = await store.append([part]);
+    const outcome = answer.kind === "ok" ? answer : await settle(answer, part, known.state.seq);
     if (outcome.kind === "conflict") return null;
     if (outcome.kind === "duplicate") {
       const newest = await refresh(session);
       return { state: newest.state, firstSeq: outcome.seq, headSeq: newest.state.seq, duplicate: true };
     }
-    return publish(session, known, sealed.drafts, outcome.appended);
+    const appended = outcome.parts[0];
+    if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
+    return publish(session, known, sealed.drafts, appended);
   }
 
   /** The new state, made from what was written without reading it back. */
-  async function publish(
+  function publish(
     session: SessionId,
     known: Known,
     drafts: readonly Draft[],
     { firstSeq, headSeq, at, hashes }: Appended,
-  ): Promise<Change> {
+  ): Change | Promise<Change> {
     // A rewind needs the mind at its target, which the reader of states knows how to find.
     if (drafts.some(({ type }) => type === "session.rewound")) {
-      const next = keep(session, await states.advance(session, known, headSeq));
-      return { state: next.state, firstSeq, headSeq, duplicate: false };
+      return states.advance(session, known, headSeq).then((next) => {
+        keep(session, next);
+        return { state: next.state, firstSeq, headSeq, duplicate: false };
+      });
     }
     let { state, bytes } = known;
     for (const [place, draft] of drafts.entries()) {
       const record = recordOf(session, draft, { seq: firstSeq + place, at, hash: hashes[place] ?? "" });
-      state = fold(state, readEvent(record, false), noRecall);
+      state = fold(state, trustEvent(record), noRecall);
       bytes += recordBytes(record);
     }
     const next = states.note(session, { ...known, state, events: known.events + drafts.length, bytes });
@@ -223,17 +231,12 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     return { state, firstSeq, headSeq, duplicate: false };
   }
 
-  type Sent =
-    | { readonly kind: "ok"; readonly appended: Appended }
-    | { readonly kind: "conflict" }
-    | { readonly kind: "duplicate"; readonly seq: number };
-
-  /** One append, followed through lost answers to an outcome that is certain. */
-  async function send(part: Part, headSeq: number): Promise<Sent> {
-    let outcome = await store.append([part]);
-    let lost: unknown = null;
+  /** An append that was not simply written, followed through lost answers to an outcome that is certain. */
+  async function settle(first: Outcome, part: Part, headSeq: number): Promise<Certain> {
+    let outcome = first;
+    let lost = false;
     for (let tries = 0; outcome.kind === "unknown" && tries < limit.unknownRetriesMax; tries++) {
-      lost = outcome.cause;
+      lost = true;
       await world.sleep(Math.min(10 * 2 ** tries, 1_000));
       try {
         outcome = (await findOwn(part, headSeq)) ?? (await store.append([part]));
@@ -242,15 +245,11 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       }
     }
     if (outcome.kind === "unknown") throw neverAnswered(part, outcome.cause);
-    if (outcome.kind !== "ok") {
-      // The first try may have been written after all, and be the very thing that stands in the way.
-      const own = lost === null ? null : await findOwn(part, headSeq);
-      if (own === null) return outcome.kind === "fenced" ? fenced(part) : outcome;
-      outcome = own;
-    }
-    const appended = outcome.parts[0];
-    if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
-    return { kind: "ok", appended };
+    if (outcome.kind === "ok") return outcome;
+    // The first try may have been written after all, and be the very thing that stands in the way.
+    const own = lost ? await findOwn(part, headSeq) : null;
+    if (own !== null) return own;
+    return outcome.kind === "fenced" ? fenced(part) : outcome;
   }
 
   /** The records of an append whose answer was lost, if they are there: all of them, or none. */

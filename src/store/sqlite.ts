@@ -9,7 +9,7 @@ import { parseLogId, type SessionId, type WorkspaceId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { isLater, version } from "../core/version.ts";
 import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
-import { checkParts, makeAppender } from "./sqlite/append.ts";
+import { makeAppender, partsFlaw } from "./sqlite/append.ts";
 import { connect, sqliteBusy, waitForLock, type Connection } from "./sqlite/connection.ts";
 import { endingWith, everyLog, makeLister, makeProjector, makeSnapshots } from "./sqlite/derived.ts";
 import { makeLogs } from "./sqlite/log.ts";
@@ -67,12 +67,13 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const store: Store = {
     workspace: workspaceOf(connection),
     program: await keepProgram(connection, writer),
-    async append(parts) {
-      checkParts(parts);
-      return writer.run(
-        () => appender.append(parts),
-        (cause) => ({ kind: "unknown", cause }),
-      );
+    append(parts) {
+      const wrong = partsFlaw(parts);
+      if (wrong !== null) return Promise.reject(new SkeinError("invalid", wrong));
+      return writer.run(() => appender.append(parts), {
+        alone: () => appender.appendAlone(parts),
+        lost: (cause) => ({ kind: "unknown", cause }),
+      });
     },
     head: (session) => look(() => logs.head(session)),
     read: (session, range) => look(() => reader.read(session, range)),

@@ -125,8 +125,8 @@ type InputRecord = Extract<AppendRecord, { readonly type: "input.received" }>;
 function inputDraft(record: InputRecord, input: number): DraftEvent {
   const blocks = "blocks" in record ? [...record.blocks] : [{ type: "text" as const, text: record.text }];
   const mode = "mode" in record ? record.mode : undefined;
-  const from = record.from === "user" ? undefined : record.from;
-  return draft("input.received", present({ input, from, mode }), { blocks });
+  const from = record.from === undefined || record.from === "user" ? undefined : { from: record.from };
+  return draft("input.received", { input, ...from, ...(mode && { mode }) }, { blocks });
 }
 
 function foreignDraft({ type, body = {}, content }: Exclude<AppendRecord, InputRecord>): DraftEvent {

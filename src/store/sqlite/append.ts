@@ -1,10 +1,11 @@
 /** Appending to logs in SQLite, inside a transaction that the writer has opened. */
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
+import { isConstraint } from "./connection.ts";
 import { hexOf, type HeadRow, type Logs } from "./log.ts";
 import type { Names } from "./names.ts";
 import { activeLagMs } from "./schema.ts";
@@ -16,6 +17,11 @@ export interface Appender {
   forget(): void;
   /** Checks all parts, then writes all of them or none. */
   append(parts: readonly Part[]): Outcome;
+  /**
+   * The most frequent append, of one record and nothing else, as one statement without a transaction around it. Null
+   * when it is not such a one, or the log is not where it was: then nothing was written.
+   */
+  appendAlone(parts: readonly Part[]): Outcome | null;
   setIndex(log: number, entry: IndexEntry): void;
 }
 
@@ -23,6 +29,13 @@ export interface Appender {
 interface Target {
   readonly part: Part;
   readonly head: HeadRow | null;
+}
+
+interface Placed {
+  readonly seq: number;
+  readonly at: number;
+  /** The hash of the record before. */
+  readonly before: string;
 }
 
 /** Heads kept at hand; past that they are read again. */
@@ -51,6 +64,12 @@ export function makeAppender(
   const addRef = database.prepare(
     `INSERT OR IGNORE INTO blob_refs (position, blob)
      SELECT ?, id FROM blobs WHERE tenant = ? AND hash = ? AND bytes IS NOT NULL`,
+  );
+  // That (log, seq) is unique holds off whoever comes second; only a deletion leaves no record behind.
+  const insertAlone = database.prepare(
+    `INSERT INTO records
+     (log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash, salt, content)
+     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM logs WHERE id = ? AND dropped = 0)`,
   );
   const setActive = database.prepare("UPDATE logs SET active_at = ? WHERE id = ?");
   const dataVersion = database.prepare("PRAGMA data_version");
@@ -147,31 +166,24 @@ export function makeAppender(
     return epoch;
   }
 
-  function insert(
+  // SQLite copies what is bound, so every row may use the same bytes.
+  const scratch = { contentHash: Buffer.alloc(32), hash: Buffer.alloc(32), salt: Buffer.alloc(16) };
+
+  /** The row of a record, and its hash. The row holds until the next one is made. */
+  function rowOf(
     log: number,
     part: Part,
     draft: Draft,
-    place: { readonly seq: number; readonly at: number; readonly before: string },
-  ): string {
+    place: Placed,
+  ): { row: SQLInputValue[]; hash: string } {
     const { type, v, actor, turn, cause, key, body, bodyHash, content } = draft;
     const { seq, at } = place;
-    const contentHash = content?.hash ?? null;
-    const contentBytes = content?.bytes ?? null;
-    const fields = {
-      session: part.session,
-      seq,
-      at,
-      type,
-      v,
-      actor,
-      turn,
-      cause,
-      key,
-      contentHash,
-      contentBytes,
-    };
+    const contentHash = content === null ? null : content.hash;
+    const contentBytes = content === null ? null : content.bytes;
+    const { session } = part;
+    const fields = { session, seq, at, type, v, actor, turn, cause, key, contentHash, contentBytes };
     const hash = link(world.digest, place.before, fields, bodyHash);
-    const { lastInsertRowid } = insertRecord.run(
+    const row = [
       log,
       seq,
       at,
@@ -182,12 +194,49 @@ export function makeAppender(
       cause,
       key === null ? null : Buffer.from(key, "hex"),
       body,
-      contentHash === null ? null : Buffer.from(contentHash, "hex"),
+      contentHash === null ? null : bytesOf(contentHash, scratch.contentHash),
       contentBytes,
-      Buffer.from(hash, "hex"),
-      content === null ? null : Buffer.from(content.salt, "hex"),
+      bytesOf(hash, scratch.hash),
+      content === null ? null : bytesOf(content.salt, scratch.salt),
       content === null ? null : content.text,
-    );
+    ];
+    return { row, hash };
+  }
+
+  function appendAlone(parts: readonly Part[]): Outcome | null {
+    const part = parts[0];
+    const draft = part?.drafts[0];
+    if (part === undefined || draft === undefined || parts.length > 1 || part.drafts.length > 1) return null;
+    const line = logs.find(part.session);
+    const head = line && heads.get(line.id);
+    if (head === undefined || typeof part.expect === "string" || part.expect.seq !== head.seq) return null;
+    if (part.epoch !== undefined && part.epoch !== head.epoch) return null;
+    if (part.index !== undefined || part.lease !== undefined || part.parent !== undefined) return null;
+    if (draft.blobs.length > 0 || names.isNew(draft.type) || names.isNew(draft.actor)) return null;
+    const at = Math.max(world.now(), head.at);
+    if (at - head.activeAt >= activeLagMs) return null;
+    const seq = head.seq + 1;
+    const { row, hash } = rowOf(head.id, part, draft, { seq, at, before: head.hash });
+    if (!insertedAlone(row, head.id)) return null;
+    heads.set(head.id, { ...head, seq, hash, at });
+    return {
+      kind: "ok",
+      parts: [{ session: part.session, firstSeq: seq, headSeq: seq, at, hashes: [hash] }],
+    };
+  }
+
+  function insertedAlone(row: readonly SQLInputValue[], log: number): boolean {
+    try {
+      return insertAlone.run(...row, log).changes === 1;
+    } catch (error) {
+      if (isConstraint(error)) return false;
+      throw error;
+    }
+  }
+
+  function insert(log: number, part: Part, draft: Draft, place: Placed): string {
+    const { row, hash } = rowOf(log, part, draft, place);
+    const { lastInsertRowid } = insertRecord.run(...row);
     for (const blob of draft.blobs) refer(blob, lastInsertRowid);
     return hash;
   }
@@ -274,6 +323,7 @@ export function makeAppender(
       version = now;
     },
     forget: () => heads.clear(),
+    appendAlone,
     append(parts) {
       const targets: Target[] = [];
       for (const part of parts) {
@@ -287,24 +337,29 @@ export function makeAppender(
   };
 }
 
+function bytesOf(hex: string, into: Buffer): Buffer {
+  into.write(hex, "hex");
+  return into;
+}
+
 const agrees = (headSeq: number, expect: Part["expect"]): boolean => {
   if (expect === "unchecked") return true;
   if (expect === "absent") return headSeq === 0;
   return expect === "exists" ? headSeq > 0 : headSeq === expect.seq;
 };
 
-/** Refuses what no store takes, before anything is asked of the database. */
-export function checkParts(parts: readonly Part[]): void {
+/** What is wrong with an append, whatever the store holds; null when nothing is. */
+export function partsFlaw(parts: readonly Part[]): string | null {
   const records = parts.reduce((sum, part) => sum + part.drafts.length, 0);
-  const wrong =
-    parts.length > limit.appendLogsMax
-      ? `${parts.length} logs in one append; at most ${limit.appendLogsMax}`
-      : records > limit.appendRecordsMax
-        ? `${records} records in one append; at most ${limit.appendRecordsMax}`
-        : new Set(parts.map(({ session }) => session)).size < parts.length
-          ? "one log twice in one append"
-          : parts.length === 0 || parts.some((part) => (part.drafts.length === 0) !== (part.drop === true))
-            ? "a part has either drafts or a drop"
-            : null;
-  if (wrong !== null) throw new SkeinError("invalid", wrong);
+  if (parts.length > limit.appendLogsMax) {
+    return `${parts.length} logs in one append; at most ${limit.appendLogsMax}`;
+  }
+  if (records > limit.appendRecordsMax) {
+    return `${records} records in one append; at most ${limit.appendRecordsMax}`;
+  }
+  if (new Set(parts.map(({ session }) => session)).size < parts.length) return "one log twice in one append";
+  if (parts.length === 0 || parts.some((part) => (part.drafts.length === 0) !== (part.drop === true))) {
+    return "a part has either drafts or a drop";
+  }
+  return null;
 }

@@ -5,6 +5,8 @@ import { SkeinError } from "../../core/error.ts";
 export interface Names {
   /** The number of a name, given to it now if it is new. Inside a transaction only. */
   id(name: string): number;
+  /** True when the name may have to be written first. */
+  isNew(name: string): boolean;
   /** The number of a name, if it ever was written. */
   known(name: string): number | undefined;
   name(id: number): string;
@@ -34,6 +36,7 @@ export function makeNames(database: DatabaseSync): Names {
   }
 
   return {
+    isNew: (name) => !ids.has(name),
     known,
     id(name) {
       const there = known(name);

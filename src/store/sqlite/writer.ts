@@ -11,13 +11,18 @@ const batchJobsMax = 512;
 
 /** Pages in the -wal file from which on they are moved to the main file; about 20 ms of work. */
 const checkpointPages = 1_000;
+/** Jobs between two looks at how many pages there are. */
+const checkpointLookJobs = 64;
 
 export interface Writer {
   /**
-   * Runs the job in a transaction; resolves once that is committed. `lost` answers when nobody can tell
-   * whether it is.
+   * Runs the job in a transaction; resolves once that is committed. `alone` may do the same in one statement when
+   * no other job waits, or give null. `lost` answers when nobody can tell whether it is committed.
    */
-  run<T>(job: () => T, lost?: (cause: unknown) => T): Promise<T>;
+  run<T>(
+    job: () => T,
+    more?: { readonly alone?: () => T | null; readonly lost?: (cause: unknown) => T },
+  ): Promise<T>;
   /** Called after each commit. */
   onCommit(listener: () => void): void;
   idle(): Promise<void>;
@@ -28,6 +33,7 @@ type Progress = readonly [busy: number, pages: number, moved: number];
 
 interface Pending {
   readonly job: () => unknown;
+  readonly alone: (() => unknown) | undefined;
   readonly lost: ((cause: unknown) => unknown) | undefined;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
@@ -51,52 +57,90 @@ export function makeWriter(
   const checkpoint = database.prepare("PRAGMA wal_checkpoint(PASSIVE)");
   progress.setReturnArrays(true);
   const listeners: (() => void)[] = [];
+  const waitingForIdle: (() => void)[] = [];
   let queue: Pending[] = [];
-  let flushing: Promise<void> | null = null;
+  let busy = false;
+  let jobsSinceLook = 0;
 
-  const start = () => {
-    flushing ??= new Promise((done) => {
-      options.world.defer(() => {
-        void flush().finally(() => {
-          flushing = null;
-          if (queue.length > 0) start();
-          done();
-        });
-      });
-    });
-  };
-
-  async function flush(): Promise<void> {
-    const batch = queue.slice(0, batchJobsMax);
-    queue = queue.slice(batchJobsMax);
-    let left = batch;
-    try {
-      while (left.length > 0) {
-        await beginSoon();
-        connection.guard(options.onBegin);
-        const failed = attempt(left);
-        if (failed === null) return checkpointIfDue();
-        left = left.filter((pending) => pending !== failed);
-      }
-    } catch (error) {
-      for (const pending of left) pending.reject(error);
-    }
-  }
-
-  /** After everybody was answered. An I/O error here poisons the store like any other. */
-  function checkpointIfDue(): void {
-    const [, pages, moved] = connection.guard(() => progress.get()) as unknown as Progress;
-    if (pages >= checkpointPages && moved < pages) connection.guard(() => checkpoint.run());
-  }
-
-  /** Most often at once; a promise is made only when another program holds the lock. */
-  function beginSoon(): Promise<void> | void {
+  /** Nothing here is asynchronous unless another program holds the lock: an append pays for what it needs. */
+  function flush(): void {
+    const batch = queue.length <= batchJobsMax ? queue : queue.slice(0, batchJobsMax);
+    queue = queue.slice(batch.length);
+    if (batch.length === 1 && batch[0] !== undefined && doneAlone(batch[0])) return next();
     try {
       connection.guard(() => begin.run());
     } catch (error) {
-      if (!isBusy(error)) throw error;
-      return waitForLock(options, () => connection.guard(() => begin.run())).then(() => undefined);
+      if (isBusy(error)) return void flushLater(batch);
+      rejectAll(batch, error);
+      return next();
     }
+    work(batch);
+    next();
+  }
+
+  /** True when the job was done, or failed for good, without a transaction of its own. */
+  function doneAlone(pending: Pending): boolean {
+    if (pending.alone === undefined) return false;
+    try {
+      const result = connection.guard(pending.alone);
+      if (result === null) return false;
+      pending.resolve(result as never);
+      for (const listener of listeners) listener();
+      checkpointIfDue(1);
+    } catch (error) {
+      if (isBusy(error)) return false;
+      options.onRollback();
+      answerLost([pending], error);
+    }
+    return true;
+  }
+
+  async function flushLater(batch: readonly Pending[]): Promise<void> {
+    try {
+      await waitForLock(options, () => connection.guard(() => begin.run()));
+      work(batch);
+    } catch (error) {
+      rejectAll(batch, error);
+    }
+    next();
+  }
+
+  function next(): void {
+    busy = queue.length > 0;
+    if (busy) options.world.defer(flush);
+    else for (const resolve of waitingForIdle.splice(0)) resolve();
+  }
+
+  /** With the lock held: runs the jobs, again without each one that fails, and commits. */
+  function work(batch: readonly Pending[]): void {
+    let left = batch;
+    try {
+      for (;;) {
+        connection.guard(options.onBegin);
+        const failed = attempt(left);
+        if (failed === null) break;
+        left = left.filter((pending) => pending !== failed);
+        if (left.length === 0) return;
+        // Nobody waits for this lock for long: it was just given back by this very connection.
+        connection.guard(() => begin.run());
+      }
+      checkpointIfDue(batch.length);
+    } catch (error) {
+      rejectAll(left, error);
+    }
+  }
+
+  function rejectAll(batch: readonly Pending[], error: unknown): void {
+    for (const pending of batch) pending.reject(error);
+  }
+
+  /** After everybody was answered. An I/O error here poisons the store like any other. */
+  function checkpointIfDue(jobs: number): void {
+    jobsSinceLook += jobs;
+    if (jobsSinceLook < checkpointLookJobs) return;
+    jobsSinceLook = 0;
+    const [, pages, moved] = connection.guard(() => progress.get()) as unknown as Progress;
+    if (pages >= checkpointPages && moved < pages) connection.guard(() => checkpoint.run());
   }
 
   /** Runs and commits; answers everybody, or returns the one job that failed, with nothing written. */
@@ -144,17 +188,17 @@ export function makeWriter(
   }
 
   return {
-    run(job, lost) {
+    run(job, { alone, lost } = {}) {
       const poison = connection.poison();
       if (poison !== null) return Promise.reject(poison);
-      const { promise, resolve, reject } = Promise.withResolvers<never>();
-      queue.push({ job, lost, resolve, reject });
-      start();
-      return promise;
+      return new Promise((resolve, reject) => {
+        queue.push({ job, alone, lost, resolve, reject });
+        if (busy) return;
+        busy = true;
+        options.world.defer(flush);
+      });
     },
     onCommit: (listener) => void listeners.push(listener),
-    async idle() {
-      for (let last = flushing; last !== null; last = flushing) await last;
-    },
+    idle: () => (busy ? new Promise((resolve) => void waitingForIdle.push(resolve)) : Promise.resolve()),
   };
 }

@@ -82,8 +82,9 @@ function checkPart(what: string, schema: z.ZodType, value: unknown): void {
   const checked = schema.safeParse(value);
   if (checked.success) return;
   const issue = checked.error.issues[0];
+  const inner = issue?.code === "invalid_key" ? issue.issues[0] : issue;
   const path = issue === undefined || issue.path.length === 0 ? "" : ` at "${issue.path.join(".")}"`;
-  throw new SkeinError("invalid", `${what}${path}: ${issue?.message ?? "not as the catalogue has it"}`, {
+  throw new SkeinError("invalid", `${what}${path}: ${inner?.message ?? "not as the catalogue has it"}`, {
     hint: "see docs/event-catalogue.md for what it may hold",
     cause: checked.error,
   });

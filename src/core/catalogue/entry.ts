@@ -44,15 +44,32 @@ export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 export const SessionRef = z.string().regex(/^ses_[0-9a-z]{26}$/);
 export const WorkspaceRef = z.string().regex(/^wsp_[0-9a-z]{26}$/);
 /** Keys of items and scratch, names of checkpoints, bindings, triggers: one line, never free text. */
-export const Key = z.string().min(1).max(limit.keyCharsMax).regex(line);
-export const AgentName = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/);
-export const ToolName = z.string().regex(/^[A-Za-z0-9_.:/-]{1,128}$/);
+export const Key = z
+  .string()
+  .min(1, "a name or key cannot be empty")
+  .max(limit.keyCharsMax, `a name or key has at most ${limit.keyCharsMax} characters`)
+  .regex(line, "a name or key is one line, without control characters");
+export const AgentName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "an agent's name has up to 64 lower-case letters, digits and . _ -");
+export const ToolName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.:/-]{1,128}$/, "a tool's name has up to 128 letters, digits and _ . : / -");
 /** `provider/model`. */
-export const ModelName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}\/[A-Za-z0-9_.:@/-]{1,128}$/);
+export const ModelName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,64}\/[A-Za-z0-9_.:@/-]{1,128}$/, 'a model is named "provider/model"');
 export const CallId = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/);
 export const Word = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/);
-export const LabelKey = z.string().regex(/^[a-z0-9][a-z0-9._/-]{0,63}$/);
-export const LabelValue = z.string().regex(/^[A-Za-z0-9 _.:@/-]{0,100}$/);
+export const LabelKey = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._/-]{0,63}$/, "a label has up to 64 lower-case letters, digits and . _ / -");
+export const LabelValue = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9 _.:@/-]{0,100}$/,
+    "a label's value has up to 100 letters, digits, spaces and _ . : @ / -",
+  );
 export const RangeList = z.array(z.tuple([Seq, Seq]));
 /** Inputs that are taken up: the position of each, and its number in the inbox. */
 export const Taken = z.array(z.tuple([Seq, Seq])).max(limit.takenMax);

@@ -138,7 +138,7 @@ test(
 test("when the disk is full nothing is acknowledged that is not there", { skip }, async () => {
   const { opening, working } = await plainRun("pwrite64");
   assert.ok(working > opening + 30, `${opening}, ${working}`);
-  await eachOf(range(1, working, Math.ceil(working / 20)), async (n) => {
+  await eachOf(range(1, working, Math.ceil(working / 13)), async (n) => {
     const path = rig.path();
     const inject = `pwrite64:error=ENOSPC:when=${n}+`;
     const traced = await rig.trace(orderOf(path), { calls: "pwrite64", inject });
@@ -167,7 +167,7 @@ test("a write that found no space leaves the store usable", { skip }, async () =
 for (const names of [syncCalls, "pwrite64"]) {
   test(`killed at any ${names} the process leaves a whole store`, { skip }, async () => {
     const { all } = await plainRun(names);
-    await eachOf(range(1, all, Math.ceil(all / 18)), async (n) => {
+    await eachOf(range(1, all, Math.ceil(all / 14)), async (n) => {
       const path = rig.path();
       const traced = await rig.trace(orderOf(path), {
         calls: names,

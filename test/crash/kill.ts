@@ -154,8 +154,22 @@ class Round {
   }
 
   async run(kills: number): Promise<RoundReport> {
-    const { random } = this.#options;
     await mkdir(this.#directory);
+    try {
+      await this.#killUntil(kills);
+    } finally {
+      await this.#end([...this.#writers, ...(this.#follower === null ? [] : [this.#follower])]);
+    }
+    const done = await audit(this.#path, this.#ledger).catch((error: unknown) => ({
+      ...counts,
+      problems: [`the audit ended with ${inspect(error)}`],
+    }));
+    if (done.problems.length === 0) await rm(this.#directory, { recursive: true, force: true });
+    return { ...done, kills: this.#kills };
+  }
+
+  async #killUntil(kills: number): Promise<void> {
+    const { random } = this.#options;
     // Both are told at once, and so meet over the making of the file.
     await this.#startWriter();
     await this.#startWriter();
@@ -167,13 +181,6 @@ class Round {
       if (this.#follower !== null && random.chance(0.2)) await this.#killFollower();
       while (this.#kills < kills && this.#writers.length < 2) await this.#startWriter();
     }
-    await this.#killFollower();
-    const done = await audit(this.#path, this.#ledger).catch((error: unknown) => ({
-      ...counts,
-      problems: [`the audit ended with ${inspect(error)}`],
-    }));
-    if (done.problems.length === 0) await rm(this.#directory, { recursive: true, force: true });
-    return { ...done, kills: this.#kills };
   }
 
   async #startWriter(): Promise<void> {

@@ -128,7 +128,8 @@ export class Ledger {
 
   #entry(mark: string): Entry {
     const entry = this.entries.get(mark);
-    if (entry === undefined) throw new Error(`nobody began ${mark}`);
-    return entry;
+    if (entry !== undefined) return entry;
+    this.problems.push(`nobody began ${mark}`);
+    return { mark, verb: "", parts: 0, session: "-", placed: null, refusal: null, again: false };
   }
 }

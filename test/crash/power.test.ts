@@ -19,8 +19,8 @@ const verbs: readonly VerbName[] = [
   ...(["clear", "checkpoint", "input", "label", "checkpoint", "records"] as const),
 ];
 
-/** After how many calls the power may fail; those that made the store come before. */
-const momentsMax = 24;
+/** How often the power fails in one run, after the store was made. */
+const moments = { disk: 24, process: 8 } as const;
 
 interface Cut {
   readonly after: number;
@@ -35,8 +35,8 @@ async function problemsAfter(durability: Durability, seed: number): Promise<stri
   assert.equal(traced.lines.at(-1), "closed");
   const opened = traced.calls.findIndex((call) => isSaying(call, "opened"));
   const random = makeRandom(seed);
-  const step = (traced.calls.length - opened) / momentsMax;
-  const cuts = Array.from({ length: momentsMax }, (_, place): Cut[] => {
+  const step = (traced.calls.length - opened) / moments[durability];
+  const cuts = Array.from({ length: moments[durability] }, (_, place): Cut[] => {
     const after = opened + 1 + Math.floor((place + random.next()) * step);
     return [
       { after, unsynced: "lost" },

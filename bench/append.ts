@@ -46,7 +46,9 @@ function plainDatabase(path: string): DatabaseSync {
   return database;
 }
 
-/** What people write by hand today: a table of messages by session and position, one insert and commit each. */
+/**
+ * What people write by hand today: a table of messages by session and position, one insert and commit each.
+ */
 function byHand(database: DatabaseSync): (seq: number) => void {
   database.exec(
     `CREATE TABLE messages (

@@ -64,10 +64,9 @@ export function describeCatalogue(): string {
   });
   const head =
     "# Event catalogue\n\n" +
-    "Generated from `src/core/catalogue.ts` by `node docs/generate.ts`; do not edit. Every record of a log is " +
-    "one of these, or a foreign record (`x.…`) that Skein keeps and ignores. Body and content are JSON Schema; a " +
-    "body holds " +
-    "at most 4,096 bytes and no free text, and is never erased.\n";
+    "Generated from `src/core/catalogue.ts` by `node docs/generate.ts`; do not edit. Every record of a log " +
+    "is one of these, or a foreign record (`x.…`) that Skein keeps and ignores. Body and content are JSON " +
+    "Schema; a body holds at most 4,096 bytes and no free text, and is never erased.\n";
   return `${head}\n${sections.join("\n")}`;
 }
 

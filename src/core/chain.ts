@@ -18,7 +18,7 @@
  */
 import type { LogId } from "./ids.ts";
 
-export const format = "skein1";
+const format = "skein1";
 
 /** Stands before the first record of a log. */
 export const genesisHash = "0".repeat(64);

@@ -82,8 +82,8 @@ export interface Used {
 }
 
 /**
- * Inputs that nobody took up yet, by their number in the inbox, which is dense as positions are not. `received` counts
- * all there ever were. None that waits stands before `fromSeq`; 0 when none does.
+ * Inputs that nobody took up yet, by their number in the inbox, which is dense as positions are not.
+ * `received` counts all there ever were. None that waits stands before `fromSeq`; 0 when none does.
  */
 export interface Inbox {
   readonly waiting: Ranges;
@@ -152,7 +152,7 @@ export interface State {
 
 const nothingUsed: Used = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
 
-export const emptyMind: Mind = {
+const emptyMind: Mind = {
   toSeq: 0,
   lost: [],
   overlays: [],

@@ -90,7 +90,7 @@ export async function readItems(store: Store, session: LogId, state: State): Pro
 }
 
 /** Every string in a content, in order, as one text. */
-export function textOf(content: unknown): string {
+function textOf(content: unknown): string {
   const words: string[] = [];
   const walk = (value: unknown): void => {
     if (typeof value === "string") words.push(value);

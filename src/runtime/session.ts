@@ -380,7 +380,7 @@ function recordsOf(records: string | AppendRecord | readonly AppendRecord[]): re
   return Array.isArray(records) ? (records as readonly AppendRecord[]) : [records as AppendRecord];
 }
 
-export function checkBudget(budget: Budget): void {
+function checkBudget(budget: Budget): void {
   checkOptions("budget", budget, ["usd", "tokens", "steps", "turns", "toolCalls", "wallMs"]);
   for (const [name, value] of Object.entries(budget)) {
     if (

@@ -58,8 +58,9 @@ const unwrittenMax = 1_000;
 
 export function makeStateReader(store: Store): StateReader {
   const writing = new Set<Promise<void>>();
-  // Snapshots that the store does not have yet. Without them every rewind in a log would be folded to its target from
-  // the last one that was written, and every rewind on that way again: time that doubles with each.
+  // Snapshots that the store does not have yet. Without them every rewind in a log would be folded to its
+  // target from the last one that was written, and every rewind on that way again: time that doubles with
+  // each.
   const unwritten = new Map<LogId, Map<number, State>>();
 
   async function load(session: LogId, seq: number): Promise<Known> {
@@ -155,7 +156,10 @@ function latest(states: ReadonlyMap<number, State> | undefined, seq: number): St
   return best;
 }
 
-/** The state of a snapshot; the empty one when there is none that can be used. A bad snapshot bricks no session. */
+/**
+ * The state of a snapshot; the empty one when there is none that can be used. A bad snapshot bricks no
+ * session.
+ */
 function readSnapshot(snapshot: Snapshot | undefined): State {
   if (snapshot === undefined || snapshot.form !== snapshotForm) return emptyState;
   try {

@@ -279,8 +279,8 @@ export interface Store {
   /** Forks of a session that still exist, and where they left it. */
   forks(session: SessionId): Promise<readonly { readonly session: SessionId; readonly seq: number }[]>;
   /**
-   * Corrects the index without a record: for rebuilding, and for erasure. False, and nothing is changed, when the log
-   * is not at `atSeq` any more.
+   * Corrects the index without a record: for rebuilding, and for erasure. False, and nothing is changed, when
+   * the log is not at `atSeq` any more.
    */
   index(session: SessionId, entry: IndexEntry, atSeq: number): Promise<boolean>;
 
@@ -289,8 +289,8 @@ export interface Store {
   snapshot(session: LogId, seq: number): Promise<Snapshot | undefined>;
 
   /**
-   * Keeps bytes by the hash of the whole, durable when it resolves. Writing one that is there already is free. One
-   * that no record comes to refer to within a day may be swept away.
+   * Keeps bytes by the hash of the whole, durable when it resolves. Writing one that is there already is
+   * free. One that no record comes to refer to within a day may be swept away.
    */
   putBlob(hash: string, chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
   /** In chunks; undefined when it is not there, or not whole. */

@@ -215,8 +215,9 @@ async function trust(store: Store, connection: Connection, world: StoreWorld): P
 }
 
 /**
- * After a failed fsync the kernel may count pages of the -wal file as written that never reached the disk, and
- * read them from memory all the same. Copied to the main file and synced there, they are safe to build upon.
+ * After a failed fsync the kernel may count pages of the -wal file as written that never reached the disk,
+ * and read them from memory all the same. Copied to the main file and synced there, they are safe to build
+ * upon.
  */
 function rewriteTail({ database }: Connection): void {
   const row = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();

@@ -1,4 +1,6 @@
-/** The fold: total over every event type, with and without contents; and what each event does to the state. */
+/**
+ * The fold: total over every event type, with and without contents; and what each event does to the state.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventTypes, sessionCatalogue, type SessionEventType } from "../../src/core/catalogue.ts";

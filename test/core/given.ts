@@ -1,4 +1,7 @@
-/** Given, when, then: a session made of events, a command on it, and the events and the state that come of it. */
+/**
+ * Given, when, then: a session made of events, a command on it, and the events and the state that come of
+ * it.
+ */
 import assert from "node:assert/strict";
 import { bodyHashOf, contentHashOf, genesisHash, link, type StoredRecord } from "../../src/core/chain.ts";
 import type { BodyOf, ContentOf, SessionEventType } from "../../src/core/catalogue.ts";
@@ -81,7 +84,10 @@ function make(session: SessionId, records: readonly StoredRecord[], states: read
   };
 }
 
-/** A state as plain values. Maps hide their entries from comparison, so states are compared in this form only. */
+/**
+ * A state as plain values. Maps hide their entries from comparison, so states are compared in this form
+ * only.
+ */
 export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 /** The state after one more record, with minds recalled from the states before. */

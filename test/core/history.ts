@@ -1,6 +1,7 @@
 /**
  * Generated histories: lives that a session could have led, made of every event type, with rewinds into any
- * earlier position and forks from one. Beside the log a model keeps, for each position, the set of inputs that wait.
+ * earlier position and forks from one. Beside the log a model keeps, for each position, the set of inputs
+ * that wait.
  */
 import fc from "fast-check";
 import type { SessionEventType } from "../../src/core/catalogue.ts";

@@ -1,4 +1,6 @@
-/** JSON that may be stored: what goes through comes back the same, what would not is refused with its place. */
+/**
+ * JSON that may be stored: what goes through comes back the same, what would not is refused with its place.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

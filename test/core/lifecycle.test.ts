@@ -1,4 +1,7 @@
-/** The lifecycle table, walked both ways: what it allows leads where it says, all else is refused with a way out. */
+/**
+ * The lifecycle table, walked both ways: what it allows leads where it says, all else is refused with a way
+ * out.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Command } from "../../src/core/command.ts";

@@ -1,6 +1,7 @@
 /**
- * One hand-written sample of every event type, with every optional field that the catalogue names. Folds, golden logs and
- * generated histories are made from them, so that a new event type shows up everywhere at once.
+ * One hand-written sample of every event type, with every optional field that the catalogue names. Folds,
+ * golden logs and generated histories are made from them, so that a new event type shows up everywhere at
+ * once.
  */
 import type { BodyOf, ContentOf, EventType } from "../../src/core/catalogue.ts";
 

@@ -11,8 +11,9 @@ export function fileLength({ path, text }: Source): Finding[] {
 }
 
 /**
- * Functions inside a function count for themselves: a driver is a function that returns an object, and a factory of
- * many small closures is no long function. The bodies of `describe` and `suite` are chapters and may be longer.
+ * Functions inside a function count for themselves: a driver is a function that returns an object, and a
+ * factory of many small closures is no long function. The bodies of `describe` and `suite` are chapters and
+ * may be longer.
  */
 export function functionLength(source: Source): Finding[] {
   return [...placesIn(source.program)].flatMap((place) => {

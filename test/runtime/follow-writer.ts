@@ -1,4 +1,7 @@
-/** A process that appends to a session of a file: as many inputs as it is told, each with the time it was sent. */
+/**
+ * A process that appends to a session of a file: as many inputs as it is told, each with the time it was
+ * sent.
+ */
 import { setTimeout } from "node:timers/promises";
 import { openEngine } from "../../src/index.ts";
 

@@ -38,8 +38,8 @@ export function draftOfRecord(record: StoredRecord): Draft {
 }
 
 /**
- * Writes the history and gives the session it ends in. Each fork on the way becomes a log of its own that shares what
- * came before. The store's own hashes must be those of the history.
+ * Writes the history and gives the session it ends in. Each fork on the way becomes a log of its own that
+ * shares what came before. The store's own hashes must be those of the history.
  */
 export async function keep(store: Store, world: MadeWorld, life: History): Promise<SessionId> {
   const parts = groupBySession(life.records);

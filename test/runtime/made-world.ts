@@ -1,4 +1,7 @@
-/** A world without chance: a clock that stands until it is moved, and randomness that counts. Timers are real. */
+/**
+ * A world without chance: a clock that stands until it is moved, and randomness that counts. Timers are
+ * real.
+ */
 import { createHash } from "node:crypto";
 import type { World } from "../../src/runtime/world.ts";
 import { realWorld } from "../../src/runtime/world.ts";

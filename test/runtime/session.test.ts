@@ -1,4 +1,7 @@
-/** The session handle: states at any position, checkpoints, forks, rewinds, clear, delete; in memory and in a file. */
+/**
+ * The session handle: states at any position, checkpoints, forks, rewinds, clear, delete; in memory and in
+ * a file.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Place } from "./place.ts";
@@ -209,7 +212,7 @@ for (const [name, make] of Object.entries(makers)) {
       [{ url: "http://x", options: { deep: 1 } }, { pattern: "git *" }],
     );
     const [opened] = await all(next.events({ limit: 1 }));
-    assert.equal((opened?.body as { from?: string }).from, first.id);
+    assert.equal((opened?.body as { from?: string } | undefined)?.from, first.id);
     await assert.rejects(first.clear(), { code: "refused", hint: /reopen it first/ });
     const other = await next.clear({ objective: "p", name: "q" });
     assert.deepEqual([(await other.state()).objective, (await other.state()).name], ["p", "q"]);
@@ -262,7 +265,7 @@ test("a held or running session is not deleted", async () => {
 test("an id may be given by any ending that only one session has", async () => {
   await using place = inMemory();
   const { engine } = place;
-  const ids = [];
+  const ids: string[] = [];
   for (let count = 0; count < 40; count++) ids.push((await engine.open({ objective: "o" })).id);
   // Forty ids and thirty-two letters: two of them end alike.
   const one = ids.find((id) => ids.some((other) => other !== id && other.at(-1) === id.at(-1)))!;

@@ -1,4 +1,7 @@
-/** States: the same from any snapshot, from none, and from bad ones; and never in more time than the log is long. */
+/**
+ * States: the same from any snapshot, from none, and from bad ones; and never in more time than the log is
+ * long.
+ */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
@@ -7,7 +10,10 @@ import { Engine } from "../../src/runtime/engine.ts";
 import { faultyStore } from "../../src/store/faulty.ts";
 import { inFile, inMemory } from "./place.ts";
 
-/** A session of many rewinds, each to just before the one before it: the worst that a log can ask of its reader. */
+/**
+ * A session of many rewinds, each to just before the one before it: the worst that a log can ask of its
+ * reader.
+ */
 async function rewoundOften(engine: Engine, count: number) {
   const session = await engine.open({ objective: "again and again" });
   for (let place = 0; place < count; place++) {

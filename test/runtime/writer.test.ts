@@ -33,7 +33,9 @@ const recordsOf = (place: Place, session: Session): Promise<readonly StoredRecor
 
 const isMine = ({ content, body }: StoredRecord): boolean => `${content ?? ""}${body}`.includes("mine");
 
-/** Changes of every shape: with content and without, with a key, of several records, with a state to recall. */
+/**
+ * Changes of every shape: with content and without, with a key, of several records, with a state to recall.
+ */
 const changes: Readonly<Record<string, (session: Session) => Promise<{ readonly seq: number }>>> = {
   "an input": (session) => session.append("mine"),
   "an input with a key": (session) => session.append("mine", { key: "k" }),

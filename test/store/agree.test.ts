@@ -1,4 +1,6 @@
-/** Memory and SQLite agree: the same calls on both give the same answers, the same records, the same lists. */
+/**
+ * Memory and SQLite agree: the same calls on both give the same answers, the same records, the same lists.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

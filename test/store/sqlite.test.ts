@@ -1,4 +1,7 @@
-/** The SQLite driver against the conformance suite, and what only it is asked: settings, locks, shared commits. */
+/**
+ * The SQLite driver against the conformance suite, and what only it is asked: settings, locks, shared
+ * commits.
+ */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

@@ -23,7 +23,7 @@ import {
 export const itemKinds = ["fact", "decision", "task", "artifact"] as const;
 export const ItemKind = z.enum(itemKinds);
 export type ItemKind = z.infer<typeof ItemKind>;
-export const TaskStatus = z.enum(["open", "done", "dropped"]);
+const TaskStatus = z.enum(["open", "done", "dropped"]);
 
 export const itemEvents = {
   "item.recorded": event({

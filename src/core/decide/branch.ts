@@ -72,7 +72,10 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
   },
 };
 
-/** The stricter a rule, the higher. Without one, the tool's default holds, which never allows more than `allow`. */
+/**
+ * The stricter a rule, the higher. Without one, the tool's default holds, which never allows more than
+ * `allow`.
+ */
 const strictness = { allow: 0, none: 1, ask: 2, deny: 3 } as const;
 
 /** A rule that a fork must not be without, or must not have. `ref` says where its pattern stands. */

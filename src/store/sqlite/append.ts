@@ -18,8 +18,8 @@ export interface Appender {
   /** Checks all parts, then writes all of them or none. */
   append(parts: readonly Part[]): Outcome;
   /**
-   * The most frequent append, of one record and nothing else, as one statement without a transaction around it. Null
-   * when it is not such a one, or the log is not where it was: then nothing was written.
+   * The most frequent append, of one record and nothing else, as one statement without a transaction around
+   * it. Null when it is not such a one, or the log is not where it was: then nothing was written.
    */
   appendAlone(parts: readonly Part[]): Outcome | null;
   setIndex(log: number, entry: IndexEntry): void;
@@ -49,43 +49,13 @@ export function makeAppender(
   context: { readonly world: StoreWorld; readonly logs: Logs; readonly names: Names },
 ): Appender {
   const { world, logs, names } = context;
-  const keyed = database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?");
-  const taken = database.prepare("SELECT 1 FROM logs WHERE tenant = ? AND session = ?");
-  const pointAt = database.prepare("SELECT hash, at FROM records WHERE log = ? AND seq = ?");
-  const insertLog = database.prepare(
-    `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const insertRecord = database.prepare(
-    `INSERT INTO records
-     (log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash, salt, content)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const addRef = database.prepare(
-    `INSERT OR IGNORE INTO blob_refs (position, blob)
-     SELECT ?, id FROM blobs WHERE tenant = ? AND hash = ? AND bytes IS NOT NULL`,
-  );
-  // That (log, seq) is unique holds off whoever comes second; only a deletion leaves no record behind.
-  const insertAlone = database.prepare(
-    `INSERT INTO records
-     (log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash, salt, content)
-     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM logs WHERE id = ? AND dropped = 0)`,
-  );
-  const setActive = database.prepare("UPDATE logs SET active_at = ? WHERE id = ?");
+  const { keyed, taken, pointAt, insertLog, insertRecord, insertAlone, addRef, setActive } =
+    prepared(database);
+  const index = preparedForIndex(database);
   const dataVersion = database.prepare("PRAGMA data_version");
-  dataVersion.setReturnArrays(true);
+  for (const statement of [keyed, pointAt, dataVersion]) statement.setReturnArrays(true);
   const heads = new Map<number, HeadRow>();
   let version: unknown;
-  const setEpoch = database.prepare("UPDATE logs SET epoch = ? WHERE id = ?");
-  const setLease = database.prepare("INSERT OR REPLACE INTO leases (log, holder, until_ms) VALUES (?, ?, ?)");
-  const endLease = database.prepare("DELETE FROM leases WHERE log = ?");
-  const drop = database.prepare("UPDATE logs SET listed = 0, dropped = 1, epoch = 0 WHERE id = ?");
-  const setFields = database.prepare("UPDATE logs SET status = ?, agent = ?, priority = ? WHERE id = ?");
-  const setTitle = database.prepare("INSERT OR REPLACE INTO titles (log, name, objective) VALUES (?, ?, ?)");
-  const clearLabels = database.prepare("DELETE FROM labels WHERE log = ?");
-  const addLabel = database.prepare("INSERT INTO labels (log, key, value) VALUES (?, ?, ?)");
-  const clearItems = database.prepare("DELETE FROM item_rows WHERE log = ?");
-  for (const statement of [keyed, pointAt]) statement.setReturnArrays(true);
 
   function check(part: Part): Target | Refused {
     const { session, expect, epoch } = part;
@@ -160,9 +130,9 @@ export function makeAppender(
   /** The epoch that is in force from now on. */
   function moveLease(log: number, lease: NonNullable<Part["lease"]>, firstSeq: number): number {
     const epoch = lease === "release" ? 0 : firstSeq;
-    setEpoch.run(epoch, log);
-    if (lease === "release") endLease.run(log);
-    else setLease.run(log, lease.holder, world.now() + lease.leaseMs);
+    index.setEpoch.run(epoch, log);
+    if (lease === "release") index.endLease.run(log);
+    else index.setLease.run(log, lease.holder, world.now() + lease.leaseMs);
     return epoch;
   }
 
@@ -302,16 +272,16 @@ export function makeAppender(
   }
 
   function setIndex(log: number, entry: IndexEntry): void {
-    setFields.run(entry.status, entry.agent, entry.priority, log);
-    setTitle.run(log, entry.name, entry.objective);
-    clearLabels.run(log);
-    for (const [key, value] of Object.entries(entry.labels)) addLabel.run(log, key, value);
+    index.setFields.run(entry.status, entry.agent, entry.priority, log);
+    index.setTitle.run(log, entry.name, entry.objective);
+    index.clearLabels.run(log);
+    for (const [key, value] of Object.entries(entry.labels)) index.addLabel.run(log, key, value);
   }
 
   function dropNow(log: number): void {
-    drop.run(log);
-    for (const statement of [endLease, clearLabels, clearItems]) statement.run(log);
-    setTitle.run(log, null, null);
+    index.drop.run(log);
+    for (const statement of [index.endLease, index.clearLabels, index.clearItems]) statement.run(log);
+    index.setTitle.run(log, null, null);
     logs.forget();
     heads.delete(log);
   }
@@ -334,6 +304,47 @@ export function makeAppender(
       return { kind: "ok", parts: targets.map((target) => write(target)) };
     },
     setIndex,
+  };
+}
+
+const columns =
+  "log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash, salt, content";
+const places = columns.replaceAll(/\w+/g, "?");
+
+function prepared(database: DatabaseSync) {
+  return {
+    keyed: database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?"),
+    taken: database.prepare("SELECT 1 FROM logs WHERE tenant = ? AND session = ?"),
+    pointAt: database.prepare("SELECT hash, at FROM records WHERE log = ? AND seq = ?"),
+    insertLog: database.prepare(
+      `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    insertRecord: database.prepare(`INSERT INTO records (${columns}) VALUES (${places})`),
+    // That (log, seq) is unique holds off whoever comes second; only a deletion leaves no record behind.
+    insertAlone: database.prepare(
+      `INSERT INTO records (${columns})
+       SELECT ${places} WHERE EXISTS (SELECT 1 FROM logs WHERE id = ? AND dropped = 0)`,
+    ),
+    addRef: database.prepare(
+      `INSERT OR IGNORE INTO blob_refs (position, blob)
+       SELECT ?, id FROM blobs WHERE tenant = ? AND hash = ? AND bytes IS NOT NULL`,
+    ),
+    setActive: database.prepare("UPDATE logs SET active_at = ? WHERE id = ?"),
+  };
+}
+
+function preparedForIndex(database: DatabaseSync) {
+  return {
+    setEpoch: database.prepare("UPDATE logs SET epoch = ? WHERE id = ?"),
+    setLease: database.prepare("INSERT OR REPLACE INTO leases (log, holder, until_ms) VALUES (?, ?, ?)"),
+    endLease: database.prepare("DELETE FROM leases WHERE log = ?"),
+    drop: database.prepare("UPDATE logs SET listed = 0, dropped = 1, epoch = 0 WHERE id = ?"),
+    setFields: database.prepare("UPDATE logs SET status = ?, agent = ?, priority = ? WHERE id = ?"),
+    setTitle: database.prepare("INSERT OR REPLACE INTO titles (log, name, objective) VALUES (?, ?, ?)"),
+    clearLabels: database.prepare("DELETE FROM labels WHERE log = ?"),
+    addLabel: database.prepare("INSERT INTO labels (log, key, value) VALUES (?, ?, ?)"),
+    clearItems: database.prepare("DELETE FROM item_rows WHERE log = ?"),
   };
 }
 

@@ -1,6 +1,7 @@
 /**
- * Runs one query on a connection of its own, which cannot write and sees only the views. It is a process of its own
- * where the world can start one, because only a process can be ended in the middle of a query; else a thread.
+ * Runs one query on a connection of its own, which cannot write and sees only the views. It is a process of
+ * its own where the world can start one, because only a process can be ended in the middle of a query; else a
+ * thread.
  */
 import { constants, DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
@@ -52,8 +53,9 @@ function answer({ path, sql, limit }: QueryRequest): QueryAnswer {
 }
 
 /**
- * Puts each view behind another of a name that the query does not contain. SQLite tells the authorizer for which view
- * a table is read, but a common table expression may have the name of a view; it cannot have a name like these.
+ * Puts each view behind another of a name that the query does not contain. SQLite tells the authorizer for
+ * which view a table is read, but a common table expression may have the name of a view; it cannot have a
+ * name like these.
  */
 function hideViews(database: DatabaseSync, sql: string): string {
   let inner = "inner_0_";

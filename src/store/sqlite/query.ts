@@ -20,7 +20,7 @@ export async function query(
   const late = world.sleep(timeoutMs, ended.signal).then(() => null);
   const asked = world.apart
     ? world.apart(file, request, ended.signal)
-    : inThread(file, request, ended.signal);
+    : inWorker(file, request, ended.signal);
   try {
     const answer = await Promise.race([asked as Promise<QueryAnswer>, late]);
     if (answer === null) {
@@ -37,7 +37,7 @@ export async function query(
 }
 
 /** A thread is ended only between two rows; but it needs no process. */
-function inThread(file: URL, request: QueryRequest, signal: AbortSignal): Promise<unknown> {
+function inWorker(file: URL, request: QueryRequest, signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(file, { workerData: request });
     worker.once("message", resolve);

@@ -16,8 +16,8 @@ const checkpointLookJobs = 64;
 
 export interface Writer {
   /**
-   * Runs the job in a transaction; resolves once that is committed. `alone` may do the same in one statement when
-   * no other job waits, or give null. `lost` answers when nobody can tell whether it is committed.
+   * Runs the job in a transaction; resolves once that is committed. `alone` may do the same in one statement
+   * when no other job waits, or give null. `lost` answers when nobody can tell whether it is committed.
    */
   run<T>(
     job: () => T,

@@ -1,4 +1,7 @@
-/** Deciding a session's life: opening, describing, ending turns, leases. Given events, when a command, then events. */
+/**
+ * Deciding a session's life: opening, describing, ending turns, leases. Given events, when a command, then
+ * events.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Command } from "../../../src/core/command.ts";
@@ -252,7 +255,7 @@ test("a lease that is held is refused to others until it ran out, and released b
   assert.equal(released.refusal({ do: "release", epoch: 3 }).code, "fenced");
 });
 
-test("a session with a record of a newer program takes no command but fork", () => {
+test("a session with a record of a newer program takes no command, not even fork", () => {
   const newer = given().write({ type: "turn.mused", body: {} });
   const refusal = newer.refusal({ do: "rename", name: "n" });
   assert.deepEqual(refusal, {
@@ -260,5 +263,7 @@ test("a session with a record of a newer program takes no command but fork", () 
     message: "the session is read-only: a newer Skein wrote record 2 (turn.mused version 1)",
     hint: "open it with Skein 9.9.9 or later",
   });
-  assert.ok(decide(newer.state, { do: "fork", parentHash: "0".repeat(64), by: "person" }, facts).ok);
+  const fork = { do: "fork", parentHash: "0".repeat(64), by: "person" } as const;
+  assert.equal(newer.refusal(fork).code, "refused");
+  assert.ok(decide(given().state, fork, facts).ok, "before that record it can be forked");
 });

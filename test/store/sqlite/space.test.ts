@@ -1,4 +1,7 @@
-/** Deleting: positions of the feed are never used again, space is given back, nothing of what was said stays behind. */
+/**
+ * Deleting: positions of the feed are never used again, space is given back, nothing of what was said stays
+ * behind.
+ */
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -29,7 +32,8 @@ test("a position of the feed is never given out twice, whatever was deleted", as
   const { engine, store } = place;
   const given = new Set<string>();
   for (let round = 0; round < 6; round++) {
-    // Deleting the session that wrote last removes the end of the table, where a position could be used again.
+    // Deleting the session that wrote last removes the end of the table, where a position could be used
+    // again.
     const session = await filled(engine, 3, "gone");
     const before = (await positionsOf(store)).filter((position) => !given.has(position));
     assert.ok(before.length >= 4, "what was just written has positions of its own");

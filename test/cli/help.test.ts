@@ -9,7 +9,8 @@ import { otherWords, verbs } from "../../src/cli/verbs.ts";
 
 const promised =
   "open ps show log state append record retract scratch save load fork rewind clear suspend activate close " +
-  "reopen archive label delete search query verify rebuild stats doctor export tour help rename prioritize cancel " +
+  "reopen archive label delete search query verify rebuild stats doctor export tour help rename " +
+  "prioritize cancel " +
   "interrupt sleep bind unbind grant budget";
 
 async function said(...words: readonly string[]): Promise<string> {

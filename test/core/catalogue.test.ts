@@ -17,14 +17,18 @@ import { samples } from "./samples.ts";
 /** DESIGN.md, section 5, as it stands there. */
 const design = {
   session:
-    "opened renamed labeled prioritized activated suspended slept woken interrupted closed reopened archived " +
+    "opened renamed labeled prioritized activated suspended " +
+    "slept woken interrupted closed reopened archived " +
     "forked rewound merged migrated moved arrived",
   others:
-    "lease.taken lease.released agent.pinned document.loaded memory.carried resource.bound resource.unbound " +
+    "lease.taken lease.released agent.pinned " +
+    "document.loaded memory.carried resource.bound resource.unbound " +
     "resource.changed tools.bound permission.set contract.declared turn.started turn.ended input.received " +
     "model.requested model.responded model.failed zone.crossed tool.requested tool.approved tool.denied " +
-    "tool.started tool.settled item.recorded item.retracted scratch.set transcript.compacted checkpoint.saved " +
-    "handoff.written message.sent message.received message.refused trigger.set trigger.removed trigger.fired " +
+    "tool.started tool.settled item.recorded " +
+    "item.retracted scratch.set transcript.compacted checkpoint.saved " +
+    "handoff.written message.sent message.received " +
+    "message.refused trigger.set trigger.removed trigger.fired " +
     "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded",
   workspace: "agent.defined memory.promoted memory.forgotten policy.set session.deleted",
 };

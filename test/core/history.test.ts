@@ -13,7 +13,7 @@ import { histories, numberOf, ownInputs, type History } from "./history.ts";
 
 const seqIn = fc.nat(1_000);
 
-test("the generator leads lives with every event of a session, rewinds of rewinds, and forks of forks", () => {
+test("the generator leads lives with every event, rewinds of rewinds, and forks of forks", () => {
   const lives = fc.sample(histories(60), { seed: 11, numRuns: 300 });
   const seen = new Set(lives.flatMap(({ records }) => records.map(({ type }) => type)));
   assert.deepEqual(
@@ -58,7 +58,7 @@ function standingOf({ standing }: State): unknown {
   return plain(rest);
 }
 
-test("a rewind gives the mind at its target and leaves the standing, also rewinds of rewinds and redos", () => {
+test("a rewind gives the mind at its target and leaves the standing, also in rewinds of rewinds", () => {
   fc.assert(
     fc.property(histories(60), (life) => {
       for (const { seq, toSeq } of life.rewinds) {

@@ -76,7 +76,7 @@ for (const [name, make] of Object.entries(makers)) {
     );
   });
 
-  test(`the state at any position is the fold from the start, with snapshots and without (${name})`, async () => {
+  test(`the state at any position is the fold from the start, snapshots or not (${name})`, async () => {
     await fc.assert(
       fc.asyncProperty(histories(60), fc.array(fc.nat(1_000), { maxLength: 6 }), async (life, places) => {
         await using place = await make();
@@ -105,7 +105,7 @@ for (const [name, make] of Object.entries(makers)) {
   });
 }
 
-test("with all contents erased a session opens, folds to the same states, verifies, and costs the same", async () => {
+test("with all contents erased a session opens, folds alike, verifies, and costs the same", async () => {
   await fc.assert(
     fc.asyncProperty(histories(60), async (life) => {
       await using place = await inFile();

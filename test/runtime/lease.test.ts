@@ -18,7 +18,7 @@ for (const [name, make] of [
   };
   const held = { code: "conflict", message: "the session is run by one", hint: /released or runs out/ };
 
-  test(`a lease is refused to others while it is held, and theirs when it is released (${name})`, async () => {
+  test(`a lease is refused to others while it is held, and then theirs (${name})`, async () => {
     const { place, session, other } = await opened();
     const lease = await session.lease({ holder: "one" });
     assert.deepEqual([lease.epoch, lease.holder, lease.leaseMs], [2, "one", 15_000]);

@@ -23,7 +23,7 @@ async function rewoundOften(engine: Engine, count: number) {
   return session;
 }
 
-test("without snapshots the state takes no longer than the log is long, however often it was rewound", async () => {
+test("without snapshots the state takes as long as the log is, however often it was rewound", async () => {
   await using place = await inFile();
   const session = await rewoundOften(place.engine, 120);
   const before = snapshotText(await session.fold());

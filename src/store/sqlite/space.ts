@@ -103,7 +103,8 @@ export async function sweep(
 function sweepBlob(database: DatabaseSync, putBefore: number): boolean {
   const row = database
     .prepare(
-      `SELECT id FROM blobs b WHERE put_at < ? AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = b.id) LIMIT 1`,
+      `SELECT id FROM blobs b
+       WHERE put_at < ? AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = b.id) LIMIT 1`,
     )
     .get(putBefore);
   if (row === undefined) return false;

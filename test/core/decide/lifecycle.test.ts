@@ -32,7 +32,7 @@ test("a session opens with its objective and the defaults", () => {
   ]);
 });
 
-test("a session opens with everything it was given, bindings, permissions and budget in events of their own", () => {
+test("a session opens with all it was given; bindings, permissions and budget are events of their own", () => {
   const drafts = empty(sessionId).brings(
     open({
       name: "login",
@@ -203,7 +203,7 @@ const inTurn = (): Given =>
     .and("tool.started", { call: "a", attempt: 1 })
     .and("tool.settled", { call: "c", status: "ok" });
 
-test("cancelling ends the turn: what ran is unknown, what waited is skipped, and the mind's hash is true", () => {
+test("cancelling ends the turn: what ran is unknown, what waited is skipped, the hash is true", () => {
   const drafts = inTurn().brings({ do: "cancel" });
   const hash = (drafts[2]?.body as { mindHash?: string } | undefined)?.mindHash;
   assert.deepEqual(drafts, [

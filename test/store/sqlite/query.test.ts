@@ -119,7 +119,8 @@ test("tables, settings, other files and changes are out of reach", async () => {
     "WITH v AS MATERIALIZED (SELECT hex(salt) FROM records) SELECT * FROM v",
     "WITH events AS (SELECT hex(salt) FROM records) SELECT * FROM events",
     "WITH events/**/AS (SELECT hex(salt) FROM records) SELECT * FROM events",
-    "WITH RECURSIVE items (salt) AS (SELECT hex(salt) FROM records UNION SELECT salt FROM items) SELECT * FROM items",
+    "WITH RECURSIVE items (salt) AS (SELECT hex(salt) FROM records UNION SELECT salt FROM items) " +
+      "SELECT * FROM items",
     "WITH inner_0_events AS (SELECT hex(salt) FROM records) SELECT * FROM inner_0_events",
     "SELECT session FROM events WHERE EXISTS (SELECT salt FROM records WHERE salt > 'a')",
     "SELECT * FROM sqlite_master",

@@ -76,32 +76,28 @@ export async function verifyLog(
   let before: string | null = start === 0 ? genesisHash : await hashAt(store, session, start);
   let at = 0;
   let next = start + 1;
-  while (next <= head.seq) {
-    const page = await store.read(session, {
-      fromSeq: next,
-      toSeq: head.seq,
-      limit: limit.pageRecordsMax,
-      contents: true,
-    });
-    if (page.length === 0) break;
-    for (const record of page) {
-      if (record.seq !== next) {
-        bad(
-          next,
-          record.seq === next + 1 ? "the record is missing" : `records up to ${record.seq - 1} are missing`,
-        );
-        before = null;
-      }
-      count.records++;
-      if (record.content !== null) count.contents++;
-      else if (record.contentHash !== null) count.erased++;
-      const wrong = await flawOf(store, world, before, record, count);
-      if (wrong !== null) bad(record.seq, wrong);
-      if (record.at < at) bad(record.seq, "its time is before that of the record before");
-      at = record.at;
-      before = record.hash;
-      next = record.seq + 1;
+  for await (const record of readRecords(store, session, next, head.seq)) {
+    if (record.seq !== next) {
+      bad(
+        next,
+        record.seq === next + 1 ? "the record is missing" : `records up to ${record.seq - 1} are missing`,
+      );
+      before = null;
     }
+    next = record.seq + 1;
+    count.records++;
+    if ("unreadable" in record) {
+      bad(record.seq, `it cannot be read: ${record.unreadable}`);
+      before = null;
+      continue;
+    }
+    if (record.content !== null) count.contents++;
+    else if (record.contentHash !== null) count.erased++;
+    const wrong = await flawOf(store, world, before, record, count);
+    if (wrong !== null) bad(record.seq, wrong);
+    if (record.at < at) bad(record.seq, "its time is before that of the record before");
+    at = record.at;
+    before = record.hash;
   }
   const isGone = next <= head.seq && (await store.head(session)) === undefined;
   if (isGone) throw new SkeinError("not-found", `${session} was deleted while it was verified`);
@@ -117,6 +113,36 @@ export async function verifyLog(
   };
 }
 
+interface Unreadable {
+  readonly seq: number;
+  readonly unreadable: string;
+}
+
+/** Around a record that cannot be read, the others are read in ever smaller pages, so that it hides none of them. */
+async function* readRecords(
+  store: Store,
+  session: LogId,
+  fromSeq: number,
+  toSeq: number,
+): AsyncGenerator<StoredRecord | Unreadable> {
+  const whole = limit.pageRecordsMax;
+  let size: number = whole;
+  for (let next = fromSeq; next <= toSeq;) {
+    const last = size === whole ? toSeq : Math.min(toSeq, next + size - 1);
+    try {
+      const page = await store.read(session, { fromSeq: next, toSeq: last, limit: size, contents: true });
+      yield* page;
+      next = (page.at(-1)?.seq ?? last) + 1;
+      size = Math.min(whole, size * 32);
+    } catch (error) {
+      if (error instanceof SkeinError && error.code !== "corrupt") throw error;
+      if (size === 1)
+        yield { seq: next++, unreadable: error instanceof Error ? error.message : String(error) };
+      else size = Math.ceil(size / 32);
+    }
+  }
+}
+
 async function flawOf(
   store: Store,
   world: World,
@@ -124,7 +150,7 @@ async function flawOf(
   record: StoredRecord,
   count: { blobs: number },
 ): Promise<string | null> {
-  if (before === null) return "it cannot be linked to the record before, which is missing";
+  if (before === null) return "it cannot be linked to the record before, which is missing or unreadable";
   const bytes = record.content === null ? null : Buffer.byteLength(record.content);
   const wrong = flaw(world.digest, before, record, bytes);
   if (wrong !== null || record.content === null || !record.content.startsWith('{"$blob"')) return wrong;
@@ -158,6 +184,8 @@ async function checkNoted(
 }
 
 async function hashAt(store: Store, session: LogId, seq: number): Promise<string | null> {
-  const page = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
-  return page[0]?.hash ?? null;
+  for await (const record of readRecords(store, session, seq, seq)) {
+    return "unreadable" in record ? null : record.hash;
+  }
+  return null;
 }

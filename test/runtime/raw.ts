@@ -6,8 +6,10 @@ import { bodyHashOf, contentHashOf } from "../../src/core/chain.ts";
 import type { Appended, Draft, Store } from "../../src/store/port.ts";
 import type { MadeWorld } from "./made-world.ts";
 
+export type RawEvent = DraftEvent & { readonly v?: number; readonly key?: string };
+
 /** A draft with its hashes right, whatever it holds. */
-export function rawDraft(world: MadeWorld, event: DraftEvent & { readonly v?: number }): Draft {
+export function rawDraft(world: MadeWorld, event: RawEvent): Draft {
   const body = JSON.stringify(event.body);
   const text = event.content === undefined ? null : JSON.stringify(event.content);
   const salt = world.salt();
@@ -17,7 +19,7 @@ export function rawDraft(world: MadeWorld, event: DraftEvent & { readonly v?: nu
     actor: "system",
     turn: event.turn ?? null,
     cause: event.cause ?? null,
-    key: null,
+    key: event.key ?? null,
     blobs: [],
     body,
     bodyHash: bodyHashOf(world.digest, body),
@@ -32,7 +34,7 @@ export function rawDraft(world: MadeWorld, event: DraftEvent & { readonly v?: nu
 export async function writeRaw(
   { store, world }: { readonly store: Store; readonly world: MadeWorld },
   session: LogId,
-  events: readonly (DraftEvent & { readonly v?: number })[],
+  events: readonly RawEvent[],
 ): Promise<Appended> {
   const drafts = events.map((event) => rawDraft(world, event));
   const outcome = await store.append([{ session, expect: "exists", drafts }]);

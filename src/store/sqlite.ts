@@ -163,8 +163,33 @@ function clearDerived({ database }: Connection): void {
 
 function faults({ database }: Connection): string[] {
   const rows = database.prepare("PRAGMA quick_check(20)").all();
-  return rows.map((row) => String(Object.values(row)[0])).filter((line) => line !== "ok");
+  const broken = rows.map((row) => String(Object.values(row)[0])).filter((line) => line !== "ok");
+  return [
+    ...broken,
+    ...strays.flatMap((sql) => database.prepare(sql).all()).map((row) => String(row["fault"])),
+  ];
 }
+
+/**
+ * The head of a log is its last record, and a log is found by the id of its session. So a last record that
+ * lies elsewhere, and a log whose id is damaged, would be missed by nobody who reads.
+ */
+const idTail = "[0-9a-z]".repeat(26);
+const strays = [
+  `WITH RECURSIVE used (log) AS (
+     SELECT min(log) FROM records
+     UNION ALL
+     SELECT (SELECT min(log) FROM records WHERE log > used.log) FROM used WHERE log IS NOT NULL
+   )
+   SELECT 'records of a log that does not exist: ' || log AS fault FROM used
+   WHERE log <> 0 AND log NOT IN (SELECT id FROM logs) LIMIT 20`,
+  `SELECT 'a record before the beginning of ' || session AS fault FROM logs l
+   WHERE (SELECT min(seq) FROM records WHERE log = l.id) <= fork_seq LIMIT 20`,
+  `SELECT 'a record that was taken out of its log: ' || position AS fault
+   FROM records WHERE log = 0 AND body <> '{}' LIMIT 20`,
+  `SELECT 'a log of no session: ' || session AS fault FROM logs
+   WHERE session NOT GLOB 'ses_${idTail}' AND session NOT GLOB 'wsp_${idTail}' LIMIT 20`,
+] as const;
 
 function stats({ database, path }: Connection, durability: Durability): StoreStats {
   const one = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0);

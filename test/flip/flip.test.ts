@@ -33,6 +33,7 @@ interface Row {
 const clean = newPath();
 const damaged = newPath();
 let rows: readonly Row[] = [];
+let lastSeqs: ReadonlyMap<string, number> = new Map();
 
 const opens = (path: string) => sqliteStore({ path, world: madeWorld(), workspace, durability: "process" });
 
@@ -77,6 +78,7 @@ before(async () => {
     "SELECT position, l.session, seq, type, actor FROM records r JOIN logs l ON l.id = r.log ORDER BY position",
   );
   rows = all.all() as unknown as Row[];
+  lastSeqs = new Map(rows.map(({ session, seq }) => [session, seq]));
   raw.close();
 });
 after(() => [clean, damaged].forEach(({ remove }) => remove()));
@@ -127,8 +129,12 @@ test(`verify reports every record of which a bit was flipped, ${flipsWanted} tim
       }
     });
     const places = placesOf(report);
+    const strays = report.problems.filter(({ problem }) => problem.startsWith("the store itself: ")).length;
     for (const [{ session, seq }, column] of hit) {
-      assert.ok(places.has(`${session} ${seq}`), `seed ${seed}: a bit of ${column} in ${session} at ${seq}`);
+      // A last record that was moved elsewhere leaves no gap; then the store knows that something has no place.
+      const moved = strays > 0 && ["log", "seq"].includes(column) && lastSeqs.get(session) === seq;
+      const told = places.has(`${session} ${seq}`) || moved;
+      assert.ok(told, `seed ${seed}: a bit of ${column} in ${session} at ${seq}`);
       counts.set(column, (counts.get(column) ?? 0) + 1);
     }
     assert.equal(report.ok, false);

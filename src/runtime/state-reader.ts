@@ -22,6 +22,8 @@ import type { Snapshot, Store } from "../store/port.ts";
 const snapshotEventsMin = 256;
 /** … and this many times the snapshot's own size in records, so that snapshots stay within 4 % of the log. */
 const snapshotShare = 25;
+/** Each log on the way costs a look of its own, so a chain of forks gets a snapshot every so many. */
+const snapshotForksMax = 16;
 /** What a record takes besides its body and content. */
 const recordOverheadBytes = 160;
 
@@ -35,11 +37,13 @@ export interface Known {
   readonly state: State;
   readonly events: number;
   readonly bytes: number;
+  /** Logs that the way from the snapshot leads through, besides the first. */
+  readonly forks: number;
   /** From how many bytes on it is worth looking whether a snapshot is due. */
   readonly dueBytes: number;
 }
 
-const fresh = (state: State): Known => ({ state, events: 0, bytes: 0, dueBytes: 0 });
+const fresh = (state: State): Known => ({ state, events: 0, bytes: 0, forks: 0, dueBytes: 0 });
 
 export interface StateReader {
   /** The state at a position that exists. */
@@ -93,7 +97,11 @@ export function makeStateReader(store: Store): StateReader {
         contents: false,
       });
       if (page[0]?.seq !== fromSeq) throw await missing(session, fromSeq);
-      for (const record of page) known = note(session, await step(session, known, record), isRewound(record));
+      for (const record of page) {
+        if (record.seq !== known.state.seq + 1) throw await missing(session, known.state.seq + 1);
+        known = await step(session, known, record);
+        known = note(session, known, isRewound(record) || known.forks >= snapshotForksMax);
+      }
     }
     return known;
   }
@@ -118,7 +126,13 @@ export function makeStateReader(store: Store): StateReader {
       assert(recalled?.seq === seq, `only the target of a rewind is recalled, not ${seq}`);
       return recalled.mind;
     });
-    return { ...known, state, events: known.events + 1, bytes: known.bytes + recordBytes(record) };
+    return {
+      ...known,
+      state,
+      events: known.events + 1,
+      bytes: known.bytes + recordBytes(record),
+      forks: known.forks + (record.type === "session.forked" ? 1 : 0),
+    };
   }
 
   function note(session: LogId, known: Known, force = false): Known {

@@ -162,7 +162,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     const state = start.from ?? emptyState;
     const decision = decide(state, start.command, facts(options.actor));
     if (!decision.ok) throw refused(decision.refusal);
-    const known: Known = { state, events: 0, bytes: 0, dueBytes: 0 };
+    const known: Known = { state, events: 0, bytes: 0, forks: 0, dueBytes: 0 };
     const { parent } = start;
     const written = await write(session, known, decision.drafts, {
       ...options,

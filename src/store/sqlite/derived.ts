@@ -238,14 +238,13 @@ export function makeSnapshots(database: DatabaseSync, logs: Logs): Snapshots {
     },
     latest(session, seq) {
       let line = logs.find(session);
-      for (
-        let upTo = seq;
-        line !== undefined;
-        upTo = Math.min(upTo, line.forkSeq), line = logs.line(line.base)
-      ) {
+      let upTo = seq;
+      for (let walked = 1; line !== undefined; walked++) {
         const row = latest.get(line.id, upTo) as unknown as [number, number, string] | undefined;
         if (row !== undefined) return { seq: row[0], form: row[1], text: row[2] };
         if (line.base === null) return undefined;
+        upTo = Math.min(upTo, line.forkSeq);
+        line = logs.line(line.base, walked);
       }
       return undefined;
     },

@@ -32,7 +32,8 @@ export interface HeadRow {
 export interface Logs {
   /** The log, unless it does not exist or was deleted. */
   find(session: LogId): Line | undefined;
-  line(id: number): Line;
+  /** By its number, on a walk up a lineage of so many steps. */
+  line(id: number, walked: number): Line;
   headRow(id: number): HeadRow | undefined;
   head(session: LogId): Head | undefined;
   /** The stretches that hold `fromSeq` to `toSeq`, the first first. */
@@ -41,6 +42,9 @@ export interface Logs {
   /** Forgets what a rolled back transaction may have taught. */
   forget(): void;
 }
+
+/** Steps up a lineage after which all further ancestors are fetched at once. */
+const walkedMax = 8;
 
 /** Entries of each cache; past that it starts again. */
 const cacheMax = 20_000;
@@ -54,6 +58,13 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     "SELECT id, base, fork_seq FROM logs WHERE tenant = ? AND session = ? AND dropped = 0",
   );
   const byId = database.prepare("SELECT id, base, fork_seq, session FROM logs WHERE id = ?");
+  // A fork may be thousands deep; a statement for each level would be felt.
+  const upward = database.prepare(
+    `WITH RECURSIVE up (id, base, fork_seq, session) AS (
+       SELECT id, base, fork_seq, session FROM logs WHERE id = ?
+       UNION ALL SELECT l.id, l.base, l.fork_seq, l.session FROM logs l JOIN up ON l.id = up.base
+     ) SELECT id, base, fork_seq, session FROM up`,
+  );
   const headById = database.prepare(
     `SELECT r.seq, r.hash, r.at, l.epoch, l.depth, l.active_at FROM logs l
      JOIN records r ON r.log = l.id WHERE l.id = ? AND l.dropped = 0 ORDER BY r.seq DESC LIMIT 1`,
@@ -64,18 +75,20 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
      LEFT JOIN leases e ON e.log = l.id LEFT JOIN logs p ON p.id = l.parent
      WHERE l.id = ? AND l.dropped = 0 ORDER BY r.seq DESC LIMIT 1`,
   );
-  for (const statement of [byName, byId, headById, fullHead]) statement.setReturnArrays(true);
+  for (const statement of [byName, byId, upward, headById, fullHead]) statement.setReturnArrays(true);
   const names = new Map<LogId, Line>();
   const lines = new Map<number, Line & { readonly session: LogId }>();
 
-  function lineOf(id: number): Line & { readonly session: LogId } {
+  function lineOf(id: number, walked = 0): Line & { readonly session: LogId } {
     const known = lines.get(id);
     if (known !== undefined) return known;
-    const row = byId.get(id) as unknown as [number, number | null, number, LogId] | undefined;
-    if (row === undefined) throw new SkeinError("corrupt", `log ${id} is missing from the store`);
-    const line = { id, base: row[1], forkSeq: row[2], session: row[3] };
     if (lines.size >= cacheMax) lines.clear();
-    lines.set(id, line);
+    const statement = walked > walkedMax ? upward : byId;
+    for (const row of statement.all(id) as unknown as [number, number | null, number, LogId][]) {
+      lines.set(row[0], { id: row[0], base: row[1], forkSeq: row[2], session: row[3] });
+    }
+    const line = lines.get(id);
+    if (line === undefined) throw new SkeinError("corrupt", `log ${id} is missing from the store`);
     return line;
   }
 
@@ -92,7 +105,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
 
   return {
     find,
-    line: lineOf,
+    line: (id, walked) => lineOf(id, walked),
     headRow(id) {
       const row = headById.get(id) as unknown as HeadRowArray | undefined;
       if (row === undefined) return undefined;
@@ -119,11 +132,13 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     stretches(line, fromSeq, toSeq) {
       const found: Stretch[] = [];
       let upTo = toSeq;
-      for (let at: Line = line; upTo >= fromSeq; at = lineOf(at.base)) {
+      let at: Line = line;
+      for (let walked = 1; upTo >= fromSeq; walked++) {
         const ownFrom = Math.max(fromSeq, at.forkSeq + 1);
         if (upTo >= ownFrom) found.push({ log: at.id, fromSeq: ownFrom, toSeq: upTo });
         upTo = Math.min(upTo, at.forkSeq);
-        if (at.base === null) break;
+        if (at.base === null || upTo < fromSeq) break;
+        at = lineOf(at.base, walked);
       }
       return found.toReversed();
     },

@@ -98,16 +98,29 @@ export function makeReader(
     };
   }
 
-  /** Windows of a stretch, so that no single query holds up the process for long. */
-  function* windows(stretch: Stretch, reverse: boolean, step: number): Generator<Stretch> {
-    const { log, fromSeq, toSeq } = stretch;
-    if (reverse) {
-      for (let to = toSeq; to >= fromSeq; to -= step)
-        yield { log, fromSeq: Math.max(fromSeq, to - step + 1), toSeq: to };
-    } else {
-      for (let from = fromSeq; from <= toSeq; from += step) {
-        yield { log, fromSeq: from, toSeq: Math.min(toSeq, from + step - 1) };
-      }
+  const bound = {
+    up: database.prepare(
+      "SELECT seq FROM records WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT 1 OFFSET ?",
+    ),
+    down: database.prepare(
+      "SELECT seq FROM records WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT 1 OFFSET ?",
+    ),
+  };
+
+  /**
+   * Windows of so many rows, so that no single query holds up the process for long. Counted in rows and not
+   * in positions, since a damaged log may have a gap of any size.
+   */
+  function* windows(stretch: Stretch, reverse: boolean, rows: number): Generator<Stretch> {
+    let { fromSeq, toSeq } = stretch;
+    for (;;) {
+      const row = bound[reverse ? "down" : "up"].get(stretch.log, fromSeq, toSeq, rows - 1);
+      const end = row === undefined ? null : Number(row["seq"]);
+      if (end === null) return yield { log: stretch.log, fromSeq, toSeq };
+      yield reverse ? { log: stretch.log, fromSeq: end, toSeq } : { log: stretch.log, fromSeq, toSeq: end };
+      if (reverse) toSeq = end - 1;
+      else fromSeq = end + 1;
+      if (fromSeq > toSeq) return;
     }
   }
 

@@ -1,0 +1,212 @@
+/**
+ * Writes a new golden version: logs and a store as today's program makes them, to be opened for ever after.
+ * Old ones are never touched: `node test/golden/write.ts 0.2.0` makes the folder test/golden/0.2.0, and
+ * refuses if it is there.
+ *
+ *   everything.jsonl   a session with every event type, rewinds, foreign records and erased contents
+ *   workspace.jsonl    the workspace's own log
+ *   parent.jsonl, fork.jsonl, leaf.jsonl   a family: the leaf is a fork of the fork
+ *   expected.json      of each the state it folds to, the hash of its mind, and what a verifier counts
+ *   store.skein.gz     the SQLite file that all of them were written in
+ */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { gzipSync } from "node:zlib";
+import { sessionCatalogue, type SessionEventType } from "../../src/core/catalogue.ts";
+import { workspaceCatalogue, type WorkspaceEventType } from "../../src/core/catalogue.ts";
+import type { StoredRecord } from "../../src/core/chain.ts";
+import { mindForm, mindHash, type State } from "../../src/core/state.ts";
+import { Engine } from "../../src/runtime/engine.ts";
+import type { Session } from "../../src/runtime/session.ts";
+import type { Store } from "../../src/store/port.ts";
+import { sqliteStore } from "../../src/store/sqlite.ts";
+import { digest } from "../core/digest.ts";
+import { plain } from "../core/given.ts";
+import { samples } from "../core/samples.ts";
+import { madeWorld, type MadeWorld } from "../runtime/made-world.ts";
+import { all, newPath, workspace } from "../runtime/place.ts";
+import { rawDraft, writeRaw } from "../runtime/raw.ts";
+
+/** What a log is expected to be. */
+export interface Expected {
+  readonly records: number;
+  readonly contents: number;
+  readonly erased: number;
+  readonly head: { readonly seq: number; readonly hash: string };
+  /** Of a session, as plain JSON. A later program may know more of it, and must know all of this. */
+  readonly state: unknown;
+  readonly mindForm: number | null;
+  readonly mindHash: string | null;
+}
+
+interface Made {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly world: MadeWorld;
+}
+
+/** Makes the folder and everything in it. */
+export async function writeGolden(folder: string): Promise<void> {
+  assert.ok(!existsSync(folder), `${folder} is there already; a golden version is never written again`);
+  const { path, remove } = newPath();
+  const world = madeWorld("golden");
+  const made = await open(path, world);
+  const everything = await liveEverything(made);
+  const sessions: Readonly<Record<string, Session>> = { everything, ...(await family(made)) };
+  await fillWorkspace(made);
+  await made.engine.close();
+  erase(path, everything.id);
+  mkdirSync(folder, { recursive: true });
+  const again = await open(path, world);
+  const expected: Record<string, Expected> = {};
+  for (const [name, { id }] of Object.entries(sessions)) {
+    const session = await again.engine.session(id);
+    const records = await all(session.records());
+    writeFileSync(join(folder, `${name}.jsonl`), linesOf(records));
+    expected[name] = expectedOf(records, await session.fold());
+  }
+  const own = await again.store.read(workspace, { fromSeq: 1, toSeq: 1_000, limit: 1_000, contents: true });
+  writeFileSync(join(folder, "workspace.jsonl"), linesOf(own));
+  expected["workspace"] = expectedOf(own, null);
+  writeFileSync(join(folder, "expected.json"), `${JSON.stringify(expected, null, 1)}\n`);
+  await again.engine.close();
+  const raw = new DatabaseSync(path);
+  raw.exec("PRAGMA wal_checkpoint(TRUNCATE); VACUUM");
+  raw.close();
+  writeFileSync(join(folder, "store.skein.gz"), gzipSync(readFileSync(path), { level: 9 }));
+  remove();
+}
+
+const linesOf = (records: readonly StoredRecord[]): string =>
+  records.map((record) => `${JSON.stringify(record)}\n`).join("");
+
+async function open(path: string, world: MadeWorld): Promise<Made> {
+  const store = await sqliteStore({ path, world, workspace, durability: "process" });
+  return { store, engine: new Engine({ store, world }), world };
+}
+
+/** Every event type, most of them twice: as the commands make them, and as the samples have them. */
+async function liveEverything(made: Made): Promise<Session> {
+  const { engine, world } = made;
+  const session = await engine.open({
+    objective: "November payroll run",
+    name: "payroll",
+    agent: "payroll",
+    model: "acme/large-2",
+    instructions: "Be exact.",
+    constraints: ["never pay twice"],
+    labels: { team: "finance" },
+    priority: 3,
+    bind: [{ kind: "file", path: "rates.json" }],
+    grant: [{ tool: "shell", rule: "ask", pattern: "git *" }],
+    budget: { usd: 2, steps: 40 },
+  });
+  await session.append("Compute the run.", { key: "first input" });
+  await session.append({ type: "x.other-program", body: { any: [1, null] }, content: "grüße 😀" });
+  await session.append("long ".repeat(20_000));
+  await session.record("decision", "use-wal", "yes", { because: "readers do not block" });
+  await session.record("task", "check-rate", { at: "noon" });
+  await session.scratch("step", 1);
+  await session.save("before", { note: "all rates known" });
+  const lease = await session.lease({ holder: "runner-1" });
+  world.pass(250);
+  await writeRaw(made, session.id, turnEvents());
+  await lease.release();
+  await session.suspend({ reason: "lunch" });
+  await session.rewind("before", { requeue: true, reason: "try again" });
+  await session.record("fact", "base-rate", 4.1);
+  await session.rewind((await session.head()).seq - 2, { reason: "undone" });
+  world.pass(1_000);
+  const apart = /^(session\.(opened|forked|rewound|moved|arrived|closed|archived|reopened)|input|turn)/;
+  const rest = (Object.keys(sessionCatalogue) as SessionEventType[]).filter(
+    (type) => !apart.test(type) && type !== "message.received",
+  );
+  await writeRaw(
+    made,
+    session.id,
+    rest.map((type) => ({ type, ...samples[type] })),
+  );
+  const { received } = (await session.fold()).standing.inbox;
+  const message = sample("message.received", { input: received + 1 });
+  await writeRaw(made, session.id, [message, ...lastEvents()]);
+  return session;
+}
+
+const sample = <T extends SessionEventType>(type: T, body: object = {}) => ({
+  type,
+  ...samples[type],
+  body: { ...samples[type].body, ...body },
+});
+
+const turnEvents = () => [
+  { type: "turn.started", body: { inputs: [[5, 1]] }, turn: 1 },
+  sample("model.requested", { inputs: [[7, 2]] }),
+  sample("model.responded"),
+  sample("tool.requested"),
+  sample("tool.approved"),
+  sample("tool.started"),
+  sample("tool.settled"),
+  sample("tool.requested", { call: "call_2", tool: "shell", effect: "unsafe" }),
+];
+
+const lastEvents = () => [
+  sample("session.moved"),
+  sample("session.arrived"),
+  sample("session.closed"),
+  sample("session.archived"),
+  sample("session.reopened"),
+];
+
+async function family({ engine, world }: Made): Promise<Readonly<Record<string, Session>>> {
+  const parent = await engine.open({ objective: "What is the base rate?" });
+  for (const text of ["one", "two", "three"]) {
+    world.pass(10);
+    await parent.append(text);
+  }
+  await parent.record("fact", "base-rate", 4.1);
+  const fork = await parent.fork({ atSeq: 4, objective: "What if it rises?", labels: { try: "2" } });
+  await fork.record("fact", "base-rate", 4.2);
+  await parent.append("only in the parent");
+  const leaf = await fork.fork({ atSeq: 5 });
+  await leaf.append("only in the leaf");
+  await leaf.rewind(2);
+  return { parent, fork, leaf };
+}
+
+async function fillWorkspace({ store, world }: Made): Promise<void> {
+  const types = Object.keys(workspaceCatalogue) as WorkspaceEventType[];
+  const drafts = types.map((type) => rawDraft(world, { type, ...samples[type] }));
+  const outcome = await store.append([{ session: workspace, expect: "unchecked", drafts }]);
+  assert.equal(outcome.kind, "ok");
+}
+
+/** As an erasure would leave it: content and salt are gone, their hash and length are not. */
+function erase(path: string, session: string): void {
+  const raw = new DatabaseSync(path);
+  const log = "log = (SELECT id FROM logs WHERE session = ?)";
+  raw.prepare(`UPDATE records SET content = NULL, salt = NULL WHERE ${log} AND seq % 5 = 0`).run(session);
+  raw.exec("DELETE FROM snapshots");
+  raw.close();
+}
+
+function expectedOf(records: readonly StoredRecord[], state: State | null): Expected {
+  const last = records.at(-1)!;
+  return {
+    records: records.length,
+    contents: records.filter(({ content }) => content !== null).length,
+    erased: records.filter(({ content, contentHash }) => content === null && contentHash !== null).length,
+    head: { seq: last.seq, hash: last.hash },
+    state: state === null ? null : plain(state),
+    mindForm: state === null ? null : mindForm,
+    mindHash: state === null ? null : mindHash(digest, state.mind),
+  };
+}
+
+if (import.meta.main) {
+  const version = process.argv[2] ?? "";
+  assert.match(version, /^\d+\.\d+\.\d+$/, "which version? for example: node test/golden/write.ts 0.2.0");
+  await writeGolden(join(import.meta.dirname, version));
+  console.log(`test/golden/${version} is written; commit it, and never change it`);
+}

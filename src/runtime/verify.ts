@@ -118,7 +118,7 @@ interface Unreadable {
   readonly unreadable: string;
 }
 
-/** Around a record that cannot be read, the others are read in ever smaller pages, so that it hides none of them. */
+/** Around a record that cannot be read, the others are read in smaller pages, so that it hides none of them. */
 async function* readRecords(
   store: Store,
   session: LogId,

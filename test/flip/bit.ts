@@ -1,4 +1,4 @@
-/** Single bits of what SQLite stores: of a whole number in as many bytes as it takes, of a text or of bytes. */
+/** Single bits of what SQLite stores: of a whole number, in as many bytes as it takes; of text; of bytes. */
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 type Next = (below: number) => number;
@@ -12,11 +12,8 @@ export interface Cell {
 
 /** Flips one bit of a cell. False when there is nothing in it, or SQLite itself refuses what comes of it. */
 export function flipBit(database: DatabaseSync, { table, column, where }: Cell, next: Next): boolean {
-  const row = database
-    .prepare(
-      `SELECT typeof(${column}) AS kind, CAST(${column} AS BLOB) AS bytes, ${column} AS value FROM ${table} WHERE ${where}`,
-    )
-    .get();
+  const columns = `typeof(${column}) AS kind, CAST(${column} AS BLOB) AS bytes, ${column} AS value`;
+  const row = database.prepare(`SELECT ${columns} FROM ${table} WHERE ${where}`).get();
   const flipped = flippedOf(row?.["kind"], row, next);
   if (flipped === null) return false;
   const cast = row?.["kind"] === "text" ? "CAST(? AS TEXT)" : "?";

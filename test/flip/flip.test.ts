@@ -1,6 +1,6 @@
 /**
- * Nothing changed: single bits are flipped in everything that a store keeps of its logs, many to a store, and one
- * verify must report every record that was hit. The seed is printed; SKEIN_FLIP_SEED repeats a run.
+ * Nothing changed: single bits are flipped in everything that a store keeps of its logs, many to a store, and
+ * one verify must report every record that was hit. The seed is printed; SKEIN_FLIP_SEED repeats a run.
  */
 import assert from "node:assert/strict";
 import { copyFileSync } from "node:fs";
@@ -75,7 +75,8 @@ before(async () => {
   const raw = new DatabaseSync(clean.path);
   raw.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   const all = raw.prepare(
-    "SELECT position, l.session, seq, type, actor FROM records r JOIN logs l ON l.id = r.log ORDER BY position",
+    `SELECT position, l.session, seq, type, actor
+     FROM records r JOIN logs l ON l.id = r.log ORDER BY position`,
   );
   rows = all.all() as unknown as Row[];
   lastSeqs = new Map(rows.map(({ session, seq }) => [session, seq]));
@@ -120,7 +121,7 @@ test(`verify reports every record of which a bit was flipped, ${flipsWanted} tim
       for (let tries = 0; hit.size < most && tries < 4_000; tries++) {
         const row = rows[next(rows.length)]!;
         const column = columns[next(columns.length)]!;
-        // Never side by side: a record must be reported for its own sake, not for what happened to its neighbour.
+        // Never side by side: each must be reported for its own sake, not for what befell its neighbour.
         if ([-1, 0, 1].some((step) => near.has(`${row.session} ${row.seq + step}`))) continue;
         const cell = { table: "records", column, where: `position = ${row.position}` };
         if (!flipBit(raw, cell, next)) continue;
@@ -129,9 +130,9 @@ test(`verify reports every record of which a bit was flipped, ${flipsWanted} tim
       }
     });
     const places = placesOf(report);
-    const strays = report.problems.filter(({ problem }) => problem.startsWith("the store itself: ")).length;
+    const strays = report.problems.filter(({ problem }) => problem.startsWith("the store itself")).length;
     for (const [{ session, seq }, column] of hit) {
-      // A last record that was moved elsewhere leaves no gap; then the store knows that something has no place.
+      // A last record that was moved elsewhere leaves no gap; the store knows that something has no place.
       const moved = strays > 0 && ["log", "seq"].includes(column) && lastSeqs.get(session) === seq;
       const told = places.has(`${session} ${seq}`) || moved;
       assert.ok(told, `seed ${seed}: a bit of ${column} in ${session} at ${seq}`);

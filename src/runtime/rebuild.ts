@@ -30,7 +30,8 @@ export async function rebuild(
       state = await states.at(session, moved.seq);
     }
     await states.settled();
-    progress?.({ records, sessions: ++sessions });
+    sessions += 1;
+    progress?.({ records, sessions });
   }
   await catchUp(store, states);
   return { sessions, records, snapshots: (await store.stats()).snapshots };

@@ -76,12 +76,10 @@ export async function verifyLog(
   let before: string | null = start === 0 ? genesisHash : await hashAt(store, session, start);
   let at = 0;
   let next = start + 1;
-  for await (const record of readRecords(store, session, next, head.seq)) {
+  const check = async (record: StoredRecord | Unreadable): Promise<void> => {
     if (record.seq !== next) {
-      bad(
-        next,
-        record.seq === next + 1 ? "the record is missing" : `records up to ${record.seq - 1} are missing`,
-      );
+      const missing = record.seq === next + 1 ? "the record is" : `records up to ${record.seq - 1} are`;
+      bad(next, `${missing} missing`);
       before = null;
     }
     next = record.seq + 1;
@@ -89,15 +87,18 @@ export async function verifyLog(
     if ("unreadable" in record) {
       bad(record.seq, `it cannot be read: ${record.unreadable}`);
       before = null;
-      continue;
+      return;
     }
     if (record.content !== null) count.contents++;
     else if (record.contentHash !== null) count.erased++;
-    const wrong = await flawOf(store, world, before, record, count);
+    const wrong = flawOf(world, before, record) ?? (await blobFlaw(store, world, record, count));
     if (wrong !== null) bad(record.seq, wrong);
     if (record.at < at) bad(record.seq, "its time is before that of the record before");
     at = record.at;
     before = record.hash;
+  };
+  for await (const page of readPages(store, session, next, head.seq)) {
+    for (const record of page) await check(record);
   }
   const isGone = next <= head.seq && (await store.head(session)) === undefined;
   if (isGone) throw new SkeinError("not-found", `${session} was deleted while it was verified`);
@@ -118,47 +119,54 @@ interface Unreadable {
   readonly unreadable: string;
 }
 
-/** Around a record that cannot be read, the others are read in smaller pages, so that it hides none of them. */
-async function* readRecords(
+/** Around a record that cannot be read, others are read in smaller pages, so that it hides none of them. */
+async function* readPages(
   store: Store,
   session: LogId,
   fromSeq: number,
   toSeq: number,
-): AsyncGenerator<StoredRecord | Unreadable> {
+): AsyncGenerator<readonly (StoredRecord | Unreadable)[]> {
   const whole = limit.pageRecordsMax;
   let size: number = whole;
   for (let next = fromSeq; next <= toSeq;) {
     const last = size === whole ? toSeq : Math.min(toSeq, next + size - 1);
     try {
       const page = await store.read(session, { fromSeq: next, toSeq: last, limit: size, contents: true });
-      yield* page;
+      yield page;
       next = (page.at(-1)?.seq ?? last) + 1;
       size = Math.min(whole, size * 32);
     } catch (error) {
       if (error instanceof SkeinError && error.code !== "corrupt") throw error;
       if (size === 1)
-        yield { seq: next++, unreadable: error instanceof Error ? error.message : String(error) };
+        yield [{ seq: next++, unreadable: error instanceof Error ? error.message : String(error) }];
       else size = Math.ceil(size / 32);
     }
   }
 }
 
-async function flawOf(
-  store: Store,
-  world: World,
-  before: string | null,
-  record: StoredRecord,
-  count: { blobs: number },
-): Promise<string | null> {
+function flawOf(world: World, before: string | null, record: StoredRecord): string | null {
   if (before === null) return "it cannot be linked to the record before, which is missing or unreadable";
-  const bytes = record.content === null ? null : Buffer.byteLength(record.content);
-  const wrong = flaw(world.digest, before, record, bytes);
-  if (wrong !== null || record.content === null || !record.content.startsWith('{"$blob"')) return wrong;
-  count.blobs++;
-  return blobFlaw(store, world, JSON.parse(record.content));
+  return flaw(
+    world.digest,
+    before,
+    record,
+    record.content === null ? null : Buffer.byteLength(record.content),
+  );
 }
 
-async function blobFlaw(store: Store, world: World, content: unknown): Promise<string | null> {
+/** Most records have no blob, and are done without waiting for anything. */
+function blobFlaw(
+  store: Store,
+  world: World,
+  { content }: StoredRecord,
+  count: { blobs: number },
+): null | Promise<string | null> {
+  if (content === null || !content.startsWith('{"$blob"')) return null;
+  count.blobs++;
+  return readBlobFlaw(store, world, JSON.parse(content));
+}
+
+async function readBlobFlaw(store: Store, world: World, content: unknown): Promise<string | null> {
   const reference = blobReference(content);
   if (reference === null) return null;
   const chunks = await store.blob(reference.sha256);

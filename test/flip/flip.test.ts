@@ -145,7 +145,7 @@ test(`verify reports every record of which a bit was flipped, ${flipsWanted} tim
   for (const column of columns) assert.ok((counts.get(column) ?? 0) > 80, `${column} was hardly ever hit`);
 });
 
-test("a bit flipped in the name of a type or an actor is reported for every record of it", async (context) => {
+test("a bit flipped in the name of a type or actor is reported for every record of it", async (context) => {
   const { seed, next } = chance(context);
   const ids = [...new Set(rows.flatMap(({ type, actor }) => [type, actor]))];
   let flips = 0;

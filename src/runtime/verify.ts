@@ -192,8 +192,8 @@ async function checkNoted(
 }
 
 async function hashAt(store: Store, session: LogId, seq: number): Promise<string | null> {
-  for await (const record of readRecords(store, session, seq, seq)) {
-    return "unreadable" in record ? null : record.hash;
+  for await (const [record] of readPages(store, session, seq, seq)) {
+    return record === undefined || "unreadable" in record ? null : record.hash;
   }
   return null;
 }

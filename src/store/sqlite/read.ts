@@ -124,30 +124,47 @@ export function makeReader(
     }
   }
 
+  /** Pages of a stretch in order, by type or not; each at most as long as `ask` says then. */
+  async function* pages(
+    stretch: Stretch,
+    { select, reverse, types }: { select: StatementSync; reverse: boolean; types: string | null },
+    ask: () => number,
+  ): AsyncGenerator<readonly Row[]> {
+    if (types !== null) {
+      for (const { log, fromSeq, toSeq } of windows(stretch, reverse, scanRowsMax)) {
+        yield select.all(log, fromSeq, toSeq, types, ask()) as unknown as Row[];
+        await new Promise<void>((resolve) => world.defer(resolve));
+      }
+      return;
+    }
+    let { fromSeq, toSeq } = stretch;
+    for (;;) {
+      const count = Math.min(fetchRowsMax, ask());
+      const rows = select.all(stretch.log, fromSeq, toSeq, count) as unknown as Row[];
+      yield rows;
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < count) return;
+      if (reverse) toSeq = last[1] - 1;
+      else fromSeq = last[1] + 1;
+    }
+  }
+
   async function read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]> {
     const line = logs.find(session);
     const head = line && logs.headRow(line.id);
     if (line === undefined || head === undefined) return [];
-    const { reverse = false, types, contents } = range;
-    const typeIds = types?.map((type) => names.known(type)).filter((id) => id !== undefined);
-    if (typeIds?.length === 0) return [];
+    const { reverse = false, contents } = range;
+    const ids = range.types?.map((type) => names.known(type)).filter((id) => id !== undefined);
+    if (ids?.length === 0) return [];
+    const select = statement(contents ? whole : header, reverse, ids !== undefined);
+    const how = { select, reverse, types: ids === undefined ? null : JSON.stringify(ids) };
     const want = Math.min(range.limit, limit.pageRecordsMax);
-    const select = statement(contents ? whole : header, reverse, typeIds !== undefined);
     const stretches = logs.stretches(line, Math.max(1, range.fromSeq), Math.min(head.seq, range.toSeq));
     const found: StoredRecord[] = [];
     let bytes = 0;
-    let scanned = 0;
     for (const stretch of reverse ? stretches.toReversed() : stretches) {
-      for (const window of windows(stretch, reverse, typeIds === undefined ? fetchRowsMax : scanRowsMax)) {
-        if (typeIds !== undefined && ++scanned > 1)
-          await new Promise<void>((resolve) => world.defer(resolve));
-        const span = [window.log, window.fromSeq, window.toSeq];
-        const rest = want - found.length;
-        const rows =
-          typeIds === undefined
-            ? select.all(...span, rest)
-            : select.all(...span, JSON.stringify(typeIds), rest);
-        for (const row of rows as unknown as Row[]) {
+      for await (const rows of pages(stretch, how, () => want - found.length)) {
+        for (const row of rows) {
           bytes += contents ? (row[11] ?? 0) : 0;
           if (bytes > limit.pageBytesMax && found.length > 0) return found;
           found.push(recordOf(row));

@@ -116,7 +116,10 @@ export function makeReader(
     for (;;) {
       const row = bound[reverse ? "down" : "up"].get(stretch.log, fromSeq, toSeq, rows - 1);
       const end = row === undefined ? null : Number(row["seq"]);
-      if (end === null) return yield { log: stretch.log, fromSeq, toSeq };
+      if (end === null) {
+        yield { log: stretch.log, fromSeq, toSeq };
+        return;
+      }
       yield reverse ? { log: stretch.log, fromSeq: end, toSeq } : { log: stretch.log, fromSeq, toSeq: end };
       if (reverse) toSeq = end - 1;
       else fromSeq = end + 1;

@@ -45,9 +45,11 @@ export function seal(
   return { drafts: identifiable(world, drafts), blobs };
 }
 
-/** The blob that holds the content, and those that its blocks name. */
+/** The blob that holds the content, and those that its blocks name. What others call blocks is theirs. */
 function blobsOf(event: DraftEvent, kept: readonly { readonly hash: string }[]): readonly string[] {
-  const { blocks } = (event.content ?? {}) as { readonly blocks?: readonly { readonly blob?: unknown }[] };
+  const { blocks } = (isForeign(event.type) ? {} : (event.content ?? {})) as {
+    readonly blocks?: readonly { readonly blob?: unknown }[];
+  };
   const named = blocks?.some(({ blob }) => blob !== undefined) === true ? blocks : [];
   if (kept.length === 0 && named.length === 0) return none;
   const hashes = named.flatMap(({ blob }) => (typeof blob === "string" ? [blob] : []));

@@ -377,7 +377,12 @@ const written = ({ firstSeq, headSeq, duplicate }: Change): Written => ({
 
 function recordsOf(records: string | AppendRecord | readonly AppendRecord[]): readonly AppendRecord[] {
   if (typeof records === "string") return [{ type: "input.received", text: records }];
-  return Array.isArray(records) ? (records as readonly AppendRecord[]) : [records as AppendRecord];
+  const list = (Array.isArray(records) ? records : [records]) as readonly AppendRecord[];
+  const wrong = list.findIndex((record: unknown) => typeof record !== "object" || record === null);
+  if (wrong === -1) return list;
+  throw new SkeinError("invalid", `append: ${quote(list[wrong])} is no record`, {
+    hint: 'give a text, or an object with a type: "input.received" or "x.name"',
+  });
 }
 
 function checkBudget(budget: Budget): void {

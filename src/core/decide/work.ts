@@ -141,7 +141,11 @@ function inTurn(
   return draft(type, body, content, standing.turn === null ? {} : { turn: standing.turn.number });
 }
 
-const bindingName = (binding: Binding): string => binding.name ?? binding.path ?? binding.url ?? binding.kind;
+/** Names stand in bodies, which are never erased: what may be a secret in an address does not become one. */
+function bindingName({ name, path, url, kind }: Binding): string {
+  const place = url?.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, "$1").replace(/[?#].*$/s, "");
+  return name ?? path ?? place ?? kind;
+}
 
 export function boundDraft(binding: Binding): DraftEvent {
   const { kind, mode = "read", path, url, command, secrets, options } = binding;

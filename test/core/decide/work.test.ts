@@ -99,11 +99,13 @@ test("a binding is named after its path, its address or its kind, and holds what
     { kind: "mcp", url: "u" },
     { kind: "shell" },
     { kind: "tool", name: "n", path: "p" },
+    { kind: "database", url: "postgres://ann:secret@host:5432/db?password=x#y" },
+    { kind: "mcp", url: "https://host/a@b" },
   ] as const;
   const bound = names.map(
     (binding) => (given().brings({ do: "bind", ...binding })[0]?.body as { name?: string } | undefined)?.name,
   );
-  assert.deepEqual(bound, ["p", "u", "shell", "n"]);
+  assert.deepEqual(bound, ["p", "u", "shell", "n", "postgres://host:5432/db", "https://host/a@b"]);
   const whole = {
     kind: "shell",
     name: "n",

@@ -33,7 +33,7 @@ export const limit = {
   bindingsMax: 100,
   permissionsMax: 200,
   /** Inputs that one turn or step takes up; the rest waits for the next. */
-  takenMax: 200,
+  takenMax: 150,
   /** 0 is the most urgent. */
   priorityMax: 9,
   forkDepthMax: 10_000,

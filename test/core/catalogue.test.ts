@@ -116,6 +116,23 @@ const optionalFields = new Set(
   }),
 );
 
+test("a step that takes up as many inputs as it may still fits a body, in a very long session", () => {
+  const digits = 999_999_999;
+  const amounts = Object.fromEntries(
+    Object.keys(samples["budget.set"].body.limits).map((name) => [name, Number.MAX_SAFE_INTEGER]),
+  );
+  const body = {
+    ...samples["model.requested"].body,
+    model: `${"p".repeat(64)}/${"m".repeat(128)}`,
+    inputs: Array.from({ length: limit.takenMax }, () => [digits, digits]),
+    reserved: amounts,
+  };
+  assert.equal(entryOf("model.requested")?.body.safeParse(body).success, true);
+  assert.ok(Buffer.byteLength(JSON.stringify(body)) <= limit.bodyBytesMax);
+  const more = { ...body, inputs: [...body.inputs, [1, 1]] };
+  assert.equal(entryOf("model.requested")?.body.safeParse(more).success, false);
+});
+
 test("fields of a newer program pass through a body and a content untouched", () => {
   for (const type of eventTypes) {
     const { body, content } = entryOf(type)!;

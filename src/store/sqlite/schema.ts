@@ -133,8 +133,10 @@ SELECT l.session, q.seq, json_extract(q.body, '$.call') AS call, json_extract(q.
   json_extract(s.body, '$.status') AS status, s.seq AS settled_seq, s.at AS settled_at,
   json_extract(s.body, '$.ms') AS ms, s.content ->> '$.output' AS output
 FROM records q JOIN logs l ON l.id = q.log AND l.dropped = 0
-LEFT JOIN records s ON s.log = q.log AND s.type = 2
-  AND json_extract(s.body, '$.call') = json_extract(q.body, '$.call')
+LEFT JOIN records s ON s.log = q.log AND s.seq = (
+  SELECT min(seq) FROM records WHERE log = q.log AND type = 2 AND seq > q.seq
+  AND json_extract(body, '$.call') = json_extract(q.body, '$.call')
+)
 WHERE q.type = 1;
 
 CREATE VIEW items AS

@@ -104,6 +104,26 @@ test("views can be counted, joined, aliased, nested and walked", async () => {
   assert.deepEqual(answers, [8, 8, 3, 5, 7, 6, 2]);
 });
 
+test("calls of one id are told apart, each with its own outcome", async () => {
+  await using other = await inFile();
+  const again = await other.engine.open({ objective: "o" });
+  const { "tool.requested": requested, "tool.settled": settled } = samples;
+  for (let round = 0; round < 3; round++) {
+    const late = { ...settled, body: { ...settled.body, late: true } };
+    await writeRaw(other, again.id, [
+      { type: "tool.requested", ...requested },
+      { type: "tool.settled", ...settled },
+      { type: "tool.settled", ...late },
+    ]);
+  }
+  const { rows } = await other.engine.query("SELECT seq, settled_seq FROM tool_calls");
+  assert.deepEqual(rows, [
+    [2, 3],
+    [5, 6],
+    [8, 9],
+  ]);
+});
+
 test("columns have their names, and an answer without rows has them too", async () => {
   const none = await ask("SELECT session AS id, seq FROM events WHERE seq > 1000");
   assert.deepEqual(none, { columns: ["id", "seq"], rows: [] });

@@ -36,6 +36,11 @@ export function assert(condition: unknown, message: string): asserts condition {
 
 /** Refuses options nobody knows, with the nearest right spelling. */
 export function checkOptions(where: string, given: object, known: readonly string[]): void {
+  if (typeof given !== "object" || given === null) {
+    throw new SkeinError("invalid", `${where}: its options are no object`, {
+      hint: `known options: ${known.join(", ")}`,
+    });
+  }
   for (const key of Object.keys(given)) {
     if (known.includes(key)) continue;
     const near = nearest(key, known);

@@ -1,4 +1,5 @@
 /** Contents of records, wherever they are kept. */
+import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import type { Store } from "../store/port.ts";
@@ -7,8 +8,23 @@ import { blobField } from "./seal.ts";
 /** The content at a position; undefined when there is none or it was erased. */
 export async function readContent(store: Store, session: LogId, seq: number): Promise<unknown> {
   const page = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
-  const text = page[0]?.content;
-  return text === null || text === undefined ? undefined : inflate(store, JSON.parse(text));
+  return page[0] === undefined ? undefined : contentOf(store, page[0]);
+}
+
+/** The content of a record that was read with its content; undefined when there is none or it was erased. */
+export async function contentOf(store: Store, record: StoredRecord): Promise<unknown> {
+  if (record.content === null) return undefined;
+  let content: unknown;
+  try {
+    content = JSON.parse(record.content);
+  } catch (cause) {
+    const { seq, session } = record;
+    throw new SkeinError("corrupt", `record ${seq} of ${session} cannot be read: its content is not JSON`, {
+      hint: `run "skein verify ${session}" to see what is damaged`,
+      cause,
+    });
+  }
+  return inflate(store, content);
 }
 
 /** A content as it was given: if it is kept as a blob, the blob's. */
@@ -23,7 +39,15 @@ export async function inflate(store: Store, content: unknown): Promise<unknown> 
   }
   const parts: Uint8Array[] = [];
   for await (const chunk of chunks) parts.push(chunk);
-  return JSON.parse(Buffer.concat(parts).toString("utf8"));
+  const bytes = Buffer.concat(parts);
+  if (bytes.length === reference.bytes) return JSON.parse(bytes.toString("utf8"));
+  throw new SkeinError(
+    "corrupt",
+    `blob ${reference.sha256} has ${bytes.length} bytes, not ${reference.bytes}`,
+    {
+      hint: 'run "skein verify --all" to see what is damaged',
+    },
+  );
 }
 
 export function blobReference(content: unknown): { readonly sha256: string; readonly bytes: number } | null {

@@ -116,6 +116,7 @@ export class Engine implements AsyncDisposable {
     options: { readonly session?: string; readonly limit?: number; readonly progress?: Progress } = {},
   ): Promise<Hit[]> {
     checkOptions("search", options, ["session", "limit", "progress"]);
+    if (typeof text !== "string") throw new SkeinError("invalid", `search: ${quote(text)} is no text`);
     const { store, states } = this.#context;
     const only = options.session === undefined ? undefined : await this.#find(options.session);
     return search(store, states, text, {

@@ -52,8 +52,8 @@ export async function* readEvents(
         const { event } = readEvent(record, true);
         const content = await inflate(store, event.content);
         yield content === event.content ? event : { ...event, content };
+        left -= 1;
       }
-      left -= page.length;
       const last = page.at(-1)?.seq;
       if (last !== undefined && reverse) toSeq = last - 1;
       else if (last !== undefined) fromSeq = last + 1;
@@ -77,6 +77,12 @@ function checkEventsOptions(options: EventsOptions): void {
     if (value === undefined || (Number.isInteger(value) && value >= (name === "limit" ? 0 : 1))) continue;
     throw new SkeinError("invalid", `events: ${name} is ${value}`, {
       hint: "positions are whole numbers from 1 on",
+    });
+  }
+  const { types } = options;
+  if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === "string"))) {
+    throw new SkeinError("invalid", "events: types is no list of event types", {
+      hint: 'for example ["input.received"]; see docs/event-catalogue.md',
     });
   }
   if (options.reverse === true && options.follow === true) {

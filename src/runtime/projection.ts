@@ -9,7 +9,7 @@ import { limit } from "../core/limit.ts";
 import { includes } from "../core/range.ts";
 import { transcriptRanges, type State } from "../core/state.ts";
 import type { ItemRow, Store } from "../store/port.ts";
-import { inflate, readContent } from "./content.ts";
+import { contentOf, readContent } from "./content.ts";
 import type { StateReader } from "./state-reader.ts";
 
 /** What is done so far, for whoever shows progress. */
@@ -29,16 +29,28 @@ export async function catchUp(store: Store, states: StateReader, progress?: Prog
     for (const record of page.records) {
       if (!isWorkspaceId(record.session) && changesItems.test(record.type)) touched.add(record.session);
       if (record.content === null) continue;
-      const text = textOf(await inflate(store, JSON.parse(record.content)));
+      const text = textOf(await contentOf(store, record).catch(ifDamaged));
       if (text !== "") texts.push({ session: record.session, seq: record.seq, text });
     }
     const items = [];
-    for (const session of touched) items.push({ session, rows: await itemRows(store, states, session) });
+    for (const session of touched) {
+      const rows = await itemRows(store, states, session).catch(ifDamaged);
+      if (rows !== undefined) items.push({ session, rows });
+    }
     // False: another process took this step. The next round starts from where it left off.
     await store.project({ from, to: page.position, texts, items });
     records += page.records.length;
     progress?.({ records, sessions: 0 });
   }
+}
+
+/**
+ * What cannot be read is not found; verify says where it is. One damaged record must not take search and
+ * queries away from all sessions.
+ */
+function ifDamaged(error: unknown): undefined {
+  if (!(error instanceof SyntaxError) && !(error instanceof SkeinError && error.code === "corrupt"))
+    throw error;
 }
 
 async function itemRows(store: Store, states: StateReader, session: SessionId): Promise<ItemRow[]> {
@@ -72,7 +84,7 @@ export async function readItems(store: Store, session: LogId, state: State): Pro
   for (const { kind, key, status, seq } of state.mind.items.values()) {
     const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
     if (record === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
-    const raw = record.content === null ? undefined : await inflate(store, JSON.parse(record.content));
+    const raw = await contentOf(store, record);
     const content = raw as { value: unknown; because?: string } | undefined;
     const because = content?.because ?? null;
     items.push({

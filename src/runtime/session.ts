@@ -231,6 +231,11 @@ export class Session {
     options: { readonly remove?: readonly string[] } = {},
   ): Promise<Written> {
     checkOptions("label", options, ["remove"]);
+    if (typeof set !== "object" || set === null) {
+      throw new SkeinError("invalid", `label: ${quote(set)} are no labels`, {
+        hint: 'for example { team: "web" }',
+      });
+    }
     return written(await this.#change({ do: "label", set, ...options }));
   }
 

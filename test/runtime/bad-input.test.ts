@@ -214,6 +214,11 @@ test("what is out of bounds is refused in words", async () => {
   await engine.open({ objective: "o".repeat(limit.objectiveCharsMax), name: "n".repeat(limit.nameCharsMax) });
   assert.equal((await engine.sessions()).rows.length, 2);
   const calls: readonly (() => Promise<unknown>)[] = [
+    () => session.state(null as never),
+    () => engine.open(undefined as never),
+    () => session.label(null as never),
+    () => engine.search(5 as never),
+    () => all(session.events({ types: "x.a" as never })),
     () => session.record("opinion" as never, "k", 1),
     () => session.record("fact", "", 1),
     () => session.record("fact", "k".repeat(limit.keyCharsMax + 1), 1),

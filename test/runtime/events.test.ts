@@ -53,6 +53,7 @@ test("following honours types, positions, limits and moments that are yet to com
     follow({ limit: 3 }),
     follow({ until: start + 3 }),
     follow({ since: start + 2, until: start + 4 }),
+    follow({ since: start + 4, limit: 2 }),
   ]);
   for (const type of ["x.a", "x.b", "x.a", "x.b", "x.b"] as const) {
     world.pass(1);
@@ -65,6 +66,7 @@ test("following honours types, positions, limits and moments that are yet to com
     [1, 2, 3],
     [1, 2, 3],
     [3, 4],
+    [5, 6],
   ]);
 });
 

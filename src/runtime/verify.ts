@@ -100,7 +100,7 @@ export async function verifyLog(
   for await (const page of readPages(store, session, next, head.seq)) {
     for (const record of page) await check(record);
   }
-  const isGone = next <= head.seq && (await store.head(session)) === undefined;
+  const isGone = (next <= head.seq || problems.length > 0) && (await store.head(session)) === undefined;
   if (isGone) throw new SkeinError("not-found", `${session} was deleted while it was verified`);
   if (next <= head.seq) bad(next, `the log ends here; its head says ${head.seq}`);
   else if (before !== head.hash) bad(head.seq, "the head does not match the last record");

@@ -17,7 +17,7 @@ import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
-import { seal } from "./seal.ts";
+import { seal, type Sealed } from "./seal.ts";
 import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
 
@@ -184,7 +184,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
   ): Promise<Change | null> {
     const key = options.key === undefined ? null : keyOf(options.key);
     const sealed = seal(world, events, { actor: options.actor, key });
-    for (const { hash, bytes } of sealed.blobs) await store.putBlob(hash, [bytes]);
     const { expect, epoch, parent, lease } = options;
     const index = touchesIndex(events)
       ? await indexEntry(store, parent?.session ?? session, known.state, events)
@@ -194,7 +193,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     if (parent !== undefined) part.parent = parent;
     if (lease !== undefined) part.lease = lease;
     if (index !== undefined) part.index = index;
-    const answer = await store.append([part]);
+    const answer =
+      sealed.blobs.length === 0 ? await store.append([part]) : await withBlobs(part, sealed.blobs);
     const outcome = answer.kind === "ok" ? answer : await settle(answer, part, known.state.seq);
     if (outcome.kind === "conflict") return null;
     if (outcome.kind === "duplicate") {
@@ -204,6 +204,22 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     const appended = outcome.parts[0];
     if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
     return publish(session, known, sealed.drafts, appended);
+  }
+
+  /**
+   * Blobs first. One that was there may be swept away with its last record before ours refers to it: once
+   * more then.
+   */
+  async function withBlobs(part: Part, blobs: Sealed["blobs"]): Promise<Outcome> {
+    for (let tries = 1; ; tries++) {
+      for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
+      try {
+        return await store.append([part]);
+      } catch (error) {
+        const swept = error instanceof SkeinError && error.code === "not-found";
+        if (!swept || tries === limit.unknownRetriesMax) throw error;
+      }
+    }
   }
 
   /** The new state, made from what was written without reading it back. */

@@ -29,7 +29,9 @@ suite("the packed package, installed in an empty folder", () => {
     const tarball = join(scratch, `skein-${manifest.version}.tgz`);
     // Its dependencies are copied from the checkout, so that the registry is asked for nothing it has.
     const own = Object.keys(manifest.dependencies).map((name) => join(root, "node_modules", name));
-    await run("npm", ["install", "--prefer-offline", "--install-links", tarball, ...own], app);
+    // Without an audit and the like, which a machine that reaches nothing but a registry waits for in vain.
+    const quiet = ["--no-audit", "--no-fund", "--no-update-notifier"];
+    await run("npm", ["install", "--prefer-offline", "--install-links", ...quiet, tarball, ...own], app);
   });
   after(() => rmSync(scratch, { recursive: true }));
 

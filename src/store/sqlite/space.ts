@@ -20,37 +20,64 @@ export async function putBlob(
   const key = Buffer.from(hash, "hex");
   const find = database.prepare("SELECT id, bytes FROM blobs WHERE tenant = ? AND hash = ?");
   if (typeof find.get(tenant, key)?.["bytes"] === "number") return;
-  // Chunks go in one by one under a row that has no length yet; the length makes it whole.
-  const id = await writer.run(() => {
+  const addChunk = database.prepare("INSERT INTO blob_chunks (blob, number, bytes) VALUES (?, ?, ?)");
+  const whole = database.prepare("UPDATE blobs SET bytes = ? WHERE id = ?");
+  /** The row of a blob that is not whole yet; what somebody began who is gone by now starts again. */
+  const begin = (): number | null => {
     const there = find.get(tenant, key);
-    if (there !== undefined)
-      database.prepare("DELETE FROM blob_chunks WHERE blob = ?").run(Number(there["id"]));
-    if (there !== undefined) database.prepare("DELETE FROM blobs WHERE id = ?").run(Number(there["id"]));
-    return Number(
-      database.prepare("INSERT INTO blobs (tenant, hash, put_at) VALUES (?, ?, ?)").run(tenant, key, putAt)
-        .lastInsertRowid,
-    );
+    if (typeof there?.["bytes"] === "number") return null;
+    if (there !== undefined) dropBlob(database, Number(there["id"]));
+    const insert = database.prepare("INSERT INTO blobs (tenant, hash, put_at) VALUES (?, ?, ?)");
+    return Number(insert.run(tenant, key, putAt).lastInsertRowid);
+  };
+  const pieces = piecesOf(chunks);
+  const first: Uint8Array[] = [];
+  let next = await pieces.next();
+  for (; next.done !== true && first.length < piecesAtOnce; next = await pieces.next())
+    first.push(next.value);
+  // Most blobs are small and go in at once, so that two who write the same one cannot be in each other's way.
+  const id = await writer.run(() => {
+    const made = begin();
+    if (made === null) return null;
+    for (const [number, piece] of first.entries()) addChunk.run(made, number, piece);
+    if (next.done === true) whole.run(bytesIn(first), made);
+    return made;
   });
-  let number = 0;
+  if (id === null || next.done === true) return;
+  let total = bytesIn(first);
+  for (let number = first.length; next.done !== true; number++, next = await pieces.next()) {
+    const piece = next.value;
+    total += piece.length;
+    const place = number;
+    await writer.run(() => void addChunk.run(id, place, piece));
+  }
+  const { changes } = await writer.run(() => whole.run(total, id));
+  if (changes === 1) return;
+  throw new SkeinError("conflict", `blob ${hash} was written by two at once`, { hint: "put it again" });
+}
+
+const bytesIn = (pieces: readonly Uint8Array[]): number =>
+  pieces.reduce((sum, piece) => sum + piece.length, 0);
+
+/** Pieces of a blob that are written in one transaction: a content of any size, and a few milliseconds. */
+const piecesAtOnce = limit.contentBytesMax / limit.blobChunkBytesMax;
+
+/** Chunks cut down to the size that is stored, and copied: whoever gave them may use their memory again. */
+async function* piecesOf(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, undefined> {
   let total = 0;
   for await (const chunk of chunks) {
     for (let from = 0; from < chunk.length; from += limit.blobChunkBytesMax) {
-      const piece = chunk.subarray(from, from + limit.blobChunkBytesMax);
+      const piece = chunk.slice(from, from + limit.blobChunkBytesMax);
       total += piece.length;
       if (total > limit.blobBytesMax) {
         throw new SkeinError("invalid", `a blob holds at most ${limit.blobBytesMax} bytes`);
       }
-      const place = number++;
-      await writer.run(() => {
-        database
-          .prepare("INSERT INTO blob_chunks (blob, number, bytes) VALUES (?, ?, ?)")
-          .run(id, place, piece);
-      });
+      yield piece;
     }
   }
-  await writer.run(() => {
-    database.prepare("UPDATE blobs SET bytes = ? WHERE id = ?").run(total, id);
-  });
+  return undefined;
 }
 
 export function readBlob(

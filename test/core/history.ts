@@ -80,7 +80,7 @@ const move: fc.Arbitrary<Move> = fc.record({
   flag: fc.boolean(),
 });
 
-export const moves = (lengthMax: number): fc.Arbitrary<Move[]> =>
+const moves = (lengthMax: number): fc.Arbitrary<Move[]> =>
   fc.array(move, { minLength: lengthMax >> 2, maxLength: lengthMax, size: "max" });
 export const histories = (lengthMax: number): fc.Arbitrary<History> => moves(lengthMax).map(live);
 
@@ -94,7 +94,7 @@ interface Life {
 }
 
 /** Leads the life that the moves describe. A move that makes no sense where it stands is a foreign record. */
-export function live(given: readonly Move[]): History {
+function live(given: readonly Move[]): History {
   const life: Life = {
     session: idOf(0),
     records: [],

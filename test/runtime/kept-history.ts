@@ -17,7 +17,7 @@ const index: IndexEntry = {
 };
 
 /** A record as the draft that it was. */
-export function draftOfRecord(record: StoredRecord): Draft {
+function draftOfRecord(record: StoredRecord): Draft {
   const { type, v, actor, turn, cause, key, body, content, contentHash, contentBytes, salt } = record;
   const said =
     content === null || salt === null || contentHash === null || contentBytes === null

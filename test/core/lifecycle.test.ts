@@ -68,6 +68,31 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
 
 const facts = { actor: "system", digest, program: "9.9.9" };
 
+/** The table once more, as people are told of it. A change of the one must be a change of the other. */
+const told: Readonly<Record<LifecycleCommand, string>> = {
+  activate: "suspended sleeping → open",
+  suspend: "open running sleeping → suspended",
+  sleep: "open running → sleeping",
+  wake: "sleeping → open",
+  interrupt: "running suspended",
+  close: "open suspended sleeping → closed",
+  cancel: "open running suspended sleeping → closed",
+  reopen: "closed archived → open",
+  archive: "closed → archived",
+  rewind: "open suspended sleeping → open",
+  write: "open running suspended sleeping",
+  describe: "open running suspended sleeping closed",
+  take: "open running suspended sleeping",
+};
+
+test("the table is the one that people are told of", () => {
+  const spelled = Object.entries(lifecycle).map(([name, { from, to }]) => [
+    name,
+    to === null ? from.join(" ") : `${from.join(" ")} → ${to}`,
+  ]);
+  assert.deepEqual(Object.fromEntries(spelled), told);
+});
+
 test("every status is reached by its events", () => {
   for (const status of statuses) assert.equal(inStatus[status]().state.standing.status, status);
 });
@@ -128,6 +153,17 @@ test("a turn can be interrupted while the session is suspended", () => {
   const interrupted = inStatus.running().when({ do: "suspend" }).when({ do: "interrupt" });
   const { status, turn } = interrupted.state.standing;
   assert.deepEqual([status, turn?.interrupted], ["suspended", true]);
+});
+
+test("a turn that ends while the session is suspended or over leaves it so", () => {
+  const body = { outcome: "cancelled" as const, steps: 0, mindForm: 1, mindHash: "0".repeat(64) };
+  for (const { state } of [
+    inStatus.running().when({ do: "suspend" }).and("turn.ended", body),
+    inStatus.running().and("session.moved", { move: "m" }).and("turn.ended", body),
+  ]) {
+    assert.equal(state.standing.turn, null);
+    assert.ok(["suspended", "moved"].includes(state.standing.status), state.standing.status);
+  }
 });
 
 test("a moved session takes up the status it had where it arrives", () => {

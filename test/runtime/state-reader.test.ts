@@ -65,6 +65,8 @@ test("a snapshot that is damaged, of another form or of another position is pass
     await place.store.putSnapshot(session.id, snapshot);
     assert.equal(snapshotText(await session.fold()), before, snapshot.text);
   }
+  await place.store.putSnapshot(session.id, { seq: 4, form: snapshotForm, text: before });
+  assert.equal((await session.fold({ atSeq: 5 })).mind.items.size, 4);
   assert.equal((await session.record("fact", "more", 1)).seq, 10);
 });
 

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { Engine } from "../../src/runtime/engine.ts";
+import type { Store } from "../../src/store/port.ts";
 import { madeWorld } from "./made-world.ts";
 import type { Place } from "./place.ts";
 import { inFile, inMemory, type FilePlace } from "./place.ts";
@@ -131,6 +133,24 @@ test("a missing tail is found when the head was noted", async () => {
   const rewritten = await other.verify({ head: { seq: 3, hash: noted.hash } });
   assert.match(rewritten.firstBad?.problem ?? "", /not the one whose hash was noted/);
   await place[Symbol.asyncDispose]();
+});
+
+test("a store whose head is not its last record is told", async () => {
+  await using place: Place = inMemory();
+  const session = await place.engine.open({ objective: "o" });
+  await session.append("two");
+  const lying = (change: object): Engine => {
+    const head: Store["head"] = async (id) => ({ ...(await place.store.head(id))!, ...change });
+    return new Engine({ store: { ...place.store, head }, world: place.world });
+  };
+  const problemWith = async (change: object) => {
+    const { problems } = await (await lying(change).session(session.id)).verify();
+    return problems.map(({ seq, problem }) => `${seq}: ${problem}`);
+  };
+  assert.deepEqual(await problemWith({ hash: "0".repeat(64) }), [
+    "2: the head does not match the last record",
+  ]);
+  assert.deepEqual(await problemWith({ seq: 5 }), ["3: the log ends here; its head says 5"]);
 });
 
 test("what a fork shares is verified with it once its parent is deleted", async () => {

@@ -6,6 +6,7 @@ import type { SkeinError } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
+import type { Part, Store } from "../../src/store/port.ts";
 import { faultyStore, type Fault, type FaultyCall } from "../../src/store/faulty.ts";
 import type { StoredRecord } from "../../src/core/chain.ts";
 import { inMemory, type Place } from "./place.ts";
@@ -139,6 +140,26 @@ test("an answer that was lost is looked for before anything is sent again", asyn
   const { engine, appends } = onFaulty(place, ["lose-answer"]);
   const { seq, duplicate } = await (await engine.session(before.id)).append("mine");
   assert.deepEqual([seq, duplicate, appends()], [2, false, 1]);
+});
+
+test("a first try that lands just before the second is found, not written again", async () => {
+  await using place = inMemory();
+  const before = await place.engine.open({ objective: "o" });
+  const { store, world } = place;
+  const onItsWay: (readonly Part[])[] = [];
+  const append: Store["append"] = async (parts) => {
+    const first = onItsWay.pop();
+    if (first !== undefined) await store.append(first);
+    else onItsWay.push(parts);
+    return first === undefined ? { kind: "unknown", cause: new Error("lost") } : store.append(parts);
+  };
+  for (const change of [changes["an input"]!, changes["a change without content"]!, changes["an item"]!]) {
+    const engine = new Engine({ store: { ...store, append }, world });
+    const { seq } = await change(await engine.session(before.id));
+    const { seq: headSeq } = await before.head();
+    assert.equal(seq, headSeq);
+  }
+  assert.equal((await recordsOf(place, before)).length, 4);
 });
 
 test("a storm of conflicts is weathered, and given up only after a thousand", async () => {

@@ -34,7 +34,13 @@ export interface SqliteOptions {
 
 export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const { path, world, tenant = "default", durability = "disk", lockWaitMs = limit.lockWaitMs } = options;
-  const connection = await connect({ ...options, durability, create: options.create ?? true, lockWaitMs });
+  const connection = await connect({
+    ...options,
+    tenant,
+    durability,
+    create: options.create ?? true,
+    lockWaitMs,
+  });
   const { database, guard } = connection;
   const logs = makeLogs(database, tenant);
   const names = makeNames(database);

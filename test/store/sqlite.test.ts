@@ -257,6 +257,25 @@ test("a store of a newer layout is refused and left as it is", async () => {
   remove();
 });
 
+test("a file is one tenant's, and is refused to others", async () => {
+  const { path, remove } = newPath();
+  const store = await opens(path, { tenant: "one" });
+  await store.append([opening(1)]);
+  await store.close();
+  for (const tenant of [undefined, "two"]) {
+    const other = opens(path, tenant === undefined ? {} : { tenant });
+    await assert.rejects(other, {
+      code: "refused",
+      message: /belongs to the tenant "one"/,
+      hint: /a file of its own/,
+    });
+  }
+  const again = await opens(path, { tenant: "one" });
+  assert.equal((await again.head(idOf(1)))?.seq, 1);
+  await again.close();
+  remove();
+});
+
 test("an empty file becomes a store, and two processes that make it at once make one", async () => {
   const { path, remove } = newPath();
   writeFileSync(path, "");

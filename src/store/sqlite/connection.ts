@@ -38,6 +38,7 @@ export interface ConnectionOptions {
   readonly create: boolean;
   readonly lockWaitMs: number;
   readonly workspace: string;
+  readonly tenant: string;
 }
 
 export async function connect(options: ConnectionOptions): Promise<Connection> {
@@ -127,6 +128,16 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
     }
   }
   if (fresh) createTables(database, options);
+  checkTenant(database, options);
+}
+
+/** A file is one tenant's: the feed, the views and the workspace's log are of the whole file. */
+function checkTenant(database: DatabaseSync, { path, tenant }: ConnectionOptions): void {
+  const row = database.prepare("SELECT value FROM meta WHERE key = 'tenant'").get();
+  if (row?.["value"] === tenant) return;
+  throw new SkeinError("refused", `${path} belongs to the tenant ${JSON.stringify(row?.["value"])}`, {
+    hint: "give each tenant a file of its own",
+  });
 }
 
 /** True when the file is empty. Throws when it is somebody else's, or of a newer Skein. */
@@ -162,6 +173,7 @@ function createTables(database: DatabaseSync, options: ConnectionOptions): void 
       for (const [place, text] of reservedNames.entries()) name.run(place + 1, text);
       const meta = database.prepare("INSERT INTO meta (key, value) VALUES (?, ?)");
       meta.run("workspace", options.workspace);
+      meta.run("tenant", options.tenant);
       meta.run("program", version);
     }
     database.exec("COMMIT");

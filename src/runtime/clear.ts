@@ -72,12 +72,17 @@ async function opening(
       hint: "give the next session an objective of its own",
     });
   }
+  // What was erased is not carried on: a binding without its address leads nowhere, and a rule without its
+  // pattern would be about every call.
   const bind = [];
-  for (const [name, { kind, mode, ...ref }] of bindings.entries())
-    bind.push({ ...(await contentAt(ref)), name, kind, mode });
+  for (const [name, { kind, mode, ...ref }] of bindings.entries()) {
+    const content = await readContent(store, session, ref.seq);
+    if (content !== undefined) bind.push({ ...content, name, kind, mode });
+  }
   const grant = [];
   for (const [name, { tool, rule, ...ref }] of permissions.entries()) {
-    grant.push({ ...(await contentAt(ref)), name, tool, rule });
+    const content = await readContent(store, session, ref.seq);
+    if (content !== undefined || ref.hash === null) grant.push({ ...(content as object), name, tool, rule });
   }
   const command: Command = {
     do: "open",
@@ -96,7 +101,8 @@ async function opening(
   const events = accepted(
     decide(emptyState, command, { actor, digest: world.digest, program: store.program }),
   );
-  const { drafts } = seal(world, events, { actor, key: null });
+  const { drafts, blobs } = seal(world, events, { actor, key: null });
+  for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
   return {
     session: next,
     expect: "absent",

@@ -181,7 +181,10 @@ export class Session {
     const grant: Permission[] = [];
     for (const { ref, ...rule } of lost.permissions) {
       const content = ref === null ? undefined : await readContent(store, this.id, ref.seq);
-      grant.push({ ...(content as { pattern?: unknown } | undefined), ...rule });
+      // A rule whose pattern was erased counts for no call; without the pattern it would be about every call.
+      const erased = ref !== null && ref.hash !== null && content === undefined;
+      if (erased && rule.rule === "allow") grant.push({ ...rule, rule: "none" });
+      else grant.push({ ...(content as { pattern?: unknown } | undefined), ...rule });
     }
     const { unbind } = lost;
     const command: Command = {

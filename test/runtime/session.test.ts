@@ -3,6 +3,7 @@
  * a file.
  */
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import type { Place } from "./place.ts";
 import { all, inFile, inMemory } from "./place.ts";
@@ -214,8 +215,54 @@ for (const [name, make] of Object.entries(makers)) {
     const [opened] = await all(next.events({ limit: 1 }));
     assert.equal((opened?.body as { from?: string } | undefined)?.from, first.id);
     await assert.rejects(first.clear(), { code: "refused", hint: /reopen it first/ });
+    await next.bind({ kind: "mcp", name: "large", options: { text: "x".repeat(100_000) } });
     const other = await next.clear({ objective: "p", name: "q" });
+    assert.equal((await other.verify()).ok, true);
+    const [large] = await all(other.events({ types: ["resource.bound"], limit: 1, reverse: true }));
+    assert.equal(JSON.stringify(large?.content).length, 100_023);
     assert.deepEqual([(await other.state()).objective, (await other.state()).name], ["p", "q"]);
+  });
+
+  test(`a fork never gets back what its parent lost (${name})`, async () => {
+    await using place = await make();
+    const parent = await place.engine.open({
+      objective: "o",
+      bind: ["kept", "taken", "moved"].map((one) => ({ kind: "file" as const, name: one, path: one })),
+      grant: [
+        { tool: "same", rule: "allow", pattern: "a *" },
+        { tool: "stricter", rule: "allow" },
+        { tool: "laxer", rule: "deny" },
+        { tool: "gone", rule: "allow" },
+        { tool: "narrower", rule: "allow", pattern: "git *" },
+      ],
+    });
+    const { seq } = await parent.head();
+    await parent.unbind("taken");
+    await parent.bind({ kind: "file", name: "moved", path: "elsewhere" });
+    await parent.grant({ tool: "stricter", rule: "ask", reason: "it writes" });
+    await parent.grant({ tool: "laxer", rule: "allow" });
+    await parent.grant({ tool: "gone", rule: "none" });
+    await parent.grant({ tool: "narrower", rule: "allow", pattern: "git status" });
+    await parent.grant({ tool: "new", rule: "deny" });
+    await parent.grant({ tool: "newly-allowed", rule: "allow" });
+    const fork = await parent.fork({ atSeq: seq });
+    const { bindings, permissions } = await fork.state();
+    assert.deepEqual(
+      bindings.map((one) => one.name),
+      ["kept"],
+    );
+    assert.deepEqual(
+      permissions.map(({ tool, rule }) => `${tool} ${rule}`),
+      ["laxer deny", "narrower allow", "new deny", "same allow", "stricter ask"],
+    );
+    const set = await all(fork.events({ types: ["permission.set"], fromSeq: seq + 1 }));
+    const patterns = set.map(({ body, content }) => [(body as { tool: string }).tool, content]);
+    assert.deepEqual(Object.fromEntries(patterns), {
+      gone: undefined,
+      narrower: { pattern: "git status" },
+      new: undefined,
+      stricter: { reason: "it writes" },
+    });
   });
 
   test(`a deleted session is gone, and its forks are not (${name})`, async () => {
@@ -278,4 +325,38 @@ test("an id may be given by any ending that only one session has", async () => {
       /invalid|not-found/.test(error.code ?? ""),
     );
   }
+});
+
+test("what was erased is not carried on: no binding without address, no rule without pattern", async () => {
+  await using place = await inFile();
+  const session = await place.engine.open({
+    objective: "o",
+    bind: [
+      { kind: "file", name: "erased", path: "p" },
+      { kind: "file", name: "kept", path: "p" },
+    ],
+    grant: [
+      { tool: "erased", rule: "allow", pattern: "git *" },
+      { tool: "kept", rule: "allow" },
+    ],
+  });
+  const raw = new DatabaseSync(place.path);
+  raw.exec("UPDATE records SET content = NULL, salt = NULL WHERE body LIKE '%erased%'");
+  raw.close();
+  const next = await (await session.clear()).state();
+  assert.deepEqual(
+    next.bindings.map(({ name }) => name),
+    ["kept"],
+  );
+  assert.deepEqual(
+    next.permissions.map(({ name }) => name),
+    ["kept"],
+  );
+  const other = await place.engine.open({ objective: "o", grant: [{ tool: "t", rule: "allow" }] });
+  const { seq } = await other.head();
+  await other.grant({ tool: "t", rule: "allow", pattern: "narrow" });
+  const again = new DatabaseSync(place.path);
+  again.exec("UPDATE records SET content = NULL, salt = NULL WHERE content LIKE '%narrow%'");
+  again.close();
+  assert.deepEqual((await (await other.fork({ atSeq: seq })).state()).permissions, []);
 });

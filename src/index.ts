@@ -33,7 +33,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   }
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
   const opening = async (): Promise<Store> => {
-    if (typeof place !== "string") return place;
+    if (typeof place !== "string") return checkStore(place);
     if (place === "memory:") return (await import("./store/memory.ts")).memoryStore({ world, workspace });
     const scheme = /^([a-z][a-z0-9+]{1,20}):\/\//.exec(place)?.[1];
     if (scheme !== undefined) {
@@ -55,6 +55,13 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   };
   const store = await opening();
   return new Engine(actor === undefined ? { store, world } : { store, world, actor });
+}
+
+function checkStore(store: Store | undefined): Store {
+  if (typeof store === "object" && typeof store.append === "function") return store;
+  throw new SkeinError("invalid", "openEngine: store is neither a path nor a store", {
+    hint: 'for example { store: "./skein.db" }',
+  });
 }
 
 export { SkeinError } from "./core/error.ts";

@@ -64,7 +64,17 @@ function checkObject(path: string, object: object, depth: number): void {
       hint: "turn it into plain JSON first; dates and maps would not come back as they went in",
     });
   }
+  if ("toJSON" in object) {
+    throw new SkeinError("invalid", `${short(path)} says itself how it becomes JSON`, {
+      hint: "turn it into plain JSON first, and remove toJSON",
+    });
+  }
   for (const [key, value] of Object.entries(object)) {
+    if (key === "__proto__") {
+      throw new SkeinError("invalid", `${short(path)} has a key "__proto__"`, {
+        hint: "give it another name",
+      });
+    }
     checkText(`a key of ${path}`, key);
     // JSON leaves these out, as callers who build objects with optional fields expect.
     if (value !== undefined) check(`${path}.${key}`, value, depth + 1);

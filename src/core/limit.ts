@@ -24,7 +24,7 @@ export const limit = {
   keyCharsMax: 200,
   /** The key by which a caller makes an append idempotent. */
   idempotencyKeyCharsMax: 200,
-  labelsMax: 32,
+  labelsMax: 20,
   labelKeyCharsMax: 64,
   labelValueCharsMax: 100,
   itemsMax: 10_000,

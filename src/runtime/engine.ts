@@ -212,6 +212,8 @@ export class Engine implements AsyncDisposable {
 
   async #find(idOrEnding: string): Promise<SessionId> {
     const { store } = this.#context;
+    if (typeof idOrEnding !== "string")
+      throw new SkeinError("invalid", `not a session id: ${quote(idOrEnding)}`);
     if (!/^[0-9a-z_]{1,30}$/.test(idOrEnding)) return parseSessionId(idOrEnding);
     if (idOrEnding.length === 30) {
       const id = parseSessionId(idOrEnding);

@@ -107,7 +107,7 @@ function moments({ since, until }: EventsOptions): { readonly since: number; rea
 }
 
 function moment(name: string, value: number | Date): number {
-  const ms = typeof value === "number" ? value : value.getTime();
+  const ms = typeof value === "number" ? value : value instanceof Date ? value.getTime() : Number.NaN;
   if (Number.isFinite(ms)) return ms;
   throw new SkeinError("invalid", `events: ${name} is no moment`, {
     hint: "give a Date, or milliseconds since 1970",

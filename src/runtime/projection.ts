@@ -25,17 +25,18 @@ export async function catchUp(store: Store, states: StateReader, progress?: Prog
     const page = await store.feed(from, stepRecords);
     if (page.position === from || (from === null && page.records.length === 0)) return;
     const texts: { session: LogId; seq: number; text: string }[] = [];
-    const touched = new Set<SessionId>();
+    const touched = new Map<SessionId, number>();
     for (const record of page.records) {
-      if (!isWorkspaceId(record.session) && changesItems.test(record.type)) touched.add(record.session);
+      if (!isWorkspaceId(record.session) && changesItems.test(record.type))
+        touched.set(record.session, record.seq);
       if (record.content === null) continue;
       const text = textOf(await contentOf(store, record).catch(ifDamaged));
       if (text !== "") texts.push({ session: record.session, seq: record.seq, text });
     }
     const items = [];
-    for (const session of touched) {
-      const rows = await itemRows(store, states, session).catch(ifDamaged);
-      if (rows !== undefined) items.push({ session, rows });
+    for (const [session, seq] of touched) {
+      const rows = await itemRows(store, states, session, seq).catch(ifDamaged);
+      if (rows !== undefined && rows !== null) items.push({ session, rows });
     }
     // False: another process took this step. The next round starts from where it left off.
     await store.project({ from, to: page.position, texts, items });
@@ -53,10 +54,17 @@ function ifDamaged(error: unknown): undefined {
     throw error;
 }
 
-async function itemRows(store: Store, states: StateReader, session: SessionId): Promise<ItemRow[]> {
+/** Null when a later item is still to come in the feed: then the tier is projected with that one. */
+async function itemRows(
+  store: Store,
+  states: StateReader,
+  session: SessionId,
+  uptoSeq: number,
+): Promise<ItemRow[] | null> {
   const head = await store.head(session);
   if (head === undefined) return [];
   const state = await states.at(session, head.seq);
+  for (const { seq } of state.mind.items.values()) if (seq > uptoSeq) return null;
   const rows: ItemRow[] = [];
   for (const item of await readItems(store, session, state)) {
     const { kind, key, seq, at, status, value, because, erased } = item;

@@ -99,6 +99,8 @@ function textOf(
 ): { readonly text: string; readonly bytes: number } {
   checkJson(what, value);
   const text = JSON.stringify(value);
+  // A getter may have given another value than the one that was checked.
+  if (/\\u(?:0000|d[89a-f])/.test(text)) checkJson(what, JSON.parse(text));
   const bytes = Buffer.byteLength(text);
   if (bytes > bytesMax) {
     throw new SkeinError("invalid", `${what} has ${bytes} bytes; at most ${bytesMax} fit`, {

@@ -74,6 +74,7 @@ export class Session {
 
   /** The state as the log gives it: names and positions, no contents. */
   async fold(options: { readonly atSeq?: number } = {}): Promise<State> {
+    checkOptions("fold", options, ["atSeq"]);
     const { states } = this.#context;
     const head = await this.#head();
     return states.at(this.id, await this.#position(options.atSeq ?? head.seq));
@@ -126,6 +127,9 @@ export class Session {
     options: WriteOptions & { readonly expect?: { readonly seq: number } } = {},
   ): Promise<Written> {
     checkOptions("append", options, ["key", "expect"]);
+    if (options.expect !== undefined && !Number.isInteger(options.expect.seq)) {
+      throw new SkeinError("invalid", "append: expect names no position", { hint: "give { seq: 12 }" });
+    }
     const { writer, actor } = this.#context;
     const { key, expect } = options;
     const command: Command = { do: "append", records: recordsOf(records) };
@@ -269,6 +273,11 @@ export class Session {
     options: Reason & { readonly outcome?: "completed" | "failed" | "expired" } = {},
   ): Promise<Written> {
     checkOptions("close", options, ["outcome", "reason"]);
+    if (options.outcome !== undefined && !["completed", "failed", "expired"].includes(options.outcome)) {
+      throw new SkeinError("invalid", `close: there is no outcome ${quote(options.outcome)}`, {
+        hint: '"completed", "failed" or "expired"; cancel cancels',
+      });
+    }
     return written(await this.#change({ do: "close", ...options }));
   }
 
@@ -280,6 +289,7 @@ export class Session {
   async bind(binding: Binding): Promise<Written> {
     const known = ["kind", "name", "mode", "path", "url", "command", "secrets", "options"];
     checkOptions("bind", binding, known);
+    checkBinding(binding);
     return written(await this.#change({ do: "bind", ...binding }));
   }
 
@@ -393,6 +403,14 @@ function recordsOf(records: string | AppendRecord | readonly AppendRecord[]): re
   });
 }
 
+/** Lists must be lists: a text would be taken apart into its characters. */
+function checkBinding({ command, secrets }: Binding): void {
+  for (const [name, list] of Object.entries({ command, secrets })) {
+    if (list === undefined || Array.isArray(list)) continue;
+    throw new SkeinError("invalid", `bind: ${name} is not a list`, { hint: 'for example ["ls", "-l"]' });
+  }
+}
+
 function checkBudget(budget: Budget): void {
   checkOptions("budget", budget, ["usd", "tokens", "steps", "turns", "toolCalls", "wallMs"]);
   for (const [name, value] of Object.entries(budget)) {
@@ -419,5 +437,10 @@ export function checkOpen(options: OpenOptions): void {
   if (options.objective.length > limit.objectiveCharsMax) {
     throw new SkeinError("invalid", `open: an objective has at most ${limit.objectiveCharsMax} characters`);
   }
+  for (const name of ["bind", "grant", "constraints"] as const) {
+    if (options[name] === undefined || Array.isArray(options[name])) continue;
+    throw new SkeinError("invalid", `open: ${name} is not a list`, { hint: "give an array" });
+  }
+  for (const binding of options.bind ?? []) checkBinding(binding);
   if (options.budget !== undefined) checkBudget(options.budget);
 }

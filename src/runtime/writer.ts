@@ -298,7 +298,12 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
   }
 
   const keyOf = (key: string): string => {
-    if (key.length === 0 || key.length > limit.idempotencyKeyCharsMax) {
+    if (
+      typeof key !== "string" ||
+      !key.isWellFormed() ||
+      key.length === 0 ||
+      key.length > limit.idempotencyKeyCharsMax
+    ) {
       throw new SkeinError(
         "invalid",
         `an idempotency key has 1 to ${limit.idempotencyKeyCharsMax} characters`,

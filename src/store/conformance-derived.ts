@@ -207,7 +207,7 @@ async function cleared(bench: Bench): Promise<void> {
   assert.equal(await store.snapshot(session, 2), undefined);
   assert.deepEqual(await hits(bench, "needle"), []);
   assert.equal(await store.projected(), null);
-  assert.deepEqual((await store.list({}, { limit: 10 })).rows, []);
+  assert.equal((await store.list({}, { limit: 10 })).rows.length, 1);
   await assertWhole(bench, session, 2);
   assert.equal((await feedAll(store, null)).records.length, 2);
   // All of it can be made again.

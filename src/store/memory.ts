@@ -65,6 +65,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     stats: open(() => stats(state)),
     close: async () => {
       closed = true;
+      for (const changed of state.watchers) changed();
       state.watchers.clear();
     },
   };
@@ -242,7 +243,6 @@ function clearDerived(state: State): void {
   for (const log of state.logs.all.values()) {
     log.snapshots.clear();
     log.words.clear();
-    log.index = null;
   }
   state.projectedTo = null;
 }

@@ -317,8 +317,8 @@ export interface Store {
   ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }>;
 
   /**
-   * Forgets snapshots, search, items and the index: nothing is listed until `index` says it again. The logs
-   * stay.
+   * Forgets snapshots, search and items. Logs stay, and so does the index: `index` corrects it entry by
+   * entry.
    */
   clearDerived(): Promise<void>;
   /** Gives back what deleted sessions held, in small steps; resolves when there is no more. */

@@ -2,7 +2,7 @@
  * The embedded store: one SQLite file, opened by as many processes as like. See sqlite/schema.ts for the
  * layout and sqlite/writer.ts for the one write path.
  */
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { flaw, genesisHash } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import { parseLogId, type SessionId, type WorkspaceId } from "../core/ids.ts";
@@ -53,7 +53,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const lister = makeLister(database, tenant);
   const snapshots = makeSnapshots(database, logs);
   const projector = makeProjector(database, logs);
-  const watch = makeWatch(database, path, world);
+  const watch = makeWatch(database, realpathSync(path), world);
   writer.onCommit(watch.notify);
   const renew = database.prepare(
     `UPDATE leases SET until_ms = ?
@@ -125,9 +125,9 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     check: () => look(() => faults(connection)),
     stats: () => look(() => stats(connection, durability)),
     async close() {
-      watch.close();
       await writer.idle();
       connection.close();
+      watch.close();
     },
   };
   if (connection.suspect) {
@@ -160,15 +160,14 @@ async function keepProgram({ database }: Connection, writer: Writer): Promise<st
 }
 
 function clearDerived({ database }: Connection): void {
-  for (const table of ["snapshots", "titles", "labels", "item_rows"]) database.exec(`DELETE FROM ${table}`);
-  database.exec("UPDATE logs SET status = NULL, agent = NULL, priority = NULL");
+  for (const table of ["snapshots", "item_rows"]) database.exec(`DELETE FROM ${table}`);
   database.exec(
     "INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM meta WHERE key = 'projected'",
   );
 }
 
 function faults({ database }: Connection): string[] {
-  const rows = database.prepare("PRAGMA quick_check(20)").all();
+  const rows = database.prepare("PRAGMA integrity_check(20)").all();
   const broken = rows.map((row) => String(Object.values(row)[0])).filter((line) => line !== "ok");
   return [
     ...broken,

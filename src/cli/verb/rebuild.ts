@@ -8,7 +8,7 @@ export const rebuild = verb({
   args: [],
   options: {},
   about: [
-    "What is derived is forgotten first; the logs are not touched. It is never needed in normal use; " +
+    "Snapshots, search and items are forgotten first; the logs are not touched. It is never needed in normal use; " +
       "it shows that the log is the only truth.",
   ],
   examples: [{ command: "skein rebuild", what: "of the whole store" }],
@@ -21,10 +21,15 @@ export const rebuild = verb({
           progress.show(`rebuilt ${plural(sessions, "session")}, ${plural(records, "record")}`),
       });
       progress.end();
-      await out.answer({ ok: true, ...report }, () => [
+      const ok = report.unreadable.length === 0;
+      await out.answer({ ok, ...report }, () => [
         `rebuilt ${plural(report.sessions, "session")} from ${plural(report.records, "record")}, ` +
           `with ${plural(report.snapshots, "snapshot")}`,
+        ...report.unreadable.map(
+          (id) => `left as it was, its log cannot be read: ${id}; run skein verify ${id}`,
+        ),
       ]);
+      return ok ? 0 : 5;
     } finally {
       progress.end();
     }

@@ -105,6 +105,11 @@ function connection(database: DatabaseSync, path: string): Connection {
 /** Checks that the file is ours or empty before anything about it is changed; then settings; then tables. */
 function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
   const fresh = inspect(database, options.path);
+  if (fresh && !options.create) {
+    throw new SkeinError("not-found", `${options.path} is empty: there is no store in it`, {
+      hint: 'check the path; "skein open" makes a new store',
+    });
+  }
   const full = options.durability === "disk";
   if (fresh) database.exec(`PRAGMA page_size=${pageBytes}; PRAGMA auto_vacuum=INCREMENTAL`);
   const settings: readonly (readonly [string, string | number, string | number])[] = [

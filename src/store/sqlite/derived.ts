@@ -63,8 +63,9 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
       const chunk = from === end ? first : limit.listMax;
       const rows = prepared(`${sql} LIMIT ?`).all(...values, chunk) as unknown as ListArray[];
       for (const row of rows) {
-        const [headSeq, at] = last.get(row[0]) as unknown as [number, number];
-        yield { row, headSeq, at, session: row[2] };
+        // Another process may have deleted the session since the row was read.
+        const head = last.get(row[0]) as unknown as [number, number] | undefined;
+        if (head !== undefined) yield { row, headSeq: head[0], at: head[1], session: row[2] };
       }
       const next = rows.at(-1);
       if (next === undefined || rows.length < chunk) return;
@@ -313,7 +314,7 @@ export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
 
 /** Every word must occur. Quoting makes words of whatever was typed, so that no text is a syntax error. */
 function matchOf(text: string): string | null {
-  const words = text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  const words = text.split(/[\s\0]+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) return null;
   return words
     .map((word) => {

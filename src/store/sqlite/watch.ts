@@ -84,8 +84,10 @@ export function makeWatch(database: DatabaseSync, path: string, world: StoreWorl
     },
     close() {
       closed = true;
-      listeners.clear();
       stop();
+      // Whoever waits looks once more, and finds that the store is closed.
+      notify();
+      listeners.clear();
     },
   };
 }

@@ -8,8 +8,8 @@ export const rebuild = verb({
   args: [],
   options: {},
   about: [
-    "Snapshots, search and items are forgotten first; the logs are not touched. It is never needed in normal use; " +
-      "it shows that the log is the only truth.",
+    "Snapshots, search and items are forgotten first; the logs are not touched. It is never needed in " +
+      "normal use; it shows that the log is the only truth.",
   ],
   examples: [{ command: "skein rebuild", what: "of the whole store" }],
   async run({ out, engine }) {

@@ -147,7 +147,7 @@ test("labels are set and removed in one event, up to their limit", () => {
   assert.equal(full.state.standing.labels.size, limit.labelsMax);
   assert.deepEqual(full.refusal({ do: "label", set: { more: "v" } }), {
     code: "refused",
-    message: "a session holds at most 32 labels",
+    message: "a session holds at most 20 labels",
   });
   assert.deepEqual(full.brings({ do: "label", set: { more: "v" }, remove: ["l0"] }), [
     { type: "session.labeled", body: { set: { more: "v" }, remove: ["l0"] } },

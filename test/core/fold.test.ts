@@ -181,6 +181,49 @@ test("a call goes from requested over approved and started to gone", () => {
   assert.deepEqual(plain(stranger.state.mind), plain(asked.state.mind));
 });
 
+test("what has a name is set by one event, changed by the same, and taken away by another", () => {
+  const { limits } = samples["budget.set"].body;
+  const held = ({ state }: Given) => {
+    const { holds, triggers, bindings, permissions, labels, scores, contracts, checkpoints } = state.standing;
+    const { items, scratch, documents } = state.mind;
+    const all = { holds, triggers, bindings, permissions, labels, scores, contracts, checkpoints };
+    return Object.entries({ ...all, items, scratch, documents }).flatMap(([name, { size }]) =>
+      size === 0 ? [] : [`${name} ${size}`],
+    );
+  };
+  const names = ["hold.set", "trigger.set", "resource.bound", "permission.set", "item.recorded"] as const;
+  const more = ["scratch.set", "score.recorded", "contract.declared", "checkpoint.saved"] as const;
+  const set = [...names, ...more, "document.loaded" as const].map((type) => ({ type, ...samples[type] }));
+  const labeled = { type: "session.labeled", body: { set: { l: "v" } } };
+  const once = given().write(...set, labeled, { type: "budget.set", body: { limits } });
+  const everything = ["holds 1", "triggers 1", "bindings 1", "permissions 1", "labels 1", "scores 1"];
+  const rest = ["contracts 1", "checkpoints 1", "items 1", "scratch 1", "documents 1"];
+  assert.deepEqual(held(once), [...everything, ...rest]);
+  const twice = once.write(...set, labeled);
+  assert.deepEqual(held(twice), held(once));
+  assert.equal(twice.state.standing.holds.get("audit"), 2 + set.length + 2);
+  assert.deepEqual(twice.state.standing.limits, limits);
+  const gone = twice
+    .and("hold.lifted", { name: "audit" })
+    .and("trigger.removed", { name: "nightly" })
+    .and("resource.unbound", { name: "rates" })
+    .and("permission.set", { name: "shell", tool: "shell", rule: "none" })
+    .and("session.labeled", { remove: ["l"] })
+    .and("item.retracted", { kind: "task", key: "check-rate" })
+    .and("scratch.set", { key: "step", removed: true });
+  assert.deepEqual(held(gone), ["scores 1", "contracts 1", "checkpoints 1", "documents 1"]);
+});
+
+test("a trigger remembers the cause it last fired for", () => {
+  const set = given().and("trigger.set", samples["trigger.set"].body, { spec: 1 });
+  assert.equal(set.state.standing.triggers.get("nightly")?.lastCause, null);
+  const { body } = samples["trigger.fired"];
+  const fired = set.and("trigger.fired", body);
+  assert.equal(fired.state.standing.triggers.get("nightly")?.lastCause, body.digest);
+  const stranger = set.and("trigger.fired", { ...body, name: "unknown" });
+  assert.equal(stranger.state.standing.triggers.size, 1);
+});
+
 test("an overlay inside a newer one is forgotten, one that reaches out of it stays", () => {
   const body = { strategy: "summarize" as const, tokensBefore: 9, tokensAfter: 1 };
   const two = given()

@@ -54,6 +54,12 @@ test("half a surrogate pair and NUL are refused in values and in keys", () => {
   checkText("it", "\u0001 \u{1F600} \uFFFD \uFFFF");
 });
 
+test("what would come back as something else is refused", () => {
+  refused({ a: JSON.parse('{"__proto__":1}') as unknown }, /^it\.a has a key "__proto__"/);
+  refused({ a: { toJSON: () => 1 } }, /^it\.a says itself how it becomes JSON/);
+  checkJson("it", Object.assign(Object.create(null) as object, { constructor: 1 }));
+});
+
 test("fields that are undefined are left out, as JSON does", () => {
   checkJson("it", { a: undefined, b: 1 });
 });
@@ -74,7 +80,7 @@ test("whatever passes comes back from its text as it went in", () => {
         checkJson("it", given);
       } catch (error) {
         // Only for what the generator may make and a store may not hold.
-        assert.match(String(error), /NUL|surrogate/);
+        assert.match(String(error), /NUL|surrogate|"__proto__"|toJSON/);
         return;
       }
       const bytes = Buffer.from(JSON.stringify(given));

@@ -31,7 +31,12 @@ suite("the packed package, installed in an empty folder", () => {
     const own = Object.keys(manifest.dependencies).map((name) => join(root, "node_modules", name));
     // Without an audit and the like, which a machine that reaches nothing but a registry waits for in vain.
     const quiet = ["--no-audit", "--no-fund", "--no-update-notifier"];
-    await run("npm", ["install", "--prefer-offline", "--install-links", ...quiet, tarball, ...own], app);
+    await run(
+      "npm",
+      ["install", "--prefer-offline", "--install-links", ...quiet, tarball, ...own],
+      app,
+      true,
+    );
   });
   after(() => rmSync(scratch, { recursive: true }));
 
@@ -110,8 +115,8 @@ async function findOldNode(): Promise<string | undefined> {
   return undefined;
 }
 
-async function run(file: string, args: readonly string[], cwd: string): Promise<string> {
-  const { code, stdout, stderr } = await runCommand(file, args, { cwd });
+async function run(file: string, args: readonly string[], cwd: string, outside = false): Promise<string> {
+  const { code, stdout, stderr } = await runCommand(file, args, { cwd, outside });
   assert.equal(code, 0, `${file} ${args.join(" ")}\n${stdout}${stderr}`);
   return stdout;
 }

@@ -56,6 +56,21 @@ test("what is made from entries in any order is what setting them one by one mak
   );
 });
 
+test("a large map is emptied key by key from either end, and the others stay where they are", () => {
+  const keys = Array.from({ length: 300 }, (_, place) => `key-${1_000 + place}`);
+  for (const order of [keys, keys.toReversed()]) {
+    let keyed = Keyed.from(keys.map((key) => [key, key] as const));
+    for (const [place, key] of order.entries()) {
+      keyed = keyed.delete(key);
+      assert.deepEqual([keyed.size, keyed.get(key)], [299 - place, undefined]);
+      const next = order[place + 1];
+      if (next !== undefined) assert.equal(keyed.get(next), next);
+      assert.equal(keyed.get(order.at(-1)!), place === 299 ? undefined : order.at(-1));
+    }
+    assert.deepEqual(keyed.set("again", "again").toJSON(), [["again", "again"]]);
+  }
+});
+
 test("deleting what is not there gives back the same map", () => {
   const keyed = Keyed.from([["a", 1]]);
   assert.equal(keyed.delete("b"), keyed);

@@ -143,6 +143,16 @@ test("a session that is put to sleep in a turn sleeps when the turn ends", () =>
   );
 });
 
+test("a sleeping session says why; one that is put to sleep in a turn has no reason yet", () => {
+  assert.deepEqual(inStatus.sleeping().state.standing.why, { by: "sleep", seq: 4 });
+  assert.equal(inStatus.running().when({ do: "sleep" }).state.standing.why, null);
+});
+
+test("an interruption that comes when there is no turn changes nothing", () => {
+  const { state } = inStatus.open().and("session.interrupted", {});
+  assert.equal(state.standing.turn, null);
+});
+
 test("a session that is activated in the middle of a turn is running again", () => {
   const again = inStatus.running().when({ do: "suspend" }).when({ do: "activate" });
   assert.equal(again.state.standing.status, "running");

@@ -214,6 +214,26 @@ test("what has a name is set by one event, changed by the same, and taken away b
   assert.deepEqual(held(gone), ["scores 1", "contracts 1", "checkpoints 1", "documents 1"]);
 });
 
+test("messages are counted by the session at the other end, and nothing that is not named is spent", () => {
+  const { "message.sent": sent, "message.received": got } = samples;
+  const blocks = { blocks: [] };
+  const talked = given()
+    .and("message.sent", sent.body, blocks)
+    .and("message.sent", sent.body, blocks)
+    .and("message.received", { ...got.body, input: 1 }, blocks);
+  const { standing } = talked.state;
+  assert.deepEqual(standing.sent.toJSON(), [[otherSession, 2]]);
+  assert.deepEqual(standing.received.toJSON(), [[otherSession, 1]]);
+  assert.deepEqual(standing.inbox, { waiting: [[1, 1]], received: 1, fromSeq: 4 });
+  const allotting = given().and("budget.allotted", {
+    session: otherSession,
+    direction: "given",
+    amounts: { turns: 2 },
+  });
+  const none = { tokens: 0, nanoUsd: 0, steps: 0, toolCalls: 0, wallMs: 0 };
+  assert.deepEqual(allotting.state.standing.allotted, { ...none, turns: 2 });
+});
+
 test("a trigger remembers the cause it last fired for", () => {
   const set = given().and("trigger.set", samples["trigger.set"].body, { spec: 1 });
   assert.equal(set.state.standing.triggers.get("nightly")?.lastCause, null);

@@ -4,7 +4,7 @@ import { checkOptions, SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Store } from "../store/port.ts";
-import { inflate } from "./content.ts";
+import { blobReference, inflate } from "./content.ts";
 
 /** Events of the catalogue, and records that only another program understands. */
 export type Event = SessionEvent | WorkspaceEvent | OpaqueEvent;
@@ -50,8 +50,8 @@ export async function* readEvents(
         if (record.at >= until) return;
         if (record.at < since) continue;
         const { event } = readEvent(record, true);
-        const content = await inflate(store, event.content);
-        yield content === event.content ? event : { ...event, content };
+        const kept = blobReference(event.content) === null;
+        yield kept ? event : { ...event, content: await inflate(store, event.content) };
         left -= 1;
       }
       const last = page.at(-1)?.seq;

@@ -127,19 +127,15 @@ export function makeReader(
     }
   }
 
-  /** Pages of a stretch in order, by type or not; each at most as long as `ask` says then. */
-  async function* pages(
-    stretch: Stretch,
-    { select, reverse, types }: { select: StatementSync; reverse: boolean; types: string | null },
-    ask: () => number,
-  ): AsyncGenerator<readonly Row[]> {
-    if (types !== null) {
-      for (const { log, fromSeq, toSeq } of windows(stretch, reverse, scanRowsMax)) {
-        yield select.all(log, fromSeq, toSeq, types, ask()) as unknown as Row[];
-        await new Promise<void>((resolve) => world.defer(resolve));
-      }
-      return;
-    }
+  interface How {
+    readonly select: StatementSync;
+    readonly reverse: boolean;
+    /** How many rows are still wanted. */
+    readonly ask: () => number;
+  }
+
+  /** Pages of a stretch in order. */
+  function* pages(stretch: Stretch, { select, reverse, ask }: How): Generator<readonly Row[]> {
     let { fromSeq, toSeq } = stretch;
     for (;;) {
       const count = Math.min(fetchRowsMax, ask());
@@ -152,6 +148,14 @@ export function makeReader(
     }
   }
 
+  /** The same for some types only, of which there may be few: between windows the others get their turn. */
+  async function* typedPages(stretch: Stretch, types: string, how: How): AsyncGenerator<readonly Row[]> {
+    for (const { log, fromSeq, toSeq } of windows(stretch, how.reverse, scanRowsMax)) {
+      yield how.select.all(log, fromSeq, toSeq, types, how.ask()) as unknown as Row[];
+      await new Promise<void>((resolve) => world.defer(resolve));
+    }
+  }
+
   async function read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]> {
     const line = logs.find(session);
     const head = line && logs.headRow(line.id);
@@ -159,20 +163,26 @@ export function makeReader(
     const { reverse = false, contents } = range;
     const ids = range.types?.map((type) => names.known(type)).filter((id) => id !== undefined);
     if (ids?.length === 0) return [];
-    const select = statement(contents ? whole : header, reverse, ids !== undefined);
-    const how = { select, reverse, types: ids === undefined ? null : JSON.stringify(ids) };
     const want = Math.min(range.limit, limit.pageRecordsMax);
-    const stretches = logs.stretches(line, Math.max(1, range.fromSeq), Math.min(head.seq, range.toSeq));
     const found: StoredRecord[] = [];
     let bytes = 0;
+    /** True when the page is full. */
+    const take = (rows: readonly Row[]): boolean => {
+      for (const row of rows) {
+        bytes += contents ? (row[11] ?? 0) : 0;
+        if (bytes > limit.pageBytesMax && found.length > 0) return true;
+        found.push(recordOf(row));
+      }
+      return found.length >= want;
+    };
+    const select = statement(contents ? whole : header, reverse, ids !== undefined);
+    const how = { select, reverse, ask: () => want - found.length };
+    const stretches = logs.stretches(line, Math.max(1, range.fromSeq), Math.min(head.seq, range.toSeq));
     for (const stretch of reverse ? stretches.toReversed() : stretches) {
-      for await (const rows of pages(stretch, how, () => want - found.length)) {
-        for (const row of rows) {
-          bytes += contents ? (row[11] ?? 0) : 0;
-          if (bytes > limit.pageBytesMax && found.length > 0) return found;
-          found.push(recordOf(row));
-        }
-        if (found.length >= want) return found;
+      if (ids === undefined) {
+        for (const rows of pages(stretch, how)) if (take(rows)) return found;
+      } else {
+        for await (const rows of typedPages(stretch, JSON.stringify(ids), how)) if (take(rows)) return found;
       }
     }
     return found;

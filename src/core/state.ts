@@ -150,6 +150,9 @@ export interface State {
   readonly standing: Standing;
 }
 
+/** What a budget limits, and usage counts. */
+export const resources = ["tokens", "nanoUsd", "steps", "turns", "toolCalls", "wallMs"] as const;
+
 const nothingUsed: Used = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
 
 const emptyMind: Mind = {

@@ -12,7 +12,7 @@ import {
 } from "../decision.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
-import { emptyStanding, type Amounts, type Mind, type Ref, type State } from "../state.ts";
+import { emptyStanding, resources, type Amounts, type Mind, type Ref, type State } from "../state.ts";
 import { endTurn } from "./lifecycle.ts";
 import { grantDraft } from "./work.ts";
 
@@ -128,7 +128,6 @@ function takenSince(now: State, earlier: State): { ranges: [number, number][]; f
 /** What is left of the limits: what a fork made by a person gets. */
 function left(state: State): Amounts {
   const { limits, used, allotted } = state.standing;
-  const resources = ["tokens", "nanoUsd", "steps", "turns", "toolCalls", "wallMs"] as const;
   const rest = resources.flatMap((resource) => {
     const most = limits[resource];
     return most === undefined ? [] : [[resource, Math.max(0, most - used[resource] - allotted[resource])]];

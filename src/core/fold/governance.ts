@@ -2,7 +2,7 @@
 import type { governanceEvents } from "../catalogue/governance.ts";
 import type { Folds } from "../fold.ts";
 import * as range from "../range.ts";
-import type { Amounts } from "../state.ts";
+import { resources, type Amounts } from "../state.ts";
 import { stand } from "./session.ts";
 import { plus } from "./turn.ts";
 
@@ -37,8 +37,6 @@ export const governanceFolds: Folds<keyof typeof governanceEvents> = {
   "score.recorded": (state, { body, seq }) =>
     stand(state, { scores: state.standing.scores.set(body.name, { value: body.value, seq }) }),
 };
-
-const resources = ["tokens", "nanoUsd", "steps", "turns", "toolCalls", "wallMs"] as const;
 
 /** Limits with amounts added or taken. An allotment is all there is for one who had no limit before. */
 function raise(limits: Amounts, amounts: Amounts, sign: 1 | -1): Amounts {

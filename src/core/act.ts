@@ -1,0 +1,33 @@
+/**
+ * What a session tool asks for: changes of the session's own log and readings of it. Each is done in one
+ * append with the call's result, so that a crash can never leave one without the other.
+ */
+import type { ItemKind } from "./catalogue/durable.ts";
+import type { Budget } from "./command.ts";
+
+export type SessionAct =
+  | {
+      readonly act: "record";
+      readonly kind: ItemKind;
+      readonly key: string;
+      readonly value: unknown;
+      readonly because?: string;
+      readonly status?: "open" | "done" | "dropped";
+    }
+  | { readonly act: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
+  /** Without a value the key is removed. */
+  | { readonly act: "scratch"; readonly key: string; readonly value?: unknown }
+  /** Reads its own log: by position, by words, by item; or the rest of a long output. */
+  | {
+      readonly act: "recall";
+      readonly fromSeq?: number;
+      readonly toSeq?: number;
+      readonly text?: string;
+      readonly kind?: ItemKind;
+      readonly key?: string;
+      /** With `fromSeq`: the output of that call, from this character on. */
+      readonly fromChar?: number;
+    }
+  | { readonly act: "send"; readonly to: string; readonly text: string; readonly topic?: string }
+  | { readonly act: "fork"; readonly objective: string; readonly name?: string; readonly budget?: Budget }
+  | { readonly act: "sleep"; readonly untilMs?: number; readonly forMs?: number; readonly reason?: string };

@@ -1,0 +1,77 @@
+/**
+ * The rendered context: what a model is sent in one step, as an array of parts. It is plain JSON of our own,
+ * before any provider's library; its digest is in `model.requested`. A driver maps it to its provider.
+ *
+ * Between compactions, rewinds and migrations the array only grows at the end. So tools that are bound later
+ * are a later `tools` part; of several, the last one counts. All else is read in order.
+ */
+
+export type Part = SettingsPart | ToolsPart | SystemPart | MessagePart;
+
+/** How the model is asked. The same for every step until a migration, so that prompt caches keep hitting. */
+export interface Settings {
+  /** `provider/model`. */
+  readonly model: string;
+  /** Whether the model can see images; without eyes it is told that there was one. */
+  readonly images: boolean;
+  readonly temperature?: number;
+  readonly reasoning?: "none" | "low" | "medium" | "high";
+}
+
+export interface SettingsPart {
+  readonly part: "settings";
+  readonly settings: Settings;
+}
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of an object. */
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+export interface ToolsPart {
+  readonly part: "tools";
+  readonly tools: readonly ToolDefinition[];
+}
+
+export interface SystemPart {
+  readonly part: "system";
+  readonly text: string;
+}
+
+export type MessagePart =
+  | { readonly part: "message"; readonly role: "user"; readonly content: readonly UserBlock[] }
+  | { readonly part: "message"; readonly role: "assistant"; readonly content: readonly ModelBlock[] }
+  /** Results of every call of the message before it, in the order of the calls. */
+  | { readonly part: "message"; readonly role: "tool"; readonly content: readonly ResultBlock[] };
+
+export type UserBlock =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image"; readonly blob: string; readonly mediaType: string }
+  | { readonly type: "file"; readonly blob: string; readonly mediaType: string; readonly name?: string };
+
+/** What a provider wants to see again, verbatim, under its own name. Never shown to another model. */
+export type Metadata = Readonly<Record<string, unknown>>;
+
+export type ModelBlock =
+  | { readonly type: "text"; readonly text: string; readonly metadata?: Metadata }
+  | { readonly type: "reasoning"; readonly text: string; readonly metadata?: Metadata }
+  | {
+      readonly type: "tool-call";
+      /** `call_` and the position of its `tool.requested`: unique in the log, fit for every provider. */
+      readonly call: string;
+      readonly tool: string;
+      /** Always an object. */
+      readonly input: Readonly<Record<string, unknown>>;
+      readonly metadata?: Metadata;
+    };
+
+export interface ResultBlock {
+  readonly type: "tool-result";
+  readonly call: string;
+  readonly tool: string;
+  readonly status: "ok" | "error" | "unknown" | "skipped";
+  readonly text: string;
+  readonly images?: readonly { readonly blob: string; readonly mediaType: string }[];
+}

@@ -1,0 +1,78 @@
+/** Zones by share, tokens, turns and age, at the edge of each. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { zoneDefaults, zoneHint, zoneOf, zoneReasons, type ZoneMeasure } from "../../src/core/zone.ts";
+
+const fresh: ZoneMeasure = { tokens: 0, windowTokens: 100_000, turns: 0, ageMs: 0 };
+const rank = { smart: 0, strained: 1, full: 2 } as const;
+
+test("the zone follows the share of the window, and each begins exactly at its threshold", () => {
+  const at = (tokens: number) => zoneOf({ ...fresh, tokens });
+  assert.deepEqual([0, 59_999, 60_000, 84_999, 85_000, 200_000].map(at), [
+    "smart",
+    "smart",
+    "strained",
+    "strained",
+    "full",
+    "full",
+  ]);
+});
+
+test("tokens, turns and age strain a context by themselves, and never fill it", () => {
+  const { tokens, turns, ageMs } = zoneDefaults.strained;
+  const wide = { ...fresh, windowTokens: 10_000_000 };
+  assert.deepEqual(
+    [
+      zoneOf({ ...wide, tokens }),
+      zoneOf({ ...wide, tokens: tokens - 1 }),
+      zoneOf({ ...wide, turns }),
+      zoneOf({ ...wide, turns: turns - 1 }),
+      zoneOf({ ...wide, ageMs }),
+      zoneOf({ ...wide, ageMs: ageMs - 1 }),
+      zoneOf({ ...wide, turns: turns * 100, ageMs: ageMs * 100 }),
+    ],
+    ["strained", "smart", "strained", "smart", "strained", "smart", "strained"],
+  );
+});
+
+test("an agent's own thresholds hold in place of the defaults, and null takes one away", () => {
+  const thresholds = { strained: { share: null, turns: 3 }, full: { tokens: 50 } };
+  assert.equal(zoneOf({ ...fresh, tokens: 49, turns: 2 }, thresholds), "smart");
+  assert.equal(zoneOf({ ...fresh, tokens: 49, turns: 3 }, thresholds), "strained");
+  assert.equal(zoneOf({ ...fresh, tokens: 50, turns: 0 }, thresholds), "full");
+});
+
+test("a window of nothing is full", () => {
+  assert.equal(zoneOf({ ...fresh, windowTokens: 0 }), "full");
+});
+
+test("the hint says why, and what can be done about it", () => {
+  const measure = { tokens: 250_000, windowTokens: 400_000, turns: 1_200, ageMs: 15 * 86_400_000 };
+  const why = zoneReasons(measure, zoneDefaults.strained);
+  assert.equal(
+    zoneHint("strained", why),
+    "The context is strained (63% of the window is used, it has 250,000 tokens, it is 1,200 turns long, " +
+      "it is 15 days old): answers may get worse. Compress it, hand off to a new session, fork from an " +
+      "earlier point, or clear.",
+  );
+  assert.match(zoneHint("full", []), /^The context is full: .*Compress it now, hand off .* fork .* clear\.$/);
+  assert.equal(zoneHint("smart", why), "");
+});
+
+test("more of anything never gives an emptier zone", () => {
+  const measure = fc.record({
+    tokens: fc.nat(1_000_000),
+    windowTokens: fc.integer({ min: 1, max: 1_000_000 }),
+    turns: fc.nat(500),
+    ageMs: fc.nat(30 * 86_400_000),
+  });
+  fc.assert(
+    fc.property(measure, fc.nat(100_000), (given, more) => {
+      const zone = rank[zoneOf(given)];
+      for (const field of ["tokens", "turns", "ageMs"] as const) {
+        assert.ok(rank[zoneOf({ ...given, [field]: given[field] + more })] >= zone);
+      }
+    }),
+  );
+});

@@ -2,7 +2,8 @@
 import type { ItemKind } from "./catalogue/durable.ts";
 import type { Block } from "./catalogue/entry.ts";
 import type { Digest } from "./chain.ts";
-import type { State } from "./state.ts";
+import type { TurnCommand } from "./command/turn.ts";
+import type { Amounts, State } from "./state.ts";
 
 /** What core is told of the world. */
 export interface Facts {
@@ -58,6 +59,23 @@ export type AppendRecord =
     }
   | { readonly type: `x.${string}`; readonly body?: unknown; readonly content?: unknown };
 
+/** An agent as a session pins it. */
+export interface Pin {
+  readonly agent: string;
+  readonly version: number;
+  readonly digest: string;
+  readonly definition: unknown;
+}
+
+/** A document that a session starts with. */
+export interface Loaded {
+  readonly kind: "agents-md" | "file" | "handoff";
+  readonly path?: string;
+  readonly text: string;
+  readonly digest: string;
+  readonly bytes: number;
+}
+
 export interface OpenOptions {
   readonly objective: string;
   readonly name?: string;
@@ -83,7 +101,13 @@ export interface ForkOptions {
 }
 
 export type Command =
-  | ({ readonly do: "open"; readonly workspace: string } & OpenOptions)
+  | ({
+      readonly do: "open";
+      readonly workspace: string;
+      readonly pin?: Pin;
+      readonly documents?: readonly Loaded[];
+      readonly parent?: { readonly session: string; readonly seq: number };
+    } & OpenOptions)
   /** The state is the parent's at the fork point; the decision is for the child's log. */
   | ({
       readonly do: "fork";
@@ -92,6 +116,8 @@ export type Command =
       /** What the parent has lost since: the fork does not get it back. See `withdrawn`. */
       readonly unbind?: readonly string[];
       readonly grant?: readonly Permission[];
+      /** What a parent that makes the fork itself gives it of its own budget. */
+      readonly got?: Amounts;
     } & ForkOptions)
   | { readonly do: "rename"; readonly name: string }
   | {
@@ -105,6 +131,8 @@ export type Command =
       readonly do: "suspend";
       readonly reason?: string;
       readonly by?: "person" | "budget" | "approval" | "unknown" | "error";
+      /** The calls or events it waits for. */
+      readonly on?: readonly number[];
     }
   | {
       readonly do: "sleep";
@@ -117,7 +145,8 @@ export type Command =
       readonly by: "person" | "time" | "trigger" | "message" | "session";
       readonly trigger?: string;
     }
-  | { readonly do: "interrupt"; readonly reason?: string }
+  /** `idle`: nobody runs the session, so that the turn is ended here and now. */
+  | { readonly do: "interrupt"; readonly reason?: string; readonly idle?: boolean }
   | { readonly do: "close"; readonly outcome?: "completed" | "failed" | "expired"; readonly reason?: string }
   | { readonly do: "cancel"; readonly reason?: string }
   | { readonly do: "reopen"; readonly reason?: string }
@@ -153,7 +182,8 @@ export type Command =
       /** Whether the lease that the log shows has run out, by the store's clock. */
       readonly ranOut: boolean;
     }
-  | { readonly do: "release"; readonly epoch: number };
+  | { readonly do: "release"; readonly epoch: number }
+  | TurnCommand;
 
 export type CommandName = Command["do"];
 export type CommandOf<K extends CommandName> = Extract<Command, { readonly do: K }>;

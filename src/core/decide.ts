@@ -4,12 +4,18 @@
  */
 import type { Command, CommandName, Facts } from "./command.ts";
 import { branchDecisions } from "./decide/branch.ts";
+import { turnDecisions } from "./decide/turn.ts";
 import { lifecycleDecisions } from "./decide/lifecycle.ts";
 import { workDecisions } from "./decide/work.ts";
 import { refuse, type Decide, type Decision, type Decisions } from "./decision.ts";
 import type { State } from "./state.ts";
 
-const decisions: Decisions<CommandName> = { ...lifecycleDecisions, ...branchDecisions, ...workDecisions };
+const decisions: Decisions<CommandName> = {
+  ...lifecycleDecisions,
+  ...branchDecisions,
+  ...workDecisions,
+  ...turnDecisions,
+};
 
 export function decide(state: State, command: Command, facts: Facts): Decision {
   const { newer } = state.standing;

@@ -12,6 +12,8 @@ export interface DraftEvent {
   readonly content?: unknown;
   readonly turn?: number;
   readonly cause?: number;
+  /** Who did it, where that is not who asked: `agent:name@version`, `tool:name`. */
+  readonly actor?: string;
 }
 
 export interface Refusal {
@@ -39,7 +41,7 @@ export function draft<T extends SessionEventType>(
   type: T,
   body: BodyOf<T>,
   content?: ContentOf<T>,
-  more: { readonly turn?: number; readonly cause?: number } = {},
+  more: { readonly turn?: number; readonly cause?: number; readonly actor?: string } = {},
 ): DraftEvent {
   return content === undefined ? { type, body, ...more } : { type, body, content, ...more };
 }

@@ -38,6 +38,13 @@ export const lifecycle = {
   /** Name, labels, priority, checkpoints: what may still be said about a session that is over. */
   describe: { from: here, to: null },
   take: { from: live, to: null },
+  begin: { from: ["open"], to: "running" },
+  /** The next thing of a turn: a model call, a tool call. */
+  go: { from: ["running"], to: null },
+  /** What came of something that was begun; it may come in when the session was suspended meanwhile. */
+  settle: { from: ["running", "suspended"], to: null },
+  /** Compaction, and what is asked of a model for it. */
+  compact: { from: live, to: null },
 } as const satisfies Record<string, Rule>;
 
 export type LifecycleCommand = keyof typeof lifecycle;

@@ -35,6 +35,8 @@ export interface OpenCall {
   readonly tool: string;
   readonly effect: "read" | "idempotent" | "unsafe" | "session";
   readonly phase: "requested" | "asked" | "approved" | "started";
+  /** How often it was started. */
+  readonly attempts: number;
 }
 
 /** A range of the transcript that is replaced in the context by the content at `seq`. */
@@ -42,6 +44,8 @@ export interface Overlay extends Ref {
   readonly fromSeq: number;
   readonly toSeq: number;
   readonly strategy: "prune" | "summarize" | "extract";
+  /** The durable tier as it was then, which the context shows in place of the range; none when pruned. */
+  readonly items: Keyed<ItemRef>;
 }
 
 export interface Mind {
@@ -50,6 +54,8 @@ export interface Mind {
   /** The positions that were rewound away: whatever stands there is not part of this mind. */
   readonly lost: Ranges;
   readonly overlays: readonly Overlay[];
+  /** Where the first turn began; 0 before it. Documents from before it are part of the instructions. */
+  readonly firstTurnSeq: number;
   readonly items: Keyed<ItemRef>;
   readonly scratch: Keyed<Ref>;
   /** By digest. */
@@ -65,6 +71,8 @@ export interface Turn {
   readonly startedSeq: number;
   readonly startedAt: number;
   readonly steps: number;
+  /** How often the model was asked in this step; 0 once it has answered. */
+  readonly attempts: number;
   readonly interrupted: boolean;
 }
 
@@ -112,10 +120,13 @@ export interface Standing {
   /** What brought about the status, where it does not speak for itself. */
   readonly why: { readonly by: string; readonly seq: number } | null;
   readonly turn: Turn | null;
+  /** The number of the last turn; a fork counts on from its parent's. */
+  readonly lastTurn: number;
   readonly sleep: { readonly untilMs: number | null; readonly triggers: readonly string[] } | null;
   readonly lease: Lease;
   readonly bindings: Keyed<Ref & { readonly kind: Binding["kind"]; readonly mode: "read" | "write" }>;
-  readonly tools: Ref | null;
+  /** What the model is offered: the last one counts. Since the last compaction, rewind or migration. */
+  readonly tools: readonly (Ref & { readonly digest: string })[];
   readonly permissions: Keyed<Ref & { readonly tool: string; readonly rule: "allow" | "ask" | "deny" }>;
   readonly limits: Amounts;
   readonly used: Used;
@@ -159,6 +170,7 @@ const emptyMind: Mind = {
   toSeq: 0,
   lost: [],
   overlays: [],
+  firstTurnSeq: 0,
   items: Keyed.empty(),
   scratch: Keyed.empty(),
   documents: Keyed.empty(),
@@ -183,10 +195,11 @@ export const emptyStanding: Standing = {
   status: "open",
   why: null,
   turn: null,
+  lastTurn: 0,
   sleep: null,
   lease: { held: false },
   bindings: Keyed.empty(),
-  tools: null,
+  tools: [],
   permissions: Keyed.empty(),
   limits: {},
   used: nothingUsed,
@@ -256,7 +269,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form that snapshots are written in. Snapshots of other forms are passed over and made again. */
-export const snapshotForm = 1;
+export const snapshotForm = 2;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 
@@ -278,6 +291,8 @@ const keyedInStanding = [
 export function parseSnapshot(text: string): State {
   const raw = JSON.parse(text) as { mind: Record<string, unknown>; standing: Record<string, unknown> };
   for (const name of keyedInMind) raw.mind[name] = Keyed.from(raw.mind[name] as [string, unknown][]);
+  for (const overlay of raw.mind["overlays"] as { items: unknown }[])
+    overlay.items = Keyed.from(overlay.items as [string, ItemRef][]);
   for (const name of keyedInStanding)
     raw.standing[name] = Keyed.from(raw.standing[name] as [string, unknown][]);
   return raw as unknown as State;

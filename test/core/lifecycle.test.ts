@@ -64,6 +64,24 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
     { do: "save", name: "here" },
   ],
   take: [{ do: "take", holder: "h", leaseMs: 15_000, ranOut: false }],
+  begin: [{ do: "begin", inputs: [] }],
+  go: [
+    {
+      do: "request",
+      model: "offline/offline",
+      renderer: 1,
+      context: "0".repeat(64),
+      parts: 1,
+      inputs: [],
+      reserved: {},
+      outputTokensMax: 10,
+      settings: {},
+      nowMs: 0,
+    },
+  ],
+  // What settles something needs it to be under way; test/core/decide/turn.test.ts does that.
+  settle: [],
+  compact: [],
 };
 
 const facts = { actor: "system", digest, program: "9.9.9" };
@@ -83,6 +101,10 @@ const told: Readonly<Record<LifecycleCommand, string>> = {
   write: "open running suspended sleeping",
   describe: "open running suspended sleeping closed",
   take: "open running suspended sleeping",
+  begin: "open → running",
+  go: "running",
+  settle: "running suspended",
+  compact: "open running suspended sleeping",
 };
 
 test("the table is the one that people are told of", () => {

@@ -96,7 +96,10 @@ export const Usage = z.looseObject({
   inputTokens: Count,
   outputTokens: Count,
   cachedInputTokens: Count.optional(),
+  cacheWriteTokens: Count.optional(),
   reasoningTokens: Count.optional(),
+  /** True when the provider did not say and Skein counted for itself. */
+  estimated: z.boolean().optional(),
 });
 
 /** What the log keeps of what was said: our own blocks, whoever the provider was. */
@@ -110,7 +113,8 @@ export const Block = z.discriminatedUnion("type", [
     name: z.string().optional(),
   }),
   z.looseObject({ type: z.literal("reasoning"), text: z.string() }),
-  z.looseObject({ type: z.literal("tool-call"), call: CallId, tool: ToolName, input: Json }),
+  /** The arguments stand in the `tool.requested` of the same call. */
+  z.looseObject({ type: z.literal("tool-call"), call: CallId, tool: ToolName, input: Json.optional() }),
   z.looseObject({ type: z.literal("tool-result"), call: CallId, output: Json }),
 ]);
 export type Block = z.infer<typeof Block>;

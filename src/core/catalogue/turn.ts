@@ -4,6 +4,7 @@ import {
   AgentName,
   Amounts,
   bare,
+  Block,
   Blocks,
   CallId,
   Count,
@@ -78,8 +79,8 @@ export const bootstrapEvents = {
   }),
   "tools.bound": event({
     meaning: "From here on the model is offered these tools.",
-    erased: "Tools with these names were offered; their definitions are gone.",
-    body: z.looseObject({ digest: Sha256, tools: z.array(ToolName).max(200) }),
+    erased: "So many tools were offered; their names and definitions are gone.",
+    body: z.looseObject({ digest: Sha256, count: Count.optional(), tools: z.array(ToolName).optional() }),
     content: z.looseObject({ definitions: Json }),
   }),
   "permission.set": event({
@@ -129,6 +130,9 @@ export const turnEvents = {
     erased: "The request was made; its settings are gone, so this context can no longer be rebuilt.",
     body: z.looseObject({
       model: ModelName,
+      /** Absent: a step of the turn. `compaction`: a summary of the transcript up to `toSeq` is asked for. */
+      purpose: z.enum(["step", "compaction"]).optional(),
+      toSeq: Seq.optional(),
       renderer: Count,
       context: Sha256,
       parts: Count,
@@ -137,6 +141,8 @@ export const turnEvents = {
       attempt: Count,
       reserved: Amounts,
       estimatedTokens: Count.optional(),
+      /** The most that may come back: what the model can do, or what the budget still allows. */
+      outputTokensMax: Count.optional(),
     }),
     content: z.looseObject({ settings: Json }).optional(),
   }),
@@ -164,7 +170,7 @@ export const turnEvents = {
       usage: Usage.optional(),
       costNanoUsd: NanoUsd.nullable(),
     }),
-    content: z.looseObject({ message: z.string() }).optional(),
+    content: z.looseObject({ message: z.string(), partial: z.string().optional() }).optional(),
   }),
   "zone.crossed": bare(
     "The context is fuller or older than before, or emptier.",
@@ -181,6 +187,8 @@ export const toolEvents = {
       tool: ToolName,
       effect: z.enum(["read", "idempotent", "unsafe", "session"]),
       ask: z.boolean().optional(),
+      /** The model that asked. */
+      model: ModelName.optional(),
     }),
     content: z.looseObject({ input: Json }),
   }),
@@ -210,6 +218,13 @@ export const toolEvents = {
       /** A result that came in after the call was settled as unknown: evidence, never applied by itself. */
       late: z.boolean().optional(),
     }),
-    content: z.looseObject({ output: Json }).optional(),
+    content: z
+      .looseObject({
+        output: Json,
+        /** Images, and a long output whole; then `output` is its beginning and end. */
+        blocks: z.array(Block).optional(),
+        detail: Json.optional(),
+      })
+      .optional(),
   }),
 };

@@ -1,4 +1,5 @@
 /** Decisions on where a session goes on from: fork, rewind, checkpoints. */
+import { budgetLeft } from "../budget.ts";
 import {
   accept,
   amountsOf,
@@ -12,12 +13,12 @@ import {
 } from "../decision.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
-import { emptyStanding, resources, type Amounts, type Mind, type Ref, type State } from "../state.ts";
+import { emptyStanding, type Amounts, type Mind, type Ref, type State } from "../state.ts";
 import { endTurn } from "./lifecycle.ts";
 import { grantDraft } from "./work.ts";
 
 export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
-  fork: (state, { parentHash, by, objective, name, budget, labels, unbind = [], grant = [] }) => {
+  fork: (state, { parentHash, by, objective, name, budget, labels, unbind = [], grant = [], got }) => {
     if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
     const has = [
       ...(objective === undefined ? [] : (["objective"] as const)),
@@ -25,7 +26,8 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
     ];
     const content = has.length === 0 ? undefined : present({ objective, name });
     const body = { parent: state.standing.session, parentSeq: state.seq, parentHash, by, has };
-    const limits = budget === undefined ? left(state) : amountsOf(budget);
+    const own = budget === undefined ? budgetLeft(state) : amountsOf(budget);
+    const limits = got === undefined ? own : {};
     const forkedSeq = state.seq + 1;
     return accept(
       draft("session.forked", body, content),
@@ -36,6 +38,7 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
         ? []
         : [draft("session.labeled", { set: labels })]),
       ...(Object.keys(limits).length === 0 ? [] : [draft("budget.set", { limits })]),
+      ...(got === undefined || Object.keys(got).length === 0 ? [] : [gotDraft(state, got)]),
     );
   },
   rewind: (state, { earlier, requeue = false, reason }, { digest }) => {
@@ -125,12 +128,6 @@ function takenSince(now: State, earlier: State): { ranges: [number, number][]; f
   return { ranges, fromSeq: before.fromSeq === 0 ? Math.max(earlier.seq, sharedSeq) + 1 : before.fromSeq };
 }
 
-/** What is left of the limits: what a fork made by a person gets. */
-function left(state: State): Amounts {
-  const { limits, used, allotted } = state.standing;
-  const rest = resources.flatMap((resource) => {
-    const most = limits[resource];
-    return most === undefined ? [] : [[resource, Math.max(0, most - used[resource] - allotted[resource])]];
-  });
-  return Object.fromEntries(rest) as Amounts;
-}
+/** What a fork that its parent made has to live on. */
+const gotDraft = (parent: State, amounts: Amounts): DraftEvent =>
+  draft("budget.allotted", { session: parent.standing.session, direction: "got", amounts });

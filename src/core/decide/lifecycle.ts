@@ -1,5 +1,5 @@
 /** Decisions on a session's life: opening, describing, lifecycle, leases. */
-import type { CommandOf } from "../command.ts";
+import type { CommandOf, Loaded, Pin } from "../command.ts";
 import {
   accept,
   amountsOf,
@@ -57,9 +57,9 @@ export const lifecycleDecisions: Decisions<Names> = {
     forbidden(state, "describe", "be given a priority") ?? accept(draft("session.prioritized", { priority })),
   activate: (state, { reason }) =>
     forbidden(state, "activate", "be activated") ?? accept(draft("session.activated", {}, because(reason))),
-  suspend: (state, { reason, by = "person" }) =>
+  suspend: (state, { reason, by = "person", on }) =>
     forbidden(state, "suspend", "be suspended") ??
-    accept(draft("session.suspended", { by }, because(reason))),
+    accept(draft("session.suspended", on === undefined ? { by } : { by, on: [...on] }, because(reason))),
   sleep: (state, { untilMs, triggers, reason }) => {
     const body = {
       ...(untilMs === undefined ? {} : { untilMs }),
@@ -70,13 +70,18 @@ export const lifecycleDecisions: Decisions<Names> = {
   wake: (state, { by, trigger }) =>
     forbidden(state, "wake", "be woken") ??
     accept(draft("session.woken", trigger === undefined ? { by } : { by, trigger })),
-  interrupt: (state, { reason }) => {
+  interrupt: (state, { reason, idle = false }, { digest }) => {
     if (state.standing.turn === null) {
       return refuse("refused", "there is no turn in progress to interrupt", "the session is idle already");
     }
+    const ended = idle ? endTurn({ ...state, seq: state.seq + 1 }, digest, "interrupted") : [];
+    const goesOn =
+      idle && state.standing.status === "suspended" && state.standing.why?.by !== "person"
+        ? [draft("session.activated", {})]
+        : [];
     return (
       forbidden(state, "interrupt", "be interrupted") ??
-      accept(draft("session.interrupted", {}, because(reason)))
+      accept(draft("session.interrupted", {}, because(reason)), ...ended, ...goesOn)
     );
   },
   close: (state, { outcome = "completed", reason }, { digest }) =>
@@ -119,14 +124,15 @@ export const lifecycleDecisions: Decisions<Names> = {
 
 function openNow(command: CommandOf<"open">): Decision {
   const { workspace, objective, name, agent, model, instructions, constraints, labels, from } = command;
-  const { priority = 5, expiresAfterIdleMs, bind = [], grant = [], budget } = command;
+  const { priority = 5, expiresAfterIdleMs, bind = [], grant = [], budget, pin, documents = [] } = command;
   if (Object.keys(labels ?? {}).length > limit.labelsMax) {
     return refuse("invalid", `a session holds at most ${limit.labelsMax} labels`);
   }
   if (bind.length > limit.bindingsMax) return refuse("invalid", `at most ${limit.bindingsMax} bindings`);
   if (grant.length > limit.permissionsMax)
     return refuse("invalid", `at most ${limit.permissionsMax} permissions`);
-  const body = present({ workspace, agent, model, priority, labels, from, expiresAfterIdleMs });
+  const { parent } = command;
+  const body = present({ workspace, agent, model, priority, labels, parent, from, expiresAfterIdleMs });
   const content = present({ objective, name, instructions, constraints: constraints && [...constraints] });
   return accept(
     draft(
@@ -134,28 +140,34 @@ function openNow(command: CommandOf<"open">): Decision {
       { ...body, has: name === undefined ? ["objective"] : ["objective", "name"] },
       content,
     ),
+    ...(pin === undefined ? [] : [pinDraft(pin)]),
+    ...documents.map(loadedDraft),
     ...bind.map((one) => boundDraft(one)),
     ...grant.map((one) => grantDraft(one)),
     ...(budget === undefined ? [] : [draft("budget.set", { limits: amountsOf(budget) })]),
   );
 }
 
+const pinDraft = ({ definition, ...body }: Pin): DraftEvent => draft("agent.pinned", body, { definition });
+
+const loadedDraft = ({ path, text, ...body }: Loaded): DraftEvent =>
+  draft("document.loaded", body, present({ path, text }));
+
 /**
- * Ends a turn that nobody will go on with. Calls that had started are `unknown`, since their effect may have
- * happened; the others are `skipped`.
+ * Ends a turn. Calls that nobody will go on with are settled: `unknown` if they had started, since their
+ * effect may have happened, unless they only read; the others are `skipped`.
  */
 export function endTurn(
   state: State,
   digest: Digest,
-  outcome: "interrupted" | "cancelled",
+  outcome: "completed" | "interrupted" | "cancelled" | "failed" | "refused" | "length",
 ): readonly DraftEvent[] {
   const { turn } = state.standing;
   if (turn === null) return [];
-  const settled = [...state.mind.calls.entries()].map(([call, { phase }]) =>
-    draft("tool.settled", { call, status: phase === "started" ? "unknown" : "skipped" }, undefined, {
-      turn: turn.number,
-    }),
-  );
+  const settled = [...state.mind.calls.entries()].map(([call, { phase, effect, seq }]) => {
+    const status = phase === "started" && effect !== "read" ? "unknown" : "skipped";
+    return draft("tool.settled", { call, status }, undefined, { turn: turn.number, cause: seq });
+  });
   const toSeq = settled.length === 0 ? state.mind.toSeq : state.seq + settled.length;
   const hash = mindHash(digest, { ...state.mind, calls: Keyed.empty(), toSeq });
   const body = { outcome, steps: turn.steps, mindForm, mindHash: hash };

@@ -88,9 +88,15 @@ export const workDecisions: Decisions<Names> = {
     }
     return forbidden(state, "write", "be granted anything") ?? accept(grantDraft(permission));
   },
-  budget: (state, { limits, reason }) =>
-    forbidden(state, "write", "be given a budget") ??
-    accept(draft("budget.set", { limits: amountsOf(limits) }, because(reason))),
+  budget: (state, { limits, reason }) => {
+    // Somebody who gives a session more wants it to go on.
+    const { status, why } = state.standing;
+    const goesOn = status === "suspended" && why?.by === "budget" ? [draft("session.activated", {})] : [];
+    return (
+      forbidden(state, "write", "be given a budget") ??
+      accept(draft("budget.set", { limits: amountsOf(limits) }, because(reason)), ...goesOn)
+    );
+  },
   append: (state, { records }) => {
     const refusal = forbidden(state, "write", "take input");
     if (refusal !== null) return refusal;
@@ -122,7 +128,7 @@ function refusedType(type: string): Decision {
 
 type InputRecord = Extract<AppendRecord, { readonly type: "input.received" }>;
 
-function inputDraft(record: InputRecord, input: number): DraftEvent {
+export function inputDraft(record: InputRecord, input: number): DraftEvent {
   const blocks = "blocks" in record ? [...record.blocks] : [{ type: "text" as const, text: record.text }];
   const mode = "mode" in record ? record.mode : undefined;
   const from = record.from === undefined || record.from === "user" ? undefined : { from: record.from };

@@ -1,8 +1,9 @@
 /** Folds of the durable tier, scratch, the context, messages and triggers. */
 import type { contextEvents, itemEvents, messageEvents, triggerEvents } from "../catalogue/durable.ts";
 import type { Folds } from "../fold.ts";
-import type { Overlay, State } from "../state.ts";
-import { refOf, stand, think } from "./session.ts";
+import { Keyed } from "../keyed.ts";
+import type { ItemRef, Overlay, State } from "../state.ts";
+import { refOf, settleTools, stand, think } from "./session.ts";
 import { receive } from "./turn.ts";
 
 type Types =
@@ -31,10 +32,11 @@ export const durableFolds: Folds<Types> = {
 
   "transcript.compacted": (state, event) => {
     const { fromSeq, toSeq, strategy } = event.body;
-    const overlay: Overlay = { fromSeq, toSeq, strategy, ...refOf(event) };
+    const items = strategy === "prune" ? Keyed.empty<ItemRef>() : state.mind.items;
+    const overlay: Overlay = { fromSeq, toSeq, strategy, items, ...refOf(event) };
     // An overlay inside a newer one can never be seen again; without it the list follows the window.
     const kept = state.mind.overlays.filter((old) => old.fromSeq < fromSeq || old.toSeq > toSeq);
-    return spend(think(state, { overlays: [...kept, overlay] }), event.body);
+    return spend(settleTools(think(state, { overlays: [...kept, overlay] })), event.body);
   },
   "checkpoint.saved": (state, { body }) =>
     stand(state, { checkpoints: state.standing.checkpoints.set(body.name, body.seq) }),
@@ -80,6 +82,7 @@ function spend(
   const tokens = used.tokens + usage.inputTokens + usage.outputTokens;
   const known = costNanoUsd ?? null;
   return stand(state, {
+    reserved: null,
     used: { ...used, tokens, nanoUsd: used.nanoUsd + (known ?? 0) },
     unpriced: unpriced + (known === null ? 1 : 0),
   });

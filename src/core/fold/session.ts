@@ -28,6 +28,10 @@ export const refOf = (event: { readonly seq: number; readonly contentHash: strin
 /** The transcript reaches to this event. */
 export const heard = (state: State, seq: number): State => think(state, { toSeq: seq });
 
+/** Where a context may begin anew, the tools that count are shown in front again, once. */
+export const settleTools = (state: State): State =>
+  state.standing.tools.length < 2 ? state : stand(state, { tools: state.standing.tools.slice(-1) });
+
 const waitAgain = (inbox: Inbox, ranges: range.Ranges, fromSeq: number): Inbox => ({
   ...inbox,
   waiting: range.union(inbox.waiting, ranges),
@@ -81,7 +85,8 @@ export const sessionFolds: Folds<Types> = {
   "session.archived": (state, { seq }) => stand(state, { status: "archived", why: { by: "archive", seq } }),
   "session.forked": (state, event) => {
     const { body } = event;
-    const { workspace, agent, model, bindings, tools, permissions, name, objective } = state.standing;
+    const { workspace, agent, model, bindings, tools, permissions, lastTurn, name, objective } =
+      state.standing;
     return {
       ...state,
       standing: {
@@ -92,6 +97,7 @@ export const sessionFolds: Folds<Types> = {
         bindings,
         tools,
         permissions,
+        lastTurn,
         session: event.session,
         openedAt: event.at,
         fork: { parent: body.parent, seq: body.parentSeq },
@@ -114,11 +120,11 @@ export const sessionFolds: Folds<Types> = {
       turn: null,
       sleep: null,
     } as const;
-    return { ...state, mind: { ...then, lost }, standing };
+    return settleTools({ ...state, mind: { ...then, lost }, standing });
   },
   "session.merged": (state, { body, seq }) =>
     heard(think(state, { bases: state.mind.bases.set(body.from, body.toSeq) }), seq),
-  "session.migrated": (state, { body }) => stand(state, { model: body.to }),
+  "session.migrated": (state, { body }) => settleTools(stand(state, { model: body.to })),
   "session.moved": (state, { seq }) =>
     stand(state, { status: "moved", movedFrom: state.standing.status, why: { by: "move", seq } }),
   "session.arrived": (state) =>

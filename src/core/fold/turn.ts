@@ -11,9 +11,11 @@ export const turnFolds: Folds<Types> = {
   "agent.pinned": (state, { body, seq }) =>
     stand(state, { agent: { name: body.agent, version: body.version, seq } }),
   "document.loaded": (state, event) =>
-    think(state, {
-      documents: state.mind.documents.set(event.body.digest, { kind: event.body.kind, ...refOf(event) }),
-    }),
+    state.mind.documents.has(event.body.digest)
+      ? state
+      : think(state, {
+          documents: state.mind.documents.set(event.body.digest, { kind: event.body.kind, ...refOf(event) }),
+        }),
   "memory.carried": (state, event) => think(state, { memory: [...state.mind.memory, refOf(event)] }),
   "resource.bound": (state, event) => {
     const { name, kind, mode } = event.body;
@@ -22,7 +24,8 @@ export const turnFolds: Folds<Types> = {
   "resource.unbound": (state, { body }) =>
     stand(state, { bindings: state.standing.bindings.delete(body.name) }),
   "resource.changed": (state) => state,
-  "tools.bound": (state, event) => stand(state, { tools: refOf(event) }),
+  "tools.bound": (state, event) =>
+    stand(state, { tools: [...state.standing.tools, { digest: event.body.digest, ...refOf(event) }] }),
   "permission.set": (state, event) => {
     const { name, tool, rule } = event.body;
     const { permissions } = state.standing;
@@ -36,13 +39,17 @@ export const turnFolds: Folds<Types> = {
 
   "turn.started": (state, { body, seq, at }) => {
     const { used, inbox } = state.standing;
-    const turns = used.turns + 1;
-    const turn = { number: turns, startedSeq: seq, startedAt: at, steps: 0, interrupted: false };
-    const inboxLeft = takeUp(inbox, body.inputs);
-    return heard(
-      stand(state, { status: "running", why: null, turn, used: { ...used, turns }, inbox: inboxLeft }),
-      seq,
-    );
+    const lastTurn = state.standing.lastTurn + 1;
+    const begun = { startedSeq: seq, startedAt: at, steps: 0, attempts: 0, interrupted: false };
+    const next = stand(state, {
+      status: "running",
+      why: null,
+      turn: { number: lastTurn, ...begun },
+      lastTurn,
+      used: { ...used, turns: used.turns + 1 },
+      inbox: takeUp(inbox, body.inputs),
+    });
+    return heard(think(next, { firstTurnSeq: state.mind.firstTurnSeq || seq }), seq);
   },
   "turn.ended": (state, { at }) => {
     const { turn, used, sleep, status } = state.standing;
@@ -60,20 +67,23 @@ export const turnFolds: Folds<Types> = {
   "model.requested": (state, { body, seq }) => {
     const settled = spendReservation(state.standing);
     const { turn, inbox } = state.standing;
+    const reserved = { seq, amounts: body.reserved };
+    if (body.purpose === "compaction") return stand(state, { used: settled, reserved });
     const first = body.attempt <= 1 ? 1 : 0;
     const next = stand(state, {
       used: { ...settled, steps: settled.steps + first },
-      reserved: { seq, amounts: body.reserved },
+      reserved,
       inbox: takeUp(inbox, body.inputs),
-      turn: turn === null ? null : { ...turn, steps: turn.steps + first },
+      turn: turn === null ? null : { ...turn, steps: turn.steps + first, attempts: body.attempt },
     });
     return heard(next, seq);
   },
   "model.responded": (state, { body, seq }) => {
-    const { used, unpriced } = state.standing;
+    const { used, unpriced, turn } = state.standing;
     const tokens = body.usage.inputTokens + body.usage.outputTokens;
     const next = stand(state, {
       reserved: null,
+      turn: turn === null ? null : { ...turn, attempts: 0 },
       used: { ...used, tokens: used.tokens + tokens, nanoUsd: used.nanoUsd + (body.costNanoUsd ?? 0) },
       unpriced: unpriced + (body.costNanoUsd === null ? 1 : 0),
     });
@@ -91,14 +101,16 @@ export const turnFolds: Folds<Types> = {
 
   "tool.requested": (state, { body, seq }) => {
     const phase = body.ask === true ? "asked" : "requested";
-    const call: OpenCall = { seq, tool: body.tool, effect: body.effect, phase };
+    const call: OpenCall = { seq, tool: body.tool, effect: body.effect, phase, attempts: 0 };
     return heard(think(state, { calls: state.mind.calls.set(body.call, call) }), seq);
   },
   "tool.approved": (state, { body }) => advance(state, body.call, "approved"),
   "tool.denied": (state) => state,
   "tool.started": (state, { body }) => {
     const { used } = state.standing;
-    return stand(advance(state, body.call, "started"), { used: { ...used, toolCalls: used.toolCalls + 1 } });
+    const first = body.attempt <= 1 ? 1 : 0;
+    const started = advance(state, body.call, "started", body.attempt);
+    return stand(started, { used: { ...used, toolCalls: used.toolCalls + first } });
   },
   "tool.settled": (state, { body, seq }) =>
     heard(think(state, { calls: state.mind.calls.delete(body.call) }), seq),
@@ -139,7 +151,8 @@ export function plus(used: Used, amounts: Amounts, sign: 1 | -1): Used {
   };
 }
 
-function advance(state: State, id: string, phase: OpenCall["phase"]): State {
+function advance(state: State, id: string, phase: OpenCall["phase"], attempts = 0): State {
   const call = state.mind.calls.get(id);
-  return call === undefined ? state : think(state, { calls: state.mind.calls.set(id, { ...call, phase }) });
+  if (call === undefined) return state;
+  return think(state, { calls: state.mind.calls.set(id, { ...call, phase, attempts }) });
 }

@@ -1,0 +1,51 @@
+/** Budgets: what is left of a session's limits, and which limit stands in the way of something. */
+import { resources, type Amounts, type State } from "./state.ts";
+
+export type Resource = (typeof resources)[number];
+
+/** What is left of each limit that there is. A reservation counts as spent until its call is settled. */
+export function budgetLeft(state: State): Amounts {
+  const { limits, used, allotted, reserved } = state.standing;
+  const left = resources.flatMap((resource) => {
+    const most = limits[resource];
+    if (most === undefined) return [];
+    const spent = used[resource] + allotted[resource] + (reserved?.amounts[resource] ?? 0);
+    return [[resource, Math.max(0, most - spent)]];
+  });
+  return Object.fromEntries(left) as Amounts;
+}
+
+/** The first limit that these amounts would go beyond, and what is used of it. */
+export function budgetShort(
+  state: State,
+  wanted: Amounts,
+): { readonly resource: Resource; readonly limit: number; readonly used: number } | null {
+  const left = budgetLeft(state);
+  for (const resource of resources) {
+    const rest = left[resource];
+    const want = wanted[resource] ?? 0;
+    if (rest === undefined || want === 0 || want <= rest) continue;
+    const most = state.standing.limits[resource] ?? 0;
+    return { resource, limit: most, used: most - rest };
+  }
+  return null;
+}
+
+const words: Readonly<Record<Resource, string>> = {
+  tokens: "tokens",
+  nanoUsd: "money",
+  steps: "steps",
+  turns: "turns",
+  toolCalls: "tool calls",
+  wallMs: "time",
+};
+
+/** What a person reads when a limit is reached. */
+export function budgetReason(resource: Resource, limit: number, used: number): string {
+  return `the budget for ${words[resource]} is used up: ${amount(resource, used)} of ${amount(resource, limit)}`;
+}
+
+function amount(resource: Resource, value: number): string {
+  if (resource === "nanoUsd") return `$${(value / 1e9).toFixed(value < 1e7 ? 6 : 2)}`;
+  return resource === "wallMs" ? `${Math.round(value / 1000)} s` : String(value);
+}

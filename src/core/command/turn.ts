@@ -1,0 +1,142 @@
+/** The commands of a turn: what the turn loop, or another harness through `drive`, asks of a session. */
+import type { Block } from "../catalogue/entry.ts";
+import type { AppendRecord, Command } from "../command.ts";
+import type { Amounts } from "../state.ts";
+
+/** Inputs that are taken up: the position of each, and its number in the inbox. */
+export type Taken = readonly (readonly [seq: number, input: number])[];
+
+export interface Called {
+  readonly call: string;
+  readonly tool: string;
+  readonly effect: "read" | "idempotent" | "unsafe" | "session";
+  readonly input: unknown;
+  /**
+   * `run`: it may. `ask`: a person is asked first. `deny`: a rule forbids it. `error`: it cannot run, and the
+   * model is told why.
+   */
+  readonly verdict: "run" | "ask" | "deny" | "error";
+  readonly reason?: string;
+}
+
+export interface Counted {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInputTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly reasoningTokens?: number;
+  readonly estimated?: boolean;
+}
+
+export interface Zoned {
+  readonly zone: "smart" | "strained" | "full";
+  readonly tokens: number;
+  readonly windowTokens: number;
+}
+
+export type TurnCommand =
+  | {
+      readonly do: "begin";
+      readonly inputs: Taken;
+      /** What the model is offered from here on, if it is not what it was offered before. */
+      readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] };
+    }
+  | {
+      readonly do: "request";
+      readonly model: string;
+      readonly renderer: number;
+      readonly context: string;
+      readonly parts: number;
+      readonly inputs: Taken;
+      readonly reserved: Amounts;
+      readonly estimatedTokens?: number;
+      readonly outputTokensMax: number;
+      readonly settings: unknown;
+      readonly nowMs: number;
+      /** A summary of the transcript up to this position is asked for; it is no step of a turn. */
+      readonly compactTo?: number;
+    }
+  | {
+      readonly do: "respond";
+      readonly model: string;
+      readonly finish: "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
+      readonly usage: Counted;
+      readonly costNanoUsd: number | null;
+      readonly blocks: readonly Block[];
+      readonly calls: readonly Called[];
+      readonly sent?: string;
+      readonly ms?: number;
+      readonly zone?: Zoned;
+    }
+  | {
+      readonly do: "fail";
+      readonly model: string;
+      readonly error: string;
+      readonly retryable: boolean;
+      /** Null: not known, and what was reserved counts as spent. */
+      readonly costNanoUsd: number | null;
+      readonly usage?: Counted;
+      readonly message?: string;
+      readonly partial?: string;
+    }
+  /** A person's answer to calls that wait for one; without calls, to all of them. */
+  | {
+      readonly do: "answer";
+      readonly allow: boolean;
+      readonly calls?: readonly string[];
+      readonly reason?: string;
+      /** Something to tell the model with it. */
+      readonly input?: Extract<AppendRecord, { readonly type: "input.received" }>;
+    }
+  | { readonly do: "start"; readonly calls: readonly string[]; readonly nowMs: number }
+  | {
+      readonly do: "settle";
+      readonly call: string;
+      readonly status: "ok" | "error" | "unknown" | "skipped";
+      readonly output?: unknown;
+      readonly blocks?: readonly Block[];
+      readonly detail?: unknown;
+      readonly ms?: number;
+      /** For a session tool: what it does, in one append with its result. */
+      readonly act?:
+        | Extract<Command, { readonly do: "record" | "retract" | "scratch" | "sleep" }>
+        | { readonly do: "allot"; readonly to: string; readonly amounts: Amounts };
+    }
+  | {
+      readonly do: "end";
+      readonly outcome: "completed" | "interrupted" | "failed" | "refused" | "length";
+    }
+  | {
+      readonly do: "compact";
+      readonly fromSeq: number;
+      readonly toSeq: number;
+      readonly strategy: "prune" | "summarize" | "extract";
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+      readonly model?: string;
+      readonly usage?: Counted;
+      readonly costNanoUsd?: number | null;
+      readonly summary?: string;
+      readonly pruned?: readonly number[];
+      /** Items that were found in the range and are recorded with it. */
+      readonly items?: readonly Extract<Command, { readonly do: "record" }>[];
+      readonly zone?: Zoned;
+    }
+  | {
+      readonly do: "send";
+      readonly to: string;
+      readonly message: string;
+      readonly text: string;
+      readonly topic?: string;
+      /** The call that sends it. */
+      readonly call?: string;
+      readonly output?: unknown;
+    }
+  | {
+      readonly do: "receive";
+      readonly from: string;
+      readonly message: string;
+      readonly number: number;
+      readonly text: string;
+      readonly topic?: string;
+    };

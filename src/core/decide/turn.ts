@@ -1,0 +1,354 @@
+/** Decisions of a turn: taking up input, asking a model, running tools, ending; compaction and messages. */
+import { budgetReason, budgetShort } from "../budget.ts";
+import type { CommandOf } from "../command.ts";
+import type { Called, TurnCommand, Zoned } from "../command/turn.ts";
+import {
+  accept,
+  because,
+  draft,
+  forbidden,
+  present,
+  refuse,
+  type Decide,
+  type Decision,
+  type Decisions,
+  type DraftEvent,
+} from "../decision.ts";
+import type { Amounts, OpenCall, State } from "../state.ts";
+import { endTurn, lifecycleDecisions } from "./lifecycle.ts";
+import { inputDraft, workDecisions } from "./work.ts";
+
+export const turnDecisions: Decisions<TurnCommand["do"]> = {
+  begin: (state, { inputs, tools }) => {
+    const refusal = forbidden(state, "begin", "begin a turn");
+    if (refusal !== null) return refusal;
+    const stop = overBudget(state, { turns: 1 });
+    if (stop !== null) return accept(...stop);
+    const bound =
+      tools === undefined
+        ? []
+        : [
+            draft(
+              "tools.bound",
+              { digest: tools.digest, count: tools.definitions.length },
+              { definitions: tools.definitions },
+            ),
+          ];
+    const turn = state.standing.lastTurn + 1;
+    return accept(...bound, draft("turn.started", { inputs: pairs(inputs) }, undefined, { turn }));
+  },
+  request: (state, command) => {
+    const { model, compactTo: toSeq, nowMs, settings, inputs, reserved, ...body } = command;
+    const refusal =
+      toSeq === undefined ? mayAsk(state) : forbidden(state, "compact", "be compacted by a model");
+    if (refusal !== null) return refusal;
+    if (state.standing.reserved !== null)
+      return refuse("conflict", "a model call is in flight", "it must be settled first");
+    const { turn, limits } = state.standing;
+    const attempt = toSeq === undefined ? (turn?.attempts ?? 0) + 1 : 1;
+    if (limits.nanoUsd !== undefined && reserved.nanoUsd === undefined)
+      return accept(...unpriced(state, model));
+    const step = toSeq === undefined && attempt === 1 ? { steps: 1 } : {};
+    const stop = overBudget(state, { ...reserved, ...step, ...wall(state, nowMs) });
+    if (stop !== null) return accept(...stop);
+    const { do: _, renderer, context, parts, estimatedTokens, outputTokensMax } = body;
+    const purpose = toSeq === undefined ? {} : { purpose: "compaction" as const, toSeq };
+    return accept(
+      draft(
+        "model.requested",
+        {
+          ...purpose,
+          ...present({
+            model,
+            renderer,
+            context,
+            parts,
+            estimatedTokens,
+            outputTokensMax,
+            attempt,
+            reserved,
+          }),
+          inputs: pairs(inputs),
+        },
+        { settings },
+        inTurn(state),
+      ),
+    );
+  },
+  respond: (state, { model, finish, usage, costNanoUsd, blocks, calls, sent, ms, zone }) => {
+    const refusal = forbidden(state, "settle", "take a model's answer") ?? inFlight(state);
+    if (refusal !== null) return refusal;
+    const body = present({ model, finish, usage: { ...usage }, costNanoUsd, sent, ms });
+    const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
+    const responded = draft("model.responded", body, { blocks: [...blocks] }, more);
+    const called = callDrafts(state, calls, model);
+    const asked = called.flatMap(({ type, body: one }, place) =>
+      type === "tool.requested" && (one as { ask?: boolean }).ask === true ? [state.seq + 2 + place] : [],
+    );
+    const suspended = asked.length === 0 || state.standing.status === "suspended" ? [] : [approval(asked)];
+    return accept(responded, ...called, ...zoneDrafts(state, zone), ...suspended);
+  },
+  fail: (state, { model, error, retryable, costNanoUsd, usage, message, partial }) => {
+    // What a call that came to nothing has cost is counted whatever became of the session meanwhile.
+    const refusal = forbidden(state, "compact", "take a model's failure") ?? inFlight(state);
+    if (refusal !== null) return refusal;
+    const body = present({ model, error, retryable, usage: usage && { ...usage }, costNanoUsd });
+    const content = message === undefined ? undefined : present({ message, partial });
+    const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
+    return accept(draft("model.failed", body, content, more));
+  },
+  answer: (state, command) => forbidden(state, "settle", "be answered") ?? answer(state, command),
+  start: (state, { calls, nowMs }) => {
+    const refusal = mayGo(state, "run a tool");
+    if (refusal !== null) return refusal;
+    const open = calls.map((call) => [call, state.mind.calls.get(call)] as const);
+    const wrong = open.find(
+      ([, one]) => one === undefined || one.phase === "asked" || one.effect === "session",
+    );
+    if (wrong !== undefined) return refuse("refused", `call ${wrong[0]} is not one that can be started`);
+    const first = open.filter(([, one]) => one?.attempts === 0).length;
+    const stop = overBudget(state, { toolCalls: first, ...wall(state, nowMs) });
+    if (stop !== null) return accept(...stop);
+    return accept(
+      ...open.map(([call, one]) =>
+        draft("tool.started", { call, attempt: (one?.attempts ?? 0) + 1 }, undefined, {
+          ...inTurn(state),
+          ...causedBy(one?.seq),
+        }),
+      ),
+    );
+  },
+  settle: (state, command, facts) => {
+    const refusal = forbidden(state, "settle", "take a tool's result");
+    if (refusal !== null) return refusal;
+    const call = state.mind.calls.get(command.call);
+    if (call === undefined) return refuse("refused", `call ${command.call} is not open`);
+    const done = command.act === undefined ? null : act(state, command.act, facts);
+    if (done !== null && !done.ok) {
+      const { message, hint } = done.refusal;
+      const output = hint === undefined ? message : `${message}; ${hint}`;
+      return accept(settled(state, command.call, call, { status: "error", output }));
+    }
+    const caused = (done?.drafts ?? []).map((one) => ({
+      ...one,
+      ...inTurn(state),
+      cause: call.seq,
+      actor: `tool:${call.tool}`,
+    }));
+    return accept(...caused, settled(state, command.call, call, command));
+  },
+  end: (state, { outcome }, { digest }) => {
+    const refusal = forbidden(state, "settle", "end a turn");
+    if (refusal !== null) return refusal;
+    if (state.standing.turn === null) return refuse("refused", "there is no turn to end");
+    if (state.mind.calls.size > 0 && outcome === "completed")
+      return refuse("refused", `${state.mind.calls.size} calls have no outcome yet`, "settle them first");
+    return accept(...endTurn(state, digest, outcome));
+  },
+  compact: (state, command, facts) => {
+    const refusal = forbidden(state, "compact", "be compacted");
+    return refusal ?? compact(state, command, facts);
+  },
+  send: (state, { to, message, text, topic, call, output }) => {
+    const refusal = forbidden(state, "write", "send a message");
+    if (refusal !== null) return refusal;
+    if (to === state.standing.session) return refuse("invalid", "a session cannot send to itself");
+    const open = call === undefined ? undefined : state.mind.calls.get(call);
+    if (call !== undefined && open === undefined) return refuse("refused", `call ${call} is not open`);
+    const number = (state.standing.sent.get(to) ?? 0) + 1;
+    const body = present({ message, to, number, topic });
+    const content = { blocks: [{ type: "text" as const, text }] };
+    const more = { ...inTurn(state), ...causedBy(open?.seq) };
+    const sent = draft("message.sent", body, content, more);
+    if (call === undefined || open === undefined) return accept(sent);
+    return accept(
+      { ...sent, actor: `tool:${open.tool}` },
+      settled(state, call, open, { status: "ok", output }),
+    );
+  },
+  receive: (state, { from, message, number, text, topic }) => {
+    const refusal = forbidden(state, "write", "take a message");
+    if (refusal !== null) return refusal;
+    const input = state.standing.inbox.received + 1;
+    const body = present({ message, input, from, number, topic });
+    const woken = state.standing.status === "sleeping" ? [draft("session.woken", { by: "message" })] : [];
+    return accept(draft("message.received", body, { blocks: [{ type: "text", text }] }), ...woken);
+  },
+};
+
+const pairs = (taken: readonly (readonly [number, number])[]): [number, number][] =>
+  taken.map(([seq, input]) => [seq, input]);
+
+const inTurn = ({ standing }: State): { turn?: number } =>
+  standing.turn === null ? {} : { turn: standing.turn.number };
+
+const causedBy = (seq: number | undefined): { cause?: number } => (seq === undefined ? {} : { cause: seq });
+
+/** The time that the turn in progress has taken, which is counted only when it ends. */
+const wall = ({ standing }: State, nowMs: number): Amounts =>
+  standing.turn === null ? {} : { wallMs: Math.max(0, nowMs - standing.turn.startedAt) };
+
+function mayGo(state: State, verb: string): Decision | null {
+  const refusal = forbidden(state, "go", verb);
+  if (refusal !== null) return refusal;
+  const { turn } = state.standing;
+  if (turn === null) return refuse("refused", "there is no turn in progress", "begin one first");
+  return turn.interrupted ? refuse("refused", "the turn is interrupted", "end it") : null;
+}
+
+function mayAsk(state: State): Decision | null {
+  const refusal = mayGo(state, "ask a model");
+  if (refusal !== null || state.mind.calls.size === 0) return refusal;
+  return refuse("refused", `${state.mind.calls.size} calls have no outcome yet`, "settle them first");
+}
+
+const inFlight = (state: State): Decision | null =>
+  state.standing.reserved === null ? refuse("refused", "no model call is in flight") : null;
+
+/** The records that suspend a session because of a limit; null when there is room. */
+function overBudget(state: State, wanted: Amounts): readonly DraftEvent[] | null {
+  const short = budgetShort(state, wanted);
+  if (short === null) return null;
+  const { resource, limit: most, used } = short;
+  return [
+    draft("budget.reached", { resource, limit: most, used }, undefined, inTurn(state)),
+    draft(
+      "session.suspended",
+      { by: "budget", on: [state.seq + 1] },
+      because(budgetReason(resource, most, used)),
+      inTurn(state),
+    ),
+  ];
+}
+
+const unpriced = (state: State, model: string): readonly DraftEvent[] => [
+  draft(
+    "session.suspended",
+    { by: "budget" },
+    because(`the price of ${model} is not known, so that the budget for money cannot be kept`),
+    inTurn(state),
+  ),
+];
+
+const approval = (on: readonly number[]): DraftEvent =>
+  draft(
+    "session.suspended",
+    { by: "approval", on: on.slice(0, 100) },
+    because(on.length === 1 ? "a tool call waits for approval" : `${on.length} tool calls wait for approval`),
+  );
+
+function zoneDrafts(state: State, zone: Zoned | undefined): readonly DraftEvent[] {
+  if (zone === undefined || zone.zone === state.standing.zone) return [];
+  return [draft("zone.crossed", { ...zone }, undefined, inTurn(state))];
+}
+
+/** What the calls of an answer begin with; the answer itself stands right before them. */
+function callDrafts(state: State, calls: readonly Called[], model: string): readonly DraftEvent[] {
+  const drafts: DraftEvent[] = [];
+  const more = { ...inTurn(state), cause: state.seq + 1 };
+  for (const { call, tool, effect, input, verdict, reason } of calls) {
+    const requestSeq = state.seq + 2 + drafts.length;
+    const after = { ...inTurn(state), cause: requestSeq };
+    const ask = verdict === "ask" ? { ask: true } : {};
+    drafts.push(draft("tool.requested", { call, tool, effect, ...ask, model }, { input }, more));
+    if (verdict === "deny") drafts.push(draft("tool.denied", { call }, because(reason), after));
+    if (verdict === "deny" || verdict === "error") {
+      const status = verdict === "deny" ? "skipped" : "error";
+      drafts.push(draft("tool.settled", { call, status }, { output: reason ?? "" }, after));
+    }
+  }
+  return drafts;
+}
+
+function settled(
+  state: State,
+  call: string,
+  open: OpenCall,
+  result: Pick<CommandOf<"settle">, "status" | "output" | "blocks" | "detail" | "ms">,
+): DraftEvent {
+  const { status, output, blocks, detail, ms } = result;
+  const empty = output === undefined && blocks === undefined && detail === undefined;
+  const content = empty
+    ? undefined
+    : { output: output ?? "", ...present({ blocks: blocks && [...blocks], detail }) };
+  return draft("tool.settled", present({ call, status, ms }), content, {
+    ...inTurn(state),
+    cause: open.seq,
+    actor: `tool:${open.tool}`,
+  });
+}
+
+type Act = NonNullable<CommandOf<"settle">["act"]>;
+
+/** What a session tool does, decided as if a person had asked for it. */
+function act(state: State, command: Act, facts: Parameters<Decide<"record">>[2]): Decision {
+  switch (command.do) {
+    case "record":
+      return workDecisions.record(state, command, facts);
+    case "retract":
+      return workDecisions.retract(state, command, facts);
+    case "scratch":
+      return workDecisions.scratch(state, command, facts);
+    case "sleep":
+      return lifecycleDecisions.sleep(state, command, facts);
+    case "allot":
+      return accept(
+        draft("budget.allotted", { session: command.to, direction: "given", amounts: command.amounts }),
+      );
+  }
+}
+
+function answer(state: State, { allow, calls, reason, input }: CommandOf<"answer">): Decision {
+  const asked = [...state.mind.calls.entries()].filter(([, { phase }]) => phase === "asked");
+  const chosen = calls === undefined ? asked : asked.filter(([call]) => calls.includes(call));
+  const missing = calls?.find((call) => !asked.some(([one]) => one === call));
+  if (missing !== undefined) return refuse("not-found", `call ${missing} does not wait for an answer`);
+  const { status, why } = state.standing;
+  const waits = status === "suspended" && (why?.by === "unknown" || why?.by === "error");
+  if (chosen.length === 0 && !waits)
+    return refuse("refused", "nothing waits for an answer", "an input is given with append");
+  const answered = chosen.flatMap(([call, open]) => {
+    const after = { ...inTurn(state), cause: open.seq };
+    if (allow) return [draft("tool.approved", { call }, because(reason), after)];
+    const output = reason === undefined ? "denied" : `denied: ${reason}`;
+    const skipped = draft("tool.settled", { call, status: "skipped" }, { output }, after);
+    return [draft("tool.denied", { call }, because(reason), after), skipped];
+  });
+  const told = input === undefined ? [] : [inputDraft(input, state.standing.inbox.received + 1)];
+  const over = status === "suspended" && (why?.by === "approval" || waits) && chosen.length === asked.length;
+  return accept(...answered, ...told, ...(over ? [draft("session.activated", {})] : []));
+}
+
+function compact(
+  state: State,
+  command: CommandOf<"compact">,
+  facts: Parameters<Decide<"record">>[2],
+): Decision {
+  const { fromSeq, toSeq, strategy, model, usage, costNanoUsd, tokensBefore, tokensAfter } = command;
+  const { summary, pruned, items = [], zone } = command;
+  if (fromSeq < 1 || fromSeq > toSeq || toSeq > state.mind.toSeq)
+    return refuse("invalid", `there is no transcript from ${fromSeq} to ${toSeq} to compact`);
+  const open = [...state.mind.calls.values()].find(({ seq }) => seq <= toSeq);
+  if (open !== undefined)
+    return refuse("refused", `the call of ${open.tool} at ${open.seq} has no outcome yet`, "compact less");
+  const recorded: DraftEvent[] = [];
+  for (const item of items) {
+    const decision = workDecisions.record(state, item, facts);
+    if (!decision.ok) return decision;
+    recorded.push(...decision.drafts);
+  }
+  const body = present({ fromSeq, toSeq, strategy, model, usage: usage && { ...usage }, costNanoUsd });
+  const found: [number, number][] =
+    recorded.length === 0 ? [] : [[state.seq + 1, state.seq + recorded.length]];
+  const counts = { tokensBefore, tokensAfter, ...(found.length === 0 ? {} : { items: found }) };
+  const content =
+    summary === undefined && pruned === undefined
+      ? undefined
+      : present({ summary, pruned: pruned && [...pruned] });
+  const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
+  return accept(
+    ...recorded,
+    draft("transcript.compacted", { ...body, ...counts }, content, more),
+    ...zoneDrafts(state, zone),
+  );
+}

@@ -1,0 +1,181 @@
+/** `defineTool`: a tool from a name, a schema and a function, whatever library the schema is written with. */
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { z } from "zod";
+import type { SessionAct } from "../core/act.ts";
+import { checkOptions, SkeinError } from "../core/error.ts";
+import type { Checked, OuterTool, Probed, SessionTool, ToolCall } from "./port.ts";
+
+const toolLimit = {
+  /** What every provider takes. */
+  nameCharsMax: 64,
+  timeoutMsMax: 86_400_000,
+  /** Complaints about one input that the model is told. */
+  issuesMax: 20,
+} as const;
+
+export const timeoutMsDefault = 120_000;
+
+/** What a tool says of a call that was cut off. Anything else counts as unknown. */
+export type ProbeAnswer = "done" | "not done" | "unknown" | { readonly done: unknown };
+
+export interface ToolOptions<S extends StandardSchemaV1> {
+  readonly name: string;
+  /** For the model: what it does, when to use it, what it gives back. */
+  readonly description: string;
+  /** The arguments, an object: zod, or any library that speaks Standard Schema. */
+  readonly input: S;
+  /** JSON Schema of the arguments, for schemas that cannot give it themselves. */
+  readonly inputSchema?: Readonly<Record<string, unknown>>;
+  /** By default `unsafe`: after a crash it never runs again by itself. */
+  readonly effect?: "read" | "idempotent" | "unsafe";
+  run(input: StandardSchemaV1.InferOutput<S>, call: ToolCall): unknown;
+  probe?(
+    key: string,
+    call: { readonly input: StandardSchemaV1.InferOutput<S>; readonly signal: AbortSignal },
+  ): ProbeAnswer | Promise<ProbeAnswer>;
+  /** By default two minutes. */
+  readonly timeoutMs?: number;
+}
+
+const known = ["name", "description", "input", "inputSchema", "effect", "run", "probe", "timeoutMs"];
+
+export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>): OuterTool {
+  checkOptions("defineTool", options, known);
+  const { probe, effect = "unsafe", timeoutMs = timeoutMsDefault } = options;
+  const tool = describe(options);
+  const where = `tool "${tool.name}"`;
+  if (!["read", "idempotent", "unsafe"].includes(effect)) {
+    throw new SkeinError("invalid", `${where}: unknown effect "${effect}"`, {
+      hint: 'one of "read", "idempotent", "unsafe"',
+    });
+  }
+  if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > toolLimit.timeoutMsMax) {
+    throw new SkeinError("invalid", `${where}: timeoutMs is ${timeoutMs}`, {
+      hint: `a whole number of milliseconds from 1 to ${toolLimit.timeoutMsMax}`,
+    });
+  }
+  if (typeof options.run !== "function" || (probe !== undefined && typeof probe !== "function"))
+    throw new SkeinError("invalid", `${where}: run and probe are functions`);
+  return {
+    ...tool,
+    effect,
+    timeoutMs,
+    run: async (input, call) => options.run(input, call),
+    ...(probe && {
+      probe: async (key, call) => probed(await probe(key, call)),
+    }),
+  };
+}
+
+/** A tool whose run is an act on the session's own log. */
+export function defineSessionTool<S extends StandardSchemaV1>(options: {
+  readonly name: string;
+  readonly description: string;
+  readonly input: S;
+  act(input: StandardSchemaV1.InferOutput<S>): SessionAct;
+}): SessionTool {
+  return { ...describe(options), effect: "session", act: (input) => options.act(input) };
+}
+
+function describe(options: {
+  readonly name: string;
+  readonly description: string;
+  readonly input: StandardSchemaV1;
+  readonly inputSchema?: Readonly<Record<string, unknown>>;
+}): Pick<OuterTool, "name" | "description" | "input" | "check"> {
+  const { name, description, input } = options;
+  checkToolName(name);
+  const where = `tool "${name}"`;
+  if (typeof description !== "string" || description.trim() === "") {
+    throw new SkeinError("invalid", `${where} has no description`, {
+      hint: "say what it does and when to use it; the model knows nothing else of it",
+    });
+  }
+  if (typeof input?.["~standard"]?.validate !== "function") {
+    throw new SkeinError("invalid", `${where}: its input is no schema`, {
+      hint: "give a zod object, or any schema that has `~standard`",
+    });
+  }
+  const schema = options.inputSchema ?? jsonSchemaOf(where, input);
+  if (schema["type"] !== "object") {
+    throw new SkeinError("invalid", `${where}: its input is not an object`, {
+      hint: 'providers take named arguments only: a JSON Schema with "type": "object"',
+    });
+  }
+  const { $schema: _, ...rest } = schema;
+  return { name, description, input: rest, check: (given) => check(input, given) };
+}
+
+/** Names that the log and every provider take. */
+export function checkToolName(name: unknown): asserts name is string {
+  if (typeof name === "string" && /^[a-zA-Z0-9_-]{1,64}$/.test(name)) return;
+  throw new SkeinError("invalid", `${JSON.stringify(name)} cannot be the name of a tool`, {
+    hint: `up to ${toolLimit.nameCharsMax} letters, digits, _ and -, as every provider takes them`,
+  });
+}
+
+function jsonSchemaOf(where: string, schema: StandardSchemaV1): Record<string, unknown> {
+  try {
+    if (isZod(schema)) return zodJsonSchema(schema);
+    if (givesJsonSchema(schema)) return schema["~standard"].jsonSchema.input({ target: "draft-2020-12" });
+  } catch (cause) {
+    throw new SkeinError(
+      "invalid",
+      `${where}: its input cannot be said in JSON Schema: ${messageOf(cause)}`,
+      {
+        hint: "use types that JSON has, or give `inputSchema` yourself",
+        cause,
+      },
+    );
+  }
+  const { vendor } = schema["~standard"];
+  throw new SkeinError("invalid", `${where}: schemas of ${vendor} do not give JSON Schema by themselves`, {
+    hint: "give it as `inputSchema`, beside `input`",
+  });
+}
+
+const isZod = (schema: object): schema is z.ZodType => "_zod" in schema;
+
+const givesJsonSchema = (schema: object): schema is StandardJSONSchemaV1 =>
+  typeof (schema as Partial<StandardJSONSchemaV1>)["~standard"]?.jsonSchema?.input === "function";
+
+function zodJsonSchema(schema: z.ZodType): Record<string, unknown> {
+  return z.toJSONSchema(schema, {
+    io: "input",
+    // Bounds that only say "a number that JavaScript can hold" cost tokens and tell nothing.
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+    },
+  });
+}
+
+async function check(schema: StandardSchemaV1, given: unknown): Promise<Checked> {
+  try {
+    const result = await schema["~standard"].validate(given);
+    if (result.issues === undefined) return { ok: true, value: result.value };
+    return { ok: false, message: complaint(result.issues) };
+  } catch (error) {
+    return { ok: false, message: `the arguments cannot be checked: ${messageOf(error)}` };
+  }
+}
+
+function complaint(issues: readonly StandardSchemaV1.Issue[]): string {
+  const lines = issues.slice(0, toolLimit.issuesMax).map(({ path = [], message }) => {
+    const place = path.map((step) => String(typeof step === "object" ? step.key : step)).join(".");
+    return place === "" ? message : `${place}: ${message}`;
+  });
+  const more = issues.length - lines.length;
+  return `the arguments do not fit: ${lines.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+}
+
+/** A probe that gives nonsense has not told anything. */
+function probed(answer: ProbeAnswer): Probed {
+  if (answer === "done") return { outcome: "done" };
+  if (answer === "not done") return { outcome: "not-done" };
+  if (typeof answer === "object" && answer !== null && "done" in answer)
+    return { outcome: "done", output: answer.done };
+  return { outcome: "unknown" };
+}
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

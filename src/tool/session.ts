@@ -1,0 +1,184 @@
+/** Session tools: what a model may do to its own session. Each is an act of core/act.ts. */
+import { z } from "zod";
+import { itemKinds } from "../core/catalogue/durable.ts";
+import { Key as StoredKey } from "../core/catalogue/entry.ts";
+import { limit } from "../core/limit.ts";
+import { defineSessionTool } from "./define.ts";
+import type { SessionTool } from "./port.ts";
+
+// Every branch has a type of its own, since not every provider takes a schema without one.
+const Single = z.union([z.string(), z.number(), z.boolean(), z.looseObject({})]);
+const Value = z.union([z.string(), z.number(), z.boolean(), z.looseObject({}), z.array(Single)]);
+// Refined here and not by a pattern: what a pattern may say differs from provider to provider.
+const Key = z.string().refine((key) => StoredKey.safeParse(key).success, {
+  message: `is one line of 1 to ${limit.keyCharsMax} characters`,
+});
+const Moment = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
+const Kind = z.enum(itemKinds);
+const Because = z.string().max(limit.reasonCharsMax);
+const Position = z.int().positive();
+
+const record = defineSessionTool({
+  name: "record",
+  description:
+    "Keep something for good in this session: a fact, a decision with its reason, a task or an artifact. " +
+    "What is recorded survives when old messages are left out of the context. Record whatever later steps " +
+    "must not lose. The same kind and key again replaces the earlier value, e.g. to set a task to done.",
+  input: z
+    .strictObject({
+      kind: Kind.describe(
+        "fact: what is so; decision: what was chosen; task: what is to do; artifact: what was made",
+      ),
+      key: Key.describe('A short, stable name, such as "base-rate"'),
+      value: Value.describe("What is kept: a text, or any JSON"),
+      because: Because.optional().describe("Why. A decision needs it"),
+      status: z.enum(["open", "done", "dropped"]).optional().describe("For tasks only; open if left out"),
+    })
+    .refine(({ kind, because }) => kind !== "decision" || (because ?? "").trim() !== "", {
+      path: ["because"],
+      message: "a decision needs its reason",
+    })
+    .refine(({ kind, status }) => kind === "task" || status === undefined, {
+      path: ["status"],
+      message: "only a task has a status",
+    }),
+  act: (input) => ({ act: "record", ...defined(input) }),
+});
+
+const retract = defineSessionTool({
+  name: "retract",
+  description: "Take back something recorded that no longer holds. To change it, record it again instead.",
+  input: z.strictObject({
+    kind: Kind,
+    key: Key,
+    because: Because.optional().describe("Why it no longer holds"),
+  }),
+  act: (input) => ({ act: "retract", ...defined(input) }),
+});
+
+const scratch = defineSessionTool({
+  name: "scratch",
+  description:
+    "Working memory under a key, for notes that matter only while you work on this. It goes back with a " +
+    "rewind and is not carried on to other sessions; use record for what must last. Without a value the " +
+    "key is removed.",
+  input: z.strictObject({
+    key: Key,
+    value: Value.optional().describe("A text, or any JSON. Left out: the key is removed"),
+  }),
+  act: (input) => ({ act: "scratch", ...defined(input) }),
+});
+
+const recall = defineSessionTool({
+  name: "recall",
+  description:
+    "Read this session's own log, also what is no longer in the context. By position (fromSeq, toSeq), by " +
+    "words (text), or one recorded item (kind and key; kind alone lists all of that kind). For a long tool " +
+    "output that was cut: fromSeq is its position, fromChar where to go on.",
+  input: z
+    .strictObject({
+      fromSeq: Position.optional().describe("First position; alone, just this one"),
+      toSeq: Position.optional().describe("Last position"),
+      text: z.string().min(1).max(limit.queryCharsMax).optional().describe("Words to look for"),
+      kind: Kind.optional(),
+      key: Key.optional(),
+      fromChar: z.int().nonnegative().optional().describe("Character of that output to go on from"),
+    })
+    .refine((input) => Object.values(input).some((value) => value !== undefined), {
+      message: "say what to recall: fromSeq, text, or kind and key",
+    })
+    .refine(({ fromSeq, toSeq }) => toSeq === undefined || (fromSeq !== undefined && fromSeq <= toSeq), {
+      path: ["toSeq"],
+      message: "comes with a fromSeq at or before it",
+    })
+    .refine(({ fromSeq, fromChar }) => fromChar === undefined || fromSeq !== undefined, {
+      path: ["fromChar"],
+      message: "comes with the fromSeq of the output",
+    })
+    .refine(({ key, kind }) => key === undefined || kind !== undefined, {
+      path: ["kind"],
+      message: "comes with the key",
+    }),
+  act: (input) => ({ act: "recall", ...defined(input) }),
+});
+
+const send = defineSessionTool({
+  name: "send",
+  description:
+    "Send a message to another session's inbox. It is delivered once, and wakes that session if it sleeps.",
+  input: z.strictObject({
+    to: z.string().min(1).max(limit.nameCharsMax).describe("The session's id, ses_…"),
+    text: z.string().min(1),
+    topic: Key.optional().describe("What it is about, if the receiver expects a topic"),
+  }),
+  act: (input) => ({ act: "send", ...defined(input) }),
+});
+
+const fork = defineSessionTool({
+  name: "fork",
+  description:
+    "Branch off a new session that knows everything this one knows now and works on an objective of its " +
+    "own. This session goes on as it is. Gives back the new session's id.",
+  input: z.strictObject({
+    objective: z.string().min(1).max(limit.objectiveCharsMax).describe("What the new session is to do"),
+    name: z.string().min(1).max(limit.nameCharsMax).optional(),
+    budget: z
+      .strictObject({
+        usd: z.number().nonnegative().optional(),
+        tokens: z.int().nonnegative().optional(),
+        steps: z.int().nonnegative().optional(),
+        turns: z.int().nonnegative().optional(),
+        toolCalls: z.int().nonnegative().optional(),
+        wallMs: z.int().nonnegative().optional(),
+      })
+      .transform((budget) => defined(budget))
+      .optional()
+      .describe("What it may use, taken from this session's budget"),
+  }),
+  act: (input) => ({ act: "fork", ...defined(input) }),
+});
+
+const sleep = defineSessionTool({
+  name: "sleep",
+  description:
+    "Wait, without using anything, until a time or for a while. Messages and people can wake the session " +
+    "earlier. Without until and forSeconds it sleeps until somebody does.",
+  input: z
+    .strictObject({
+      until: z
+        .string()
+        .refine((text) => Moment.safeParse(text).success, {
+          message: "is an ISO 8601 time with its zone, such as 2026-12-01T09:00:00Z, or a date",
+        })
+        .optional()
+        .describe(
+          "ISO 8601 with a zone, such as 2026-12-01T09:00:00Z; a date alone is its first moment in UTC",
+        ),
+      forSeconds: z.number().positive().max(315_360_000).optional(),
+      reason: z.string().max(limit.reasonCharsMax).optional().describe("What it waits for"),
+    })
+    .refine(({ until, forSeconds }) => until === undefined || forSeconds === undefined, {
+      path: ["forSeconds"],
+      message: "give until or forSeconds, not both",
+    }),
+  act: ({ until, forSeconds, reason }) => ({
+    act: "sleep",
+    ...defined({
+      untilMs: until === undefined ? undefined : Date.parse(until),
+      forMs: forSeconds === undefined ? undefined : Math.round(forSeconds * 1_000),
+      reason,
+    }),
+  }),
+});
+
+/** In the order in which the model is shown them. */
+export const sessionTools: readonly SessionTool[] = [record, retract, scratch, recall, send, fork, sleep];
+
+type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** Without the fields that are not there. */
+function defined<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

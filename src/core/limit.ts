@@ -19,6 +19,8 @@ export const limit = {
   /** Names of sessions. */
   nameCharsMax: 200,
   objectiveCharsMax: 20_000,
+  /** What an agent is told about itself. */
+  instructionsCharsMax: 200_000,
   reasonCharsMax: 2_000,
   /** Keys of items and scratch, names of checkpoints, bindings, triggers, contracts. */
   keyCharsMax: 200,

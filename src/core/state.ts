@@ -73,6 +73,8 @@ export interface Turn {
   readonly steps: number;
   /** How often the model was asked in this step; 0 once it has answered. */
   readonly attempts: number;
+  /** How the last answer of this turn ended, and for how many calls it asked; null while none is there. */
+  readonly answered: { readonly finish: string; readonly calls: number } | null;
   readonly interrupted: boolean;
 }
 
@@ -147,6 +149,8 @@ export interface Standing {
   readonly scores: Keyed<{ readonly value: number; readonly seq: number }>;
   readonly erased: { readonly ranges: Ranges; readonly records: number; readonly bytes: number };
   readonly zone: "smart" | "strained" | "full";
+  /** Where the context begins: after which turn, and when. The opening, or the last compaction. */
+  readonly contextFrom: { readonly turn: number; readonly at: number };
   /** The status a moved session takes up again where it arrives. */
   readonly movedFrom: Status | null;
   /** The first record that only a newer program understands: from there on the session is read-only. */
@@ -216,6 +220,7 @@ export const emptyStanding: Standing = {
   scores: Keyed.empty(),
   erased: { ranges: [], records: 0, bytes: 0 },
   zone: "smart",
+  contextFrom: { turn: 0, at: 0 },
   movedFrom: null,
   newer: null,
 };

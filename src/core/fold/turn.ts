@@ -40,7 +40,14 @@ export const turnFolds: Folds<Types> = {
   "turn.started": (state, { body, seq, at }) => {
     const { used, inbox } = state.standing;
     const lastTurn = state.standing.lastTurn + 1;
-    const begun = { startedSeq: seq, startedAt: at, steps: 0, attempts: 0, interrupted: false };
+    const begun = {
+      startedSeq: seq,
+      startedAt: at,
+      steps: 0,
+      attempts: 0,
+      answered: null,
+      interrupted: false,
+    };
     const next = stand(state, {
       status: "running",
       why: null,
@@ -74,7 +81,8 @@ export const turnFolds: Folds<Types> = {
       used: { ...settled, steps: settled.steps + first },
       reserved,
       inbox: takeUp(inbox, body.inputs),
-      turn: turn === null ? null : { ...turn, steps: turn.steps + first, attempts: body.attempt },
+      turn:
+        turn === null ? null : { ...turn, steps: turn.steps + first, attempts: body.attempt, answered: null },
     });
     return heard(next, seq);
   },
@@ -83,7 +91,7 @@ export const turnFolds: Folds<Types> = {
     const tokens = body.usage.inputTokens + body.usage.outputTokens;
     const next = stand(state, {
       reserved: null,
-      turn: turn === null ? null : { ...turn, attempts: 0 },
+      turn: turn === null ? null : { ...turn, attempts: 0, answered: { finish: body.finish, calls: 0 } },
       used: { ...used, tokens: used.tokens + tokens, nanoUsd: used.nanoUsd + (body.costNanoUsd ?? 0) },
       unpriced: unpriced + (body.costNanoUsd === null ? 1 : 0),
     });
@@ -102,7 +110,11 @@ export const turnFolds: Folds<Types> = {
   "tool.requested": (state, { body, seq }) => {
     const phase = body.ask === true ? "asked" : "requested";
     const call: OpenCall = { seq, tool: body.tool, effect: body.effect, phase, attempts: 0 };
-    return heard(think(state, { calls: state.mind.calls.set(body.call, call) }), seq);
+    const { turn } = state.standing;
+    const { answered } = turn ?? { answered: null };
+    const asked = answered === null ? null : { ...answered, calls: answered.calls + 1 };
+    const next = think(state, { calls: state.mind.calls.set(body.call, call) });
+    return heard(stand(next, { turn: turn && { ...turn, answered: asked } }), seq);
   },
   "tool.approved": (state, { body }) => advance(state, body.call, "approved"),
   "tool.denied": (state) => state,

@@ -97,6 +97,8 @@ export type TurnCommand =
       readonly blocks?: readonly Block[];
       readonly detail?: unknown;
       readonly ms?: number;
+      /** The outcome is unknown, and a person is to say what happened: the session is suspended with it. */
+      readonly ask?: boolean;
       /** For a session tool: what it does, in one append with its result. */
       readonly act?:
         | Extract<Command, { readonly do: "record" | "retract" | "scratch" | "sleep" }>

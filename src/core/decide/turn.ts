@@ -135,7 +135,8 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
       cause: call.seq,
       actor: `tool:${call.tool}`,
     }));
-    return accept(...caused, settled(state, command.call, call, command));
+    const asked = command.ask === true && state.standing.status === "running" ? [unknownDraft(call)] : [];
+    return accept(...caused, settled(state, command.call, call, command), ...asked);
   },
   end: (state, { outcome }, { digest }) => {
     const refusal = forbidden(state, "settle", "end a turn");
@@ -235,6 +236,13 @@ const approval = (on: readonly number[]): DraftEvent =>
     "session.suspended",
     { by: "approval", on: on.slice(0, 100) },
     because(on.length === 1 ? "a tool call waits for approval" : `${on.length} tool calls wait for approval`),
+  );
+
+const unknownDraft = ({ seq, tool }: OpenCall): DraftEvent =>
+  draft(
+    "session.suspended",
+    { by: "unknown", on: [seq] },
+    because(`whether the call of ${tool} at ${seq} took effect is not known`),
   );
 
 function zoneDrafts(state: State, zone: Zoned | undefined): readonly DraftEvent[] {

@@ -36,7 +36,9 @@ export const durableFolds: Folds<Types> = {
     const overlay: Overlay = { fromSeq, toSeq, strategy, items, ...refOf(event) };
     // An overlay inside a newer one can never be seen again; without it the list follows the window.
     const kept = state.mind.overlays.filter((old) => old.fromSeq < fromSeq || old.toSeq > toSeq);
-    return spend(settleTools(think(state, { overlays: [...kept, overlay] })), event.body);
+    const contextFrom = { turn: state.standing.lastTurn, at: event.at };
+    const next = stand(think(state, { overlays: [...kept, overlay] }), { contextFrom });
+    return spend(settleTools(next), event.body);
   },
   "checkpoint.saved": (state, { body }) =>
     stand(state, { checkpoints: state.standing.checkpoints.set(body.name, body.seq) }),

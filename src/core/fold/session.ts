@@ -53,6 +53,7 @@ export const sessionFolds: Folds<Types> = {
       objective: body.has.includes("objective") ? refOf(event) : null,
       name: body.has.includes("name") ? refOf(event) : null,
       expiresAfterIdleMs: body.expiresAfterIdleMs ?? null,
+      contextFrom: { turn: 0, at },
     });
   },
   "session.renamed": (state, event) => stand(state, { name: refOf(event) }),
@@ -85,8 +86,8 @@ export const sessionFolds: Folds<Types> = {
   "session.archived": (state, { seq }) => stand(state, { status: "archived", why: { by: "archive", seq } }),
   "session.forked": (state, event) => {
     const { body } = event;
-    const { workspace, agent, model, bindings, tools, permissions, lastTurn, name, objective } =
-      state.standing;
+    const { workspace, agent, model, bindings, tools, permissions, name, objective } = state.standing;
+    const { lastTurn, zone, contextFrom } = state.standing;
     return {
       ...state,
       standing: {
@@ -98,6 +99,8 @@ export const sessionFolds: Folds<Types> = {
         tools,
         permissions,
         lastTurn,
+        zone,
+        contextFrom,
         session: event.session,
         openedAt: event.at,
         fork: { parent: body.parent, seq: body.parentSeq },

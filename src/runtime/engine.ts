@@ -1,4 +1,5 @@
 /** The engine: sessions of one store, and what is asked of all of them. */
+import type { AgentDefinition } from "../core/agent.ts";
 import type { OpenOptions } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import {
@@ -13,12 +14,14 @@ import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
 import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
+import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { inflate } from "./content.ts";
 import type { Event } from "./event-reader.ts";
 import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
 import { seal } from "./seal.ts";
-import { checkOpen, Session, type Context } from "./session.ts";
+import { checkOpen } from "./options.ts";
+import { Session, type Context } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
 import { makeWriter } from "./writer.ts";
@@ -89,6 +92,22 @@ export class Engine implements AsyncDisposable {
       filter,
       cursor === undefined ? { limit: count } : { limit: count, cursor },
     );
+  }
+
+  /** Adds a version of an agent. The definition that is its newest version already is no new one. */
+  addAgent(definition: AgentDefinition): Promise<AgentVersion> {
+    return addAgent(this.#context, definition);
+  }
+
+  /** The newest version of every agent of the workspace, by name. */
+  agents(): Promise<AgentSummary[]> {
+    return listAgents(this.#context);
+  }
+
+  /** An agent by its name, with its definition; the newest version, or an earlier one. */
+  async agent(name: string, options: { readonly version?: number } = {}): Promise<AgentVersion> {
+    checkOptions("agent", options, ["version"]);
+    return showAgent(this.#context, name, options.version);
   }
 
   /** Events of all logs: at least once, in order within each. `position` is where to go on. */

@@ -1,0 +1,182 @@
+/**
+ * Agents of a workspace. Each version is an `agent.defined` in the workspace's log, numbered 1, 2, 3… for
+ * each name without gaps: a version is written only if the log is where it was when the number was chosen.
+ */
+import { agentDigest, checkAgent, isStoredAgent, type AgentDefinition } from "../core/agent.ts";
+import type { StoredRecord } from "../core/chain.ts";
+import { nearest, SkeinError } from "../core/error.ts";
+import { quote } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Store } from "../store/port.ts";
+import { contentOf } from "./content.ts";
+import { seal } from "./seal.ts";
+import type { World } from "./world.ts";
+import type { Writer } from "./writer.ts";
+
+export interface AgentContext {
+  readonly store: Store;
+  readonly world: World;
+  readonly writer: Pick<Writer, "commit">;
+  readonly actor: string;
+}
+
+export interface AgentVersion {
+  readonly name: string;
+  readonly version: number;
+  /** Of the definition; the same definition has the same. */
+  readonly digest: string;
+  readonly at: number;
+  readonly actor: string;
+  readonly definition: AgentDefinition;
+}
+
+export interface AgentSummary {
+  readonly name: string;
+  /** The newest, and so how many there are. */
+  readonly version: number;
+  readonly digest: string;
+  readonly at: number;
+  /** Null when the agent has none, or its text was erased. */
+  readonly description: string | null;
+  readonly model: string | null;
+}
+
+/** Adds a version. The definition that is the newest version already is no new one. */
+export async function addAgent(context: AgentContext, definition: AgentDefinition): Promise<AgentVersion> {
+  const { store, world, writer, actor } = context;
+  const checked = checkAgent(definition);
+  const digest = agentDigest(world.digest, checked);
+  for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
+    const head = await store.head(store.workspace);
+    const newest = await newestOf(store, checked.name);
+    // After a lost answer this is also how the version that was written after all is found.
+    if (newest?.digest === digest && !(await isErased(store, newest))) {
+      const { seq: _, ...present } = newest;
+      return { ...present, definition: checked };
+    }
+    const version = (newest?.version ?? 0) + 1;
+    const event = {
+      type: "agent.defined",
+      body: { agent: checked.name, version, digest },
+      content: { definition: checked },
+    };
+    const { drafts, blobs } = seal(world, [event], { actor, key: null });
+    const expect = head === undefined ? "absent" : { seq: head.seq };
+    try {
+      for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
+      const [appended] = await writer.commit([{ session: store.workspace, expect, drafts }]);
+      return { name: checked.name, version, digest, at: appended?.at ?? 0, actor, definition: checked };
+    } catch (error) {
+      if (!(error instanceof SkeinError)) throw error;
+      if (error.code === "unknown" && lost < limit.unknownRetriesMax) {
+        await world.sleep(Math.min(10 * 2 ** lost, 1_000));
+        lost += 1;
+      } else if (error.code !== "conflict") throw error;
+    }
+  }
+  throw new SkeinError("conflict", "the workspace changes too fast to be written to", {
+    hint: "try again later",
+  });
+}
+
+/** The newest version of each agent, by name. */
+export async function listAgents(context: { readonly store: Store }): Promise<AgentSummary[]> {
+  const { store } = context;
+  const newest = new Map<string, Defined>();
+  for await (const defined of definitions(store, { reverse: false })) newest.set(defined.name, defined);
+  const summaries: AgentSummary[] = [];
+  for (const { name, version, digest, at, seq } of newest.values()) {
+    const definition = await definitionAt(store, seq);
+    const { description = null, model = null } = (definition ?? {}) as Partial<AgentDefinition>;
+    summaries.push({ name, version, digest, at, description, model });
+  }
+  return summaries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** One version, by default the newest. Rejects with `not-found`, or `refused` when its text is gone. */
+export async function showAgent(
+  context: { readonly store: Store },
+  name: string,
+  version?: number,
+): Promise<AgentVersion> {
+  const { store } = context;
+  const known = new Set<string>();
+  let newest = 0;
+  for await (const defined of definitions(store, { reverse: true })) {
+    known.add(defined.name);
+    if (defined.name !== name) continue;
+    newest = Math.max(newest, defined.version);
+    if (version === undefined || defined.version === version) return withDefinition(store, defined);
+  }
+  if (newest > 0) {
+    throw new SkeinError("not-found", `agent ${quote(name)} has no version ${quote(version)}`, {
+      hint: newest === 1 ? "it has version 1" : `it has versions 1 to ${newest}`,
+    });
+  }
+  const near = nearest(name, [...known]);
+  throw new SkeinError("not-found", `there is no agent ${quote(name)}`, {
+    hint: near === undefined ? '"skein agents add FILE" adds one' : `did you mean "${near}"?`,
+  });
+}
+
+interface Defined {
+  readonly name: string;
+  readonly version: number;
+  readonly digest: string;
+  readonly at: number;
+  readonly actor: string;
+  readonly seq: number;
+}
+
+async function newestOf(store: Store, name: string): Promise<Defined | undefined> {
+  for await (const defined of definitions(store, { reverse: true })) {
+    if (defined.name === name) return defined;
+  }
+  return undefined;
+}
+
+/** What was defined, without the texts. */
+async function* definitions(
+  store: Store,
+  { reverse }: { readonly reverse: boolean },
+): AsyncGenerator<Defined> {
+  const head = await store.head(store.workspace);
+  let [fromSeq, toSeq] = [1, head?.seq ?? 0];
+  const types = ["agent.defined"];
+  while (fromSeq <= toSeq) {
+    const range = { fromSeq, toSeq, reverse, limit: limit.pageRecordsMax, types, contents: false };
+    const page = await store.read(store.workspace, range);
+    for (const record of page) yield definedBy(record);
+    const last = page.at(-1)?.seq;
+    if (last === undefined) return;
+    if (reverse) toSeq = last - 1;
+    else fromSeq = last + 1;
+  }
+}
+
+function definedBy({ body, at, actor, seq }: StoredRecord): Defined {
+  const { agent, version, digest } = JSON.parse(body) as { agent: string; version: number; digest: string };
+  return { name: agent, version, digest, at, actor, seq };
+}
+
+const isErased = async (store: Store, { seq }: Defined): Promise<boolean> =>
+  (await definitionAt(store, seq)) === undefined;
+
+async function definitionAt(store: Store, seq: number): Promise<unknown> {
+  const range = { fromSeq: seq, toSeq: seq, limit: 1, contents: true };
+  const [record] = await store.read(store.workspace, range);
+  const content = record === undefined ? undefined : await contentOf(store, record);
+  return (content as { readonly definition?: unknown } | undefined)?.definition;
+}
+
+async function withDefinition(store: Store, { seq, ...defined }: Defined): Promise<AgentVersion> {
+  const definition = await definitionAt(store, seq);
+  const called = `version ${defined.version} of agent ${quote(defined.name)}`;
+  if (definition === undefined) {
+    throw new SkeinError("refused", `the text of ${called} was erased`, { hint: "add a new version" });
+  }
+  if (isStoredAgent(definition)) return { ...defined, definition };
+  throw new SkeinError("refused", `${called} is not understood by this program`, {
+    hint: "it was written by a newer one; update, or add a new version",
+  });
+}

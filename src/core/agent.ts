@@ -184,7 +184,9 @@ export function checkAgent(
   checkJson(where, value);
   const checked = AgentDefinition.safeParse(value);
   if (checked.success) return checked.data;
-  const [issue] = checked.error.issues;
+  // A name that was misspelled is often why another is missing.
+  const { issues } = checked.error;
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
   if (issue === undefined) throw new SkeinError("invalid", `${where}: not a definition of an agent`);
   const { path, message, hint } = complaint(issue, value);
   const line = lineOf?.(path);

@@ -1,0 +1,74 @@
+/** The boundary: one message in place of all that was compacted, with the durable tier as it was then. */
+import { itemKinds } from "../catalogue/durable.ts";
+import type { ItemRef, Overlay } from "../state.ts";
+import { text } from "./block.ts";
+import { field, put, type ContextSource, type Sheet } from "./source.ts";
+import { gap, isBlank, share, textOf } from "./text.ts";
+
+export function renderBoundary(source: ContextSource, overlay: Overlay, sheet: Sheet): void {
+  const { events, objectiveSeq } = source;
+  const content: unknown = events.get(overlay.seq)?.content;
+  const summary = field(content, "summary");
+  const told = content === undefined ? gap("the summary of what came before") : summary;
+  const words = typeof told === "string" && !isBlank(told) ? told : "(There is no summary.)";
+  const blocks = [
+    text(`[Everything so far was replaced by this summary. The log keeps it; recall reads it.]\n\n${words}`),
+    ...(objectiveSeq === 1 ? [] : [text(objectiveText(events.get(objectiveSeq)?.content))]),
+    ...(overlay.items.size === 0 ? [] : [text(itemsText(source, overlay))]),
+  ];
+  put(sheet, { part: "message", role: "user", content: blocks }, `compaction (${overlay.strategy})`, [
+    overlay.fromSeq,
+    overlay.toSeq,
+  ]);
+}
+
+/** The objective that a fork was given. */
+export function objectiveText(content: unknown): string {
+  const objective = field(content, "objective");
+  if (typeof objective !== "string") return gap("the objective given to this fork");
+  return `The objective of this session is now:\n${objective}`;
+}
+
+/** Every item with its value and reason; or, if that is more than its share, where to find them. */
+function itemsText({ events }: ContextSource, { items }: Overlay): string {
+  const sorted = itemKinds.flatMap((kind) => [...items.values()].filter((item) => item.kind === kind));
+  if (items.size <= share.itemsMax) {
+    const lines = sorted.map((item) => `- ${itemText(item, events.get(item.seq)?.content)}`);
+    const whole = `What is recorded:\n${lines.join("\n")}`;
+    if (whole.length <= share.itemsCharsMax) return whole;
+  }
+  return indexText(sorted);
+}
+
+/** One item in one line. */
+export function itemText({ kind, key, status }: Omit<ItemRef, "seq" | "hash">, content: unknown): string {
+  const state = kind === "task" ? ` (${status ?? "open"})` : "";
+  if (content === undefined) return `${kind} ${key}${state}: ${gap("its value")}`;
+  const because = field(content, "because");
+  const reason = typeof because === "string" && !isBlank(because) ? `; because ${because}` : "";
+  return `${kind} ${key}${state}: ${textOf(field(content, "value"))}${reason}`;
+}
+
+/** Kinds and keys, open tasks first, with as many keys as fit; how many there are is always said. */
+function indexText(items: readonly ItemRef[]): string {
+  const lines = itemKinds.flatMap((kind) => {
+    const keys = items
+      .filter((item) => item.kind === kind)
+      .toSorted((a, b) => Number(isOver(a)) - Number(isOver(b)))
+      .map(({ key, status }) => (status === null ? key : `${key} (${status})`));
+    if (keys.length === 0) return [];
+    const listed: string[] = [];
+    let chars = 0;
+    for (const key of keys) {
+      chars += key.length + 2;
+      if (chars > share.indexCharsMax / itemKinds.length) break;
+      listed.push(key);
+    }
+    const more = keys.length - listed.length;
+    const rest = more === 0 ? "" : `, and ${more} more (recall with kind ${kind} lists them)`;
+    return [`- ${keys.length} of kind ${kind}: ${listed.join(", ")}${rest}`];
+  });
+  return `What is recorded, too much to show here; recall with kind and key reads one:\n${lines.join("\n")}`;
+}
+
+const isOver = ({ status }: ItemRef): boolean => status === "done" || status === "dropped";

@@ -1,0 +1,112 @@
+/** What stands in front of a context: settings, tools, instructions, documents, memory. */
+import type { SessionEvent } from "../event.ts";
+import type { Ref, State } from "../state.ts";
+import { field, frontToolsSeq, put, type ContextSource, type Sheet } from "./source.ts";
+import { cut, gap, isBlank, share, textOf } from "./text.ts";
+import { toolDefinitions } from "./tools.ts";
+
+export function renderFrame(source: ContextSource, sheet: Sheet): void {
+  const { settings, events } = source;
+  put(sheet, { part: "settings", settings }, "how the model is asked", [0, 0]);
+  const toolsSeq = frontToolsSeq(source);
+  const tools = toolDefinitions(events.get(toolsSeq));
+  if (tools.length > 0) put(sheet, { part: "tools", tools }, "the tools it is offered", [toolsSeq, toolsSeq]);
+  renderInstructions(source, sheet);
+  renderDocuments(source, sheet);
+  renderMemory(source, sheet);
+}
+
+function say(sheet: Sheet, said: string, why: string, seq: number): void {
+  if (!isBlank(said)) put(sheet, { part: "system", text: said.toWellFormed() }, why, [seq, seq]);
+}
+
+function renderInstructions({ state, events }: ContextSource, sheet: Sheet): void {
+  const { agent } = state.standing;
+  if (agent !== null && agent.version > 0) {
+    const definition = field(contentAt(events, agent.seq), "definition");
+    const instructions = field(definition, "instructions");
+    const said = definition === undefined ? gap("the agent's instructions") : instructions;
+    if (typeof said === "string")
+      say(sheet, said, `instructions of ${agent.name}@${agent.version}`, agent.seq);
+  }
+  const opened = contentAt(events, 1);
+  if (opened === undefined) {
+    say(sheet, gap("what this session was opened for, and its instructions"), "the session's opening", 1);
+    return;
+  }
+  const instructions = field(opened, "instructions");
+  if (typeof instructions === "string") say(sheet, instructions, "the session's instructions", 1);
+  const objective = field(opened, "objective");
+  if (typeof objective === "string" && !isBlank(objective)) {
+    say(sheet, `Objective of this session:\n${objective}`, "the session's objective", 1);
+  }
+  const constraints = field(opened, "constraints");
+  const lines = Array.isArray(constraints) ? (constraints as unknown[]).map((one) => `- ${textOf(one)}`) : [];
+  if (lines.length > 0) say(sheet, `Constraints:\n${lines.join("\n")}`, "the session's constraints", 1);
+}
+
+/** Those from before the first turn. What comes later stands where it came. */
+export const isEarly = ({ mind }: State, { seq }: { readonly seq: number }): boolean =>
+  mind.firstTurnSeq === 0 || seq < mind.firstTurnSeq;
+
+const early = <T extends Ref>(state: State, refs: Iterable<T>): readonly T[] =>
+  [...refs].filter((ref) => isEarly(state, ref)).toSorted((a, b) => a.seq - b.seq);
+
+function renderDocuments({ state, events }: ContextSource, sheet: Sheet): void {
+  let left: number = share.documentsCharsMax;
+  for (const { seq, kind } of early(state, state.mind.documents.values())) {
+    const said = documentText(events.get(seq), { seq, kind }, Math.min(left, share.documentCharsMax));
+    left = Math.max(0, left - said.length);
+    say(sheet, said, kind === "agents-md" ? "a project's instructions" : `a document (${kind})`, seq);
+  }
+}
+
+/** A document, cut where it is longer than its share. */
+export function documentText(
+  event: SessionEvent | undefined,
+  { seq, kind }: { readonly seq: number; readonly kind: string },
+  charsMax: number,
+): string {
+  const content: unknown = event?.content;
+  const said = field(content, "text");
+  const path = field(content, "path");
+  const name = typeof path === "string" ? `${path} (${kind})` : kind;
+  if (typeof said !== "string") return gap(`a document (${kind})`);
+  const words = said.toWellFormed();
+  const rest = `recall with fromSeq ${seq} reads it`;
+  if (charsMax < 1_000 && words.length > charsMax) {
+    return `Document ${name}: ${words.length} characters, not shown; ${rest}.`;
+  }
+  const shown = cut(words, charsMax, (left) => `${left} characters left out; ${rest}`);
+  return `Document ${name}:\n\n${shown}`;
+}
+
+function renderMemory({ state, events }: ContextSource, sheet: Sheet): void {
+  let left: number = share.memoryCharsMax;
+  for (const { seq } of early(state, state.mind.memory)) {
+    const said = memoryText(contentAt(events, seq), seq, left);
+    left = Math.max(0, left - said.length);
+    say(sheet, said, "memory of earlier sessions", seq);
+  }
+}
+
+/** Items of earlier sessions, with as many as fit. */
+export function memoryText(content: unknown, seq: number, charsMax: number): string {
+  const items = field(content, "items");
+  if (!Array.isArray(items)) return gap("memory of earlier sessions");
+  const lines: string[] = [];
+  let chars = 0;
+  for (const item of items as unknown[]) {
+    const why = field(item, "why");
+    const because = typeof why === "string" ? ` (${why})` : "";
+    const line = `- ${textOf(field(item, "kind"))} ${textOf(field(item, "key"))}: ${textOf(field(item, "value"))}`;
+    chars += line.length + because.length;
+    if (chars > charsMax) break;
+    lines.push(line + because);
+  }
+  const more = items.length - lines.length;
+  if (more > 0) lines.push(`- and ${more} more; recall with fromSeq ${seq} reads them`);
+  return lines.length === 0 ? "" : `Known from earlier sessions:\n${lines.join("\n")}`;
+}
+
+const contentAt = (events: ContextSource["events"], seq: number): unknown => events.get(seq)?.content;

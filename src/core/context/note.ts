@@ -1,0 +1,48 @@
+/** What happened besides turns and calls, in words. */
+import type { SessionEventType } from "../catalogue.ts";
+import type { EventOf } from "../event.ts";
+import { itemText, objectiveText } from "./boundary.ts";
+import { documentText, isEarly, memoryText } from "./frame.ts";
+import { boundaryOf, field, type ContextSource } from "./source.ts";
+import { gap, share, textOf } from "./text.ts";
+
+/** Null for what a context does not show. */
+type Note<T extends SessionEventType> = (event: EventOf<T>, source: ContextSource) => string | null;
+
+export const notes = {
+  "item.recorded": (event, source) => {
+    const { kind, key, status = null } = event.body;
+    if (event.cause !== null || isAtBoundary(source, event.seq)) return null;
+    return `[recorded meanwhile: ${itemText({ kind, key, status }, event.content)}]`;
+  },
+  "item.retracted": ({ body, cause, content }) => {
+    if (cause !== null) return null;
+    const because = field(content, "because");
+    const reason = typeof because === "string" ? `; because ${because}` : "";
+    return `[no longer holds: ${body.kind} ${body.key}${reason}]`;
+  },
+  "document.loaded": (event, source) => {
+    const { kind, digest } = event.body;
+    const known = source.state.mind.documents.get(digest);
+    if (isEarly(source.state, event) || known?.seq !== event.seq) return null;
+    return documentText(event, { seq: event.seq, kind }, share.documentCharsMax);
+  },
+  "memory.carried": (event, source) => {
+    if (isEarly(source.state, event)) return null;
+    return memoryText(event.content, event.seq, share.memoryCharsMax) || null;
+  },
+  "session.forked": ({ body, content }) =>
+    body.has.includes("objective") ? `[${objectiveText(content)}]` : null,
+  "session.merged": ({ body, content }) => {
+    const told = content === undefined ? gap("what came of it") : textOf(field(content, "summary") ?? "");
+    return `[merged from session ${body.from}]\n${told}`;
+  },
+} satisfies { readonly [T in SessionEventType]?: Note<T> };
+
+/** Items that were extracted with the compaction stand after its range, and are shown with it already. */
+function isAtBoundary(source: ContextSource, seq: number): boolean {
+  const boundary = boundaryOf(source);
+  if (boundary === null || seq > boundary.seq) return false;
+  for (const item of boundary.items.values()) if (item.seq === seq) return true;
+  return false;
+}

@@ -1,0 +1,77 @@
+/** What a call came to, as a model is told. */
+import type { EventOf } from "../event.ts";
+import type { ResultBlock, UserBlock } from "../part.ts";
+import { imageBlock } from "./block.ts";
+import { field } from "./source.ts";
+import { gap, isBlank, textOf } from "./text.ts";
+
+export interface Call {
+  readonly event: EventOf<"tool.requested">;
+  /** As it is offered. */
+  readonly tool: string;
+  denied: EventOf<"tool.denied"> | null;
+  settled: EventOf<"tool.settled"> | null;
+  /** The model was told what came of it. */
+  isShown: boolean;
+}
+
+interface Manner {
+  readonly isPruned: boolean;
+  readonly images: boolean;
+}
+
+/** The result of a call. Every call has one, whatever became of it. */
+export function resultBlock(call: Call, id: string, manner: Manner): ResultBlock {
+  const { tool, settled, denied } = call;
+  const shell = { type: "tool-result", call: id, tool } as const;
+  if (settled === null) return { ...shell, status: "unknown", text: unanswered };
+  const { said, images } = resultText(settled, manner);
+  const reason = field(denied?.content, "reason");
+  const told =
+    denied !== null && settled.content === undefined && typeof reason === "string"
+      ? `Denied: ${reason}`
+      : said;
+  const seen = images.flatMap((one) =>
+    one.type === "image" ? [{ blob: one.blob, mediaType: one.mediaType }] : [],
+  );
+  const unseen = images.flatMap((one) => (one.type === "text" ? [one.text] : []));
+  return {
+    ...shell,
+    status: settled.body.status,
+    text: [told, ...unseen].join("\n"),
+    ...(seen.length === 0 ? {} : { images: seen }),
+  };
+}
+
+const unanswered = "No outcome of this call is known. It may or may not have had its effect.";
+
+const silent = {
+  ok: "(no output)",
+  error: "The call failed and gave no reason.",
+  unknown:
+    "The outcome of this call is not known: it may or may not have had its effect. It was not run again.",
+  skipped: "This call was skipped: it did not run.",
+} as const;
+
+/** The words of an outcome, and its images. */
+export function resultText(
+  event: EventOf<"tool.settled">,
+  { isPruned, images }: Manner,
+): { readonly said: string; readonly images: readonly UserBlock[] } {
+  const { status } = event.body;
+  if (isPruned) {
+    const size = event.contentBytes ?? 0;
+    const said = `[output left out, ${size} bytes; recall with fromSeq ${event.seq} reads it]`;
+    return { said, images: [] };
+  }
+  const content: unknown = event.content;
+  if (content === undefined && event.erased) return { said: gap("what this call gave back"), images: [] };
+  const output = textOf(field(content, "output") ?? "");
+  const blocks = field(content, "blocks");
+  // A file among the blocks is the output itself, whole; what is shown of it stands in `output`.
+  const pictures = (Array.isArray(blocks) ? (blocks as unknown[]) : [])
+    .filter((one) => field(one, "type") === "image")
+    .map((one) => imageBlock(one, images));
+  const said = isBlank(output) && pictures.length === 0 ? silent[status] : output;
+  return { said: isBlank(said) ? "(an image)" : said, images: pictures };
+}

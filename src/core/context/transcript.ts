@@ -1,0 +1,274 @@
+/**
+ * The transcript as messages. What happened between two requests is put down at the second: what the model
+ * said, what its calls came to, and then one message of all that was said to it. Nothing is put down before
+ * or changed after, so that contexts grow at the end by construction.
+ */
+import type { SessionEventType } from "../catalogue.ts";
+import type { EventOf, SessionEvent } from "../event.ts";
+import type { ModelBlock, UserBlock } from "../part.ts";
+import { metadataOf, spoken, text, userBlocks, withoutLooseReasoning } from "./block.ts";
+import { notes } from "./note.ts";
+import { resultBlock, resultText, type Call } from "./result.ts";
+import { field, frontToolsSeq, isObject, pruning, put, type ContextSource, type Sheet } from "./source.ts";
+import { gap } from "./text.ts";
+import { standIns, toolDefinitions, toolNameFor } from "./tools.ts";
+
+/** What has happened since the last request. */
+interface Stretch {
+  readonly answers: EventOf<"model.responded">[];
+  readonly calls: Call[];
+  readonly tools: EventOf<"tools.bound">[];
+  readonly said: UserBlock[];
+  /** Where what was said stands. */
+  readonly saidAt: number[];
+}
+
+interface Reading {
+  readonly source: ContextSource;
+  readonly sheet: Sheet;
+  readonly isPruned: (seq: number) => boolean;
+  /** The last call of each id, in this transcript. */
+  readonly calls: Map<string, Call>;
+  /** Every tool that was called. */
+  readonly called: Set<string>;
+  /** Requests of another purpose than a step: neither they nor their answers are part of the transcript. */
+  readonly aside: Set<number>;
+  readonly frontToolsSeq: number;
+  /** How many tools are offered so far. */
+  offered: number;
+  stretch: Stretch;
+}
+
+const goOn = "(Go on.)";
+const emptyStretch = (): Stretch => ({ answers: [], calls: [], tools: [], said: [], saidAt: [] });
+
+export function renderTranscript(source: ContextSource, sheet: Sheet): void {
+  const reading: Reading = {
+    source,
+    sheet,
+    isPruned: pruning(source),
+    calls: new Map(),
+    called: new Set(),
+    aside: new Set(),
+    frontToolsSeq: frontToolsSeq(source),
+    offered: offeredBy(sheet),
+    stretch: emptyStretch(),
+  };
+  for (const event of source.transcript) read(reading, event);
+  const requestSeq = source.state.seq + 1;
+  takeUp(reading, source.taken, requestSeq);
+  flush(reading);
+}
+
+type Reader<T extends SessionEventType> = (reading: Reading, event: EventOf<T>) => void;
+
+const readers = {
+  "turn.started": (reading, { body, seq }) => takeUp(reading, seqsOf(body.inputs), seq),
+  "model.requested": (reading, { body, seq }) => {
+    if (body.purpose === "compaction") return void reading.aside.add(seq);
+    takeUp(reading, seqsOf(body.inputs), seq);
+    flush(reading);
+  },
+  "model.responded": (reading, event) => {
+    if (event.cause === null || !reading.aside.has(event.cause)) reading.stretch.answers.push(event);
+  },
+  "tool.requested": ask,
+  "tool.denied": (reading, event) => {
+    const call = reading.calls.get(event.body.call);
+    if (call !== undefined) call.denied = event;
+  },
+  "tool.settled": settle,
+  "tools.bound": (reading, event) => {
+    const { tools } = reading.source.state.standing;
+    const isOffered = tools.some(({ seq }) => seq === event.seq);
+    if (isOffered && event.seq !== reading.frontToolsSeq) reading.stretch.tools.push(event);
+  },
+} satisfies { readonly [T in SessionEventType]?: Reader<T> };
+
+/** Types of which a renderer wants to see every event after the boundary. */
+export const transcriptTypes: readonly SessionEventType[] = [
+  ...(Object.keys(readers) as (keyof typeof readers)[]),
+  ...(Object.keys(notes) as (keyof typeof notes)[]),
+  "transcript.compacted",
+  "session.rewound",
+  "session.migrated",
+];
+
+function read(reading: Reading, event: SessionEvent): void {
+  // The tables are keyed by the event's own type, which TypeScript cannot follow through the index.
+  const reader = (readers as Readonly<Record<string, Reader<SessionEventType>>>)[event.type];
+  const note = (
+    notes as Readonly<Record<string, (event: SessionEvent, source: ContextSource) => string | null>>
+  )[event.type];
+  reader?.(reading, event);
+  const words = note?.(event, reading.source) ?? null;
+  if (words !== null) say(reading, [text(words)], event.seq);
+}
+
+const seqsOf = (taken: readonly (readonly [number, number])[]): readonly number[] =>
+  taken.map(([seq]) => seq);
+
+function say({ stretch }: Reading, blocks: readonly UserBlock[], seq: number): void {
+  if (blocks.length === 0) return;
+  stretch.said.push(...blocks);
+  stretch.saidAt.push(seq);
+}
+
+/** Inputs stand where they are taken up. */
+function takeUp(reading: Reading, seqs: readonly number[], atSeq: number): void {
+  const { source } = reading;
+  for (const seq of seqs) {
+    const event = source.events.get(seq);
+    const content: unknown = event?.content;
+    if (event?.type === "message.received") {
+      const topic = event.body.topic === undefined ? "" : ` on ${event.body.topic}`;
+      say(reading, [text(`[a message from session ${event.body.from}${topic}]`)], atSeq);
+    } else if (event?.type === "input.received" && (event.body.from ?? "user") !== "user") {
+      say(reading, [text(`[from ${event.body.from === "trigger" ? "a trigger" : "the system"}]`)], atSeq);
+    }
+    const gone = content === undefined;
+    const blocks = gone ? [text(gap("what this input said"))] : userBlocks(content, source.settings.images);
+    say(reading, blocks, atSeq);
+  }
+}
+
+function ask(reading: Reading, event: EventOf<"tool.requested">): void {
+  const call: Call = {
+    event,
+    tool: toolNameFor(event.body.tool),
+    denied: null,
+    settled: null,
+    isShown: false,
+  };
+  reading.stretch.calls.push(call);
+  reading.calls.set(event.body.call, call);
+  reading.called.add(event.body.tool);
+}
+
+/** The first outcome counts. One that comes when its call is told already, or long gone, is said. */
+function settle(reading: Reading, event: EventOf<"tool.settled">): void {
+  const call = reading.calls.get(event.body.call);
+  if (event.body.late === true || (call !== undefined && call.settled !== null)) return;
+  if (call !== undefined) call.settled = event;
+  if (call !== undefined && !call.isShown) return;
+  const { source, isPruned } = reading;
+  const { said, images } = resultText(event, {
+    isPruned: isPruned(event.seq),
+    images: source.settings.images,
+  });
+  const which = call === undefined ? "an earlier call" : `${idOf(call)} (${call.tool})`;
+  say(
+    reading,
+    [text(`[the outcome of ${which} came later: ${event.body.status}]\n${said}`), ...images],
+    event.seq,
+  );
+}
+
+const idOf = ({ event }: Call): string => `call_${event.seq}`;
+
+/** Puts down what happened since the last request. */
+function flush(reading: Reading): void {
+  const { stretch, sheet } = reading;
+  reading.stretch = emptyStretch();
+  putAnswer(reading, stretch);
+  putTools(reading, stretch);
+  const last = sheet.parts.findLast(({ part }) => part === "message");
+  const role = last?.part === "message" ? last.role : null;
+  if (stretch.said.length > 0) {
+    const place = [stretch.saidAt[0] ?? 0, stretch.saidAt.at(-1) ?? 0] as const;
+    put(sheet, { part: "message", role: "user", content: stretch.said }, "what was said to it", place);
+  } else if (role === null || role === "assistant") putGoOn(sheet);
+}
+
+/** Providers want the last word to be the user's, and the first too. */
+const putGoOn = (sheet: Sheet): void =>
+  put(sheet, { part: "message", role: "user", content: [text(goOn)] }, "a request ends with input", [0, 0]);
+
+function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
+  const { sheet, source } = reading;
+  const content = answerBlocks(source, answers, calls);
+  if (content.length === 0) return;
+  if (!sheet.parts.some(({ part }) => part === "message")) putGoOn(sheet);
+  const made = callsIn(content, calls);
+  if (made.length > 0 && reading.offered === 0) {
+    const tools = standIns(reading.called);
+    reading.offered = tools.length;
+    put(sheet, { part: "tools", tools }, "calls need tools, and none are offered", [0, 0]);
+  }
+  const seqs = [...answers, ...calls.map(({ event }) => event)].map(({ seq }) => seq);
+  const place = [Math.min(...seqs), Math.max(...seqs)] as const;
+  put(sheet, { part: "message", role: "assistant", content }, "what the model said", place);
+  if (made.length === 0) return;
+  const results = made.map((call) =>
+    resultBlock(call, idOf(call), {
+      isPruned: call.settled !== null && reading.isPruned(call.settled.seq),
+      images: source.settings.images,
+    }),
+  );
+  for (const call of made) call.isShown = true;
+  const settledAt = made.map(({ event, settled }) => settled?.seq ?? event.seq);
+  put(sheet, { part: "message", role: "tool", content: results }, "what the calls came to", [
+    Math.min(...settledAt),
+    Math.max(...settledAt),
+  ]);
+}
+
+/** The answer with its calls. A call that no block speaks of stands at the end: it was asked for after all. */
+function answerBlocks(
+  { settings }: ContextSource,
+  answers: Stretch["answers"],
+  calls: readonly Call[],
+): readonly ModelBlock[] {
+  const left = new Set(calls);
+  const blocks: ModelBlock[] = [];
+  for (const answer of answers) {
+    const content: unknown = answer.content;
+    const own = answer.body.model === settings.model;
+    const given = field(content, "blocks");
+    if (content === undefined) blocks.push({ type: "text", text: gap("what the model said") });
+    for (const one of Array.isArray(given) ? (given as unknown[]) : []) {
+      if (field(one, "type") !== "tool-call") {
+        blocks.push(...spoken(one, own));
+        continue;
+      }
+      const call = [...left].find(({ event }) => event.body.call === field(one, "call"));
+      if (call === undefined) continue;
+      left.delete(call);
+      blocks.push(callBlock(call, field(one, "input"), metadataOf(one, own)));
+    }
+  }
+  return withoutLooseReasoning([...blocks, ...[...left].map((call) => callBlock(call, undefined, {}))]);
+}
+
+function callBlock(call: Call, said: unknown, metadata: Pick<ModelBlock, "metadata">): ModelBlock {
+  const content: unknown = call.event.content;
+  const input = isObject(content) && "input" in content ? content["input"] : said;
+  const missing = content === undefined ? { erased: "the arguments" } : {};
+  const fit = input === undefined ? missing : isObject(input) ? input : { invalid: input };
+  return { type: "tool-call", call: idOf(call), tool: call.tool, input: fit, ...metadata };
+}
+
+/** The calls of a message, in its order. */
+function callsIn(content: readonly ModelBlock[], calls: readonly Call[]): readonly Call[] {
+  return content.flatMap((block) =>
+    block.type === "tool-call" ? calls.filter((call) => idOf(call) === block.call) : [],
+  );
+}
+
+/** Tools that were bound later, where that happened. Once there were calls, some tool must be offered. */
+function putTools(reading: Reading, { tools }: Stretch): void {
+  const { sheet, called } = reading;
+  for (const event of tools) {
+    const given = toolDefinitions(event);
+    const now = given.length === 0 ? standIns(called) : given;
+    if (now.length === 0 && reading.offered === 0) continue;
+    reading.offered = now.length;
+    const place = [event.seq, event.seq] as const;
+    put(sheet, { part: "tools", tools: now }, "the tools it is offered from here on", place);
+  }
+}
+
+function offeredBy({ parts }: Sheet): number {
+  const tools = parts.find((part) => part.part === "tools");
+  return tools?.part === "tools" ? tools.tools.length : 0;
+}

@@ -1,0 +1,306 @@
+/**
+ * Reading contexts: gathers from the store what a renderer needs, and has it rendered. What is read follows
+ * the window: the records since the last compaction, and what the state refers to; never the history.
+ */
+import { contextDigest, rendererNow, renderers } from "../core/context.ts";
+import { isEarly } from "../core/context/frame.ts";
+import { boundaryOf, pruning, type ContextSource, type PartReason } from "../core/context/source.ts";
+import { share } from "../core/context/text.ts";
+import { transcriptTypes } from "../core/context/transcript.ts";
+import type { Digest, StoredRecord } from "../core/chain.ts";
+import type { Taken } from "../core/command/turn.ts";
+import { SkeinError } from "../core/error.ts";
+import { readEvent, type EventOf, type SessionEvent } from "../core/event.ts";
+import type { SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Part, Settings } from "../core/part.ts";
+import { includes, subtract } from "../core/range.ts";
+import type { Overlay, State } from "../core/state.ts";
+import type { Store } from "../store/port.ts";
+import { blobReference, inflate } from "./content.ts";
+import type { StateReader } from "./state-reader.ts";
+
+export interface ContextWorld {
+  readonly store: Store;
+  readonly states: Pick<StateReader, "at">;
+  readonly world: { readonly digest: Digest };
+  /** Spares reading again what is shown in every step. */
+  readonly cache?: EventCache;
+}
+
+/** Events by log and position. Whoever erases contents must forget them here too. */
+export interface EventCache {
+  get(session: SessionId, seq: number): SessionEvent | undefined;
+  set(session: SessionId, event: SessionEvent): void;
+  forget(): void;
+}
+
+export interface Context {
+  readonly parts: readonly Part[];
+  /** One a part. */
+  readonly reasons: readonly PartReason[];
+  readonly digest: string;
+  readonly renderer: number;
+  readonly model: string;
+  readonly settings: Settings;
+  /** The request that sent exactly this; null for what would be sent next. */
+  readonly requestSeq: number | null;
+  /** Whether the digest is the one that the request recorded; null where there is nothing to compare. */
+  readonly matches: boolean | null;
+}
+
+export interface ContextOptions {
+  readonly atSeq: number;
+  /** For what would be sent next; else those of the last request. */
+  readonly settings?: Settings;
+  readonly renderer?: number;
+  /** Everything, as if nothing had ever been compacted. */
+  readonly uncompacted?: boolean;
+}
+
+/** What was sent by the request at a position, or what the next one after it would send. */
+export async function readContext(
+  context: ContextWorld,
+  session: SessionId,
+  options: ContextOptions,
+): Promise<Context> {
+  const { atSeq, uncompacted = false } = options;
+  const event = await readOne(context, session, atSeq);
+  if (event?.type === "model.requested") return rebuild(context, session, event, uncompacted);
+  const state = await context.states.at(session, atSeq);
+  return nextContext(context, session, {
+    state,
+    settings: options.settings ?? (await lastSettings(context, session, state)),
+    inputs: await waiting(context.store, session, state),
+    uncompacted,
+    ...(options.renderer === undefined ? {} : { renderer: options.renderer }),
+  });
+}
+
+export interface NextOptions {
+  readonly state: State;
+  readonly settings: Settings;
+  /** What the request takes up. */
+  readonly inputs: Taken;
+  readonly renderer?: number;
+  readonly uncompacted?: boolean;
+  /** Nothing after this position: for a summary of what came before. */
+  readonly toSeq?: number;
+}
+
+/** What a request right after a state would send. Its digest is the one that the request must record. */
+export async function nextContext(
+  context: ContextWorld,
+  session: SessionId,
+  options: NextOptions,
+): Promise<Context> {
+  const { state, settings, inputs, renderer = rendererNow, uncompacted = false, toSeq = state.seq } = options;
+  const render = renderers[renderer];
+  if (render === undefined) {
+    throw new SkeinError("invalid", `there is no renderer ${renderer}`, {
+      hint: `this program has renderers 1 to ${rendererNow}; a newer one may have more`,
+    });
+  }
+  const taken = inputs.map(([seq]) => seq);
+  const source = await gather(context, session, { state, settings, taken, uncompacted, toSeq });
+  const { parts, reasons } = render(source);
+  const digest = contextDigest(context.world.digest, parts);
+  const { model } = settings;
+  return { parts, reasons, digest, renderer, model, settings, requestSeq: null, matches: null };
+}
+
+async function rebuild(
+  context: ContextWorld,
+  session: SessionId,
+  { seq, body, content }: EventOf<"model.requested">,
+  uncompacted: boolean,
+): Promise<Context> {
+  const settings = (content?.settings as Settings | undefined) ?? { model: body.model, images: false };
+  const next = await nextContext(context, session, {
+    state: await context.states.at(session, seq - 1),
+    settings,
+    inputs: body.inputs,
+    renderer: body.renderer,
+    uncompacted,
+    ...(body.toSeq === undefined ? {} : { toSeq: body.toSeq }),
+  });
+  return { ...next, requestSeq: seq, matches: uncompacted ? null : next.digest === body.context };
+}
+
+/** Those of the last request; without one, of the session's model, of which nothing more is known. */
+async function lastSettings({ store }: ContextWorld, session: SessionId, state: State): Promise<Settings> {
+  const range = { fromSeq: 1, toSeq: state.seq, reverse: true, limit: 1, contents: true };
+  const [record] = await store.read(session, { ...range, types: ["model.requested"] });
+  const event = record === undefined ? undefined : await understand(store, record);
+  const settings = event?.type === "model.requested" ? event.content?.settings : undefined;
+  const model = state.standing.model ?? "offline/offline";
+  return (settings as Settings | undefined) ?? { model, images: false };
+}
+
+/** The inputs that the next request would take up: in a turn those that steer it, else all that wait. */
+async function waiting(store: Store, session: SessionId, state: State): Promise<Taken> {
+  const { inbox, turn } = state.standing;
+  const taken: [number, number][] = [];
+  if (inbox.waiting.length === 0) return taken;
+  const types = ["input.received", "message.received"];
+  for await (const event of readRange(store, session, [inbox.fromSeq, state.seq], types)) {
+    if (event.type !== "input.received" && event.type !== "message.received") continue;
+    const steers = event.type === "input.received" && event.body.mode === "steer";
+    if (!includes(inbox.waiting, event.body.input) || (turn !== null && !steers)) continue;
+    taken.push([event.seq, event.body.input]);
+    if (taken.length === limit.takenMax) break;
+  }
+  return taken;
+}
+
+interface Wanted {
+  readonly state: State;
+  readonly settings: Settings;
+  readonly taken: readonly number[];
+  readonly uncompacted: boolean;
+  readonly toSeq: number;
+}
+
+async function gather(context: ContextWorld, session: SessionId, wanted: Wanted): Promise<ContextSource> {
+  const { state, settings, taken, uncompacted, toSeq } = wanted;
+  const { mind, standing } = state;
+  const boundary = boundaryOf(wanted);
+  const events = new Map<number, SessionEvent>();
+  const fetch = async (seqs: Iterable<number>): Promise<void> => {
+    for (const seq of seqs) {
+      const event = events.has(seq) ? undefined : await readOne(context, session, seq);
+      if (event !== undefined) events.set(seq, event);
+    }
+  };
+  const objectiveSeq = await objectiveAt(context, session, state, boundary);
+  const prunes = mind.overlays.filter(({ strategy }) => strategy === "prune");
+  await fetch([
+    1,
+    ...(standing.agent === null ? [] : [standing.agent.seq]),
+    ...standing.tools.slice(0, 1).map(({ seq }) => seq),
+    ...[...mind.documents.values(), ...mind.memory]
+      .filter((ref) => isEarly(state, ref))
+      .map(({ seq }) => seq),
+    ...(uncompacted ? [] : prunes.map(({ seq }) => seq)),
+    ...(boundary === null ? [] : [boundary.seq, objectiveSeq, ...itemSeqs(boundary)]),
+  ]);
+  const isPruned = pruning({ state, events, uncompacted });
+  const transcript: SessionEvent[] = [];
+  const types = [...transcriptTypes, "input.received", "message.received"];
+  const ranges = subtract([[(boundary?.toSeq ?? 0) + 1, toSeq]], mind.lost);
+  for (const range of ranges) {
+    for await (const event of readRange(context.store, session, range, types, isPruned)) {
+      if (event.type === "input.received" || event.type === "message.received") events.set(event.seq, event);
+      else transcript.push(event);
+    }
+  }
+  await fetch([...transcript.flatMap(takenBy), ...taken]);
+  return { state, settings, events, transcript, taken, objectiveSeq, uncompacted };
+}
+
+const itemSeqs = ({ items }: Overlay): readonly number[] =>
+  items.size > share.itemsMax ? [] : [...items.values()].map(({ seq }) => seq);
+
+function takenBy(event: SessionEvent): readonly number[] {
+  const takes = event.type === "turn.started" || event.type === "model.requested";
+  return takes ? event.body.inputs.map(([seq]) => seq) : [];
+}
+
+/** A fork made since has an objective of its own, so that the state no longer knows which one held then. */
+async function objectiveAt(
+  { states }: ContextWorld,
+  session: SessionId,
+  state: State,
+  boundary: Overlay | null,
+): Promise<number> {
+  const now = state.standing.objective?.seq ?? 1;
+  if (boundary === null || now <= boundary.toSeq) return now;
+  const then = await states.at(session, boundary.toSeq);
+  return then.standing.objective?.seq ?? 1;
+}
+
+async function readOne(
+  { store, cache }: ContextWorld,
+  session: SessionId,
+  seq: number,
+): Promise<SessionEvent | undefined> {
+  const known = cache?.get(session, seq);
+  if (known !== undefined) return known;
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  const event = record === undefined ? undefined : await understand(store, record);
+  if (event !== undefined) cache?.set(session, event);
+  return event;
+}
+
+async function* readRange(
+  store: Store,
+  session: SessionId,
+  [firstSeq, toSeq]: readonly [number, number],
+  types: readonly string[],
+  isPruned: (seq: number) => boolean = () => false,
+): AsyncGenerator<SessionEvent> {
+  let fromSeq = firstSeq;
+  while (fromSeq <= toSeq) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: true };
+    const page = await store.read(session, range);
+    if (page.length === 0) return;
+    for (const record of page) {
+      const event = await understand(store, record, isPruned(record.seq));
+      if (event !== undefined) yield event;
+      fromSeq = record.seq + 1;
+    }
+  }
+}
+
+/** The event of a record, its content whole; undefined for what this program does not know. */
+async function understand(
+  store: Store,
+  record: StoredRecord,
+  isPruned = false,
+): Promise<SessionEvent | undefined> {
+  const { kind, event } = readEvent(record, true);
+  if (kind !== "known") return undefined;
+  const known = event as SessionEvent;
+  const reference = blobReference(known.content);
+  if (reference === null) return known;
+  const { bytes: contentBytes } = reference;
+  // Of what is pruned only the length is shown.
+  if (isPruned) return { ...known, contentBytes };
+  return { ...known, contentBytes, content: await inflate(store, known.content) } as SessionEvent;
+}
+
+/** A cache that holds at most so many bytes of contents, the latest used. */
+export function makeEventCache(bytesMax = 8_388_608): EventCache {
+  const held = new Map<string, SessionEvent>();
+  let bytes = 0;
+  const sizeOf = (event: SessionEvent): number => 500 + 2 * (event.contentBytes ?? 0);
+  const drop = (key: string, event: SessionEvent): void => {
+    held.delete(key);
+    bytes -= sizeOf(event);
+  };
+  return {
+    get(session, seq) {
+      const key = `${session} ${seq}`;
+      const event = held.get(key);
+      if (event === undefined) return undefined;
+      held.delete(key);
+      held.set(key, event);
+      return event;
+    },
+    set(session, event) {
+      const key = `${session} ${event.seq}`;
+      const before = held.get(key);
+      if (before !== undefined) drop(key, before);
+      held.set(key, event);
+      bytes += sizeOf(event);
+      for (const [oldest, one] of held) {
+        if (bytes <= bytesMax) break;
+        drop(oldest, one);
+      }
+    },
+    forget() {
+      held.clear();
+      bytes = 0;
+    },
+  };
+}

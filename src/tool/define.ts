@@ -62,7 +62,7 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
     timeoutMs,
     run: async (input, call) => options.run(input, call),
     ...(probe && {
-      probe: async (key, call) => probed(await probe(key, call)),
+      probe: (key, call) => probed(async () => probe(key, call)),
     }),
   };
 }
@@ -169,8 +169,9 @@ function complaint(issues: readonly StandardSchemaV1.Issue[]): string {
   return `the arguments do not fit: ${lines.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
-/** A probe that gives nonsense has not told anything. */
-function probed(answer: ProbeAnswer): Probed {
+/** A probe that fails or gives nonsense has not told anything. */
+async function probed(ask: () => Promise<ProbeAnswer>): Promise<Probed> {
+  const answer = await ask().catch((): ProbeAnswer => "unknown");
   if (answer === "done") return { outcome: "done" };
   if (answer === "not done") return { outcome: "not-done" };
   if (typeof answer === "object" && answer !== null && "done" in answer)

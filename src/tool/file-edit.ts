@@ -1,0 +1,68 @@
+/** Exact replacement of a piece of text, and how to tell afterwards whether it was done. Pure. */
+import { SkeinError } from "../core/error.ts";
+
+export interface Edit {
+  readonly find: string;
+  readonly replace: string;
+  readonly all: boolean;
+}
+
+/** The text after the edit. Refuses what is not there, what is there several times, and what changes nothing. */
+export function applyEdit(
+  text: string,
+  edit: Edit,
+  shown: string,
+): { readonly result: string; readonly count: number; readonly line: number } {
+  const { find, replace } = fitted(text, edit);
+  if (find === replace)
+    throw new SkeinError("invalid", "find and replace are the same: nothing would change");
+  const places = placesOf(text, find);
+  const first = places[0];
+  if (first === undefined) {
+    throw new SkeinError(
+      "invalid",
+      `the text to be replaced is not in ${shown}; read the file again and copy it exactly, with its white space`,
+    );
+  }
+  if (places.length > 1 && !edit.all) {
+    const lines = places.slice(0, 10).map((at) => lineOf(text, at));
+    throw new SkeinError(
+      "invalid",
+      `the text to be replaced is ${places.length} times in ${shown} (lines ${lines.join(", ")}` +
+        `${places.length > 10 ? ", …" : ""}); give more of what is around it, or set all`,
+    );
+  }
+  const result = text.split(find).join(replace);
+  return { result, count: places.length, line: lineOf(text, first) };
+}
+
+/**
+ * Whether the edit of a call that was cut off has happened, by what the file says now. Done: the old text is
+ * gone and the new one there, which is what was wanted, whoever did it. Not done: the old text is there, as
+ * often as it must be, and the new one is not, so the edit can still be made as it was meant. All else, such as
+ * a new text that holds the old one, cannot be told.
+ */
+export function edited(text: string, edit: Edit): "done" | "not done" | "unknown" {
+  const { find, replace } = fitted(text, edit);
+  if (replace === "") return "unknown";
+  const count = placesOf(text, find).length;
+  const hasNew = text.includes(replace);
+  if (count === 0 && hasNew) return "done";
+  return (count === 1 || (count > 1 && edit.all)) && !hasNew ? "not done" : "unknown";
+}
+
+/** Models write line ends their own way. Where the file has only the other kind, that kind is meant. */
+function fitted(text: string, edit: Edit): Edit {
+  const isCrlf = text.includes("\r\n") && !/(^|[^\r])\n/.test(text);
+  if (!isCrlf || edit.find.includes("\r")) return edit;
+  const fit = (part: string) => part.replaceAll(/\r?\n/g, "\r\n");
+  return { ...edit, find: fit(edit.find), replace: fit(edit.replace) };
+}
+
+function placesOf(text: string, find: string): number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(find); at !== -1; at = text.indexOf(find, at + find.length)) places.push(at);
+  return places;
+}
+
+const lineOf = (text: string, at: number): number => text.slice(0, at).split("\n").length;

@@ -1,0 +1,219 @@
+/** Finding files by name and by what they say, below bound roots, with a bound on all of it. */
+import { lstat, readdir } from "node:fs/promises";
+import { z } from "zod";
+import { SkeinError } from "../core/error.ts";
+import { defineTool } from "./define.ts";
+import { isBinary, readUpTo } from "./file-text.ts";
+import { globMatcher } from "./glob.ts";
+import { openGrep, type Grep } from "./grep.ts";
+import type { OuterTool } from "./port.ts";
+import {
+  directories,
+  enter,
+  enterDirectory,
+  findSpot,
+  openDirectory,
+  openFile,
+  plainError,
+  spotOf,
+  whereabouts,
+} from "./root.ts";
+import type { Directory, Root, Spot } from "./root.ts";
+
+export const searchLimit = {
+  foundMax: 1_000,
+  matchesMax: 200,
+  /** Entries that one search looks at. */
+  entriesMax: 100_000,
+  fileBytesMax: 5_242_880,
+  lineCharsMax: 400,
+  depthMax: 64,
+} as const;
+
+/** Looked into only when the pattern or path names them: they are large and seldom meant. */
+const skipped: readonly string[] = [".git", "node_modules"];
+
+export function searchTools(roots: readonly Root[]): OuterTool[] {
+  return [findFiles(roots), grepFiles(roots)];
+}
+
+const Where = z
+  .string()
+  .min(1)
+  .optional()
+  .describe("A directory or file to look below; left out: everywhere");
+
+function findFiles(roots: readonly Root[]): OuterTool {
+  return defineTool({
+    name: "find_files",
+    description:
+      'Find files by a glob such as "*.ts", "src/**/*.test.ts" or "{README,LICENSE}*", one path a line. Without ' +
+      `a slash it is held against names at any depth. Leaves out ${skipped.join(" and ")} unless they are ` +
+      `named. ${whereabouts(roots)}`,
+    input: z.strictObject({ pattern: z.string().min(1).describe("The glob"), path: Where }),
+    effect: "read",
+    run: async ({ pattern, path }, { signal }) => {
+      const matches = globMatcher(pattern);
+      const found: string[] = [];
+      const walked = await search(roots, { path, named: pattern, signal }, ({ spot, below }) => {
+        if (matches(below) || matches(spot.shown)) found.push(spot.shown);
+        return Promise.resolve(found.length < searchLimit.foundMax);
+      });
+      return report(found, walked, "no file matches");
+    },
+  });
+}
+
+function grepFiles(roots: readonly Root[]): OuterTool {
+  return defineTool({
+    name: "grep_files",
+    description:
+      "Search the lines of text files for a regular expression (JavaScript's). Gives path:line: text, at most " +
+      `${searchLimit.matchesMax} of them. Leaves out ${skipped.join(" and ")} unless they are named. ` +
+      whereabouts(roots),
+    input: z.strictObject({
+      pattern: z.string().min(1).max(1_000).describe("The regular expression"),
+      path: Where,
+      files: z.string().min(1).optional().describe('Only files that match this glob, such as "*.ts"'),
+      ignoreCase: z.boolean().default(false),
+    }),
+    effect: "read",
+    timeoutMs: 30_000,
+    run: async ({ pattern, path, files, ignoreCase }, { signal }) => {
+      const matches = files === undefined ? () => true : globMatcher(files);
+      await using grep = await openGrep(pattern, { ignoreCase, signal });
+      const found: string[] = [];
+      const large: string[] = [];
+      const walked = await search(roots, { path, named: files ?? "", signal }, async (file) => {
+        if (!matches(file.below) && !matches(file.spot.shown)) return true;
+        const lines = await grepFile(grep, file, searchLimit.matchesMax - found.length + 1);
+        if (lines === "large") large.push(file.spot.shown);
+        else found.push(...lines);
+        return found.length <= searchLimit.matchesMax;
+      });
+      const isMore = found.length > searchLimit.matchesMax;
+      const text = report(
+        found.slice(0, searchLimit.matchesMax),
+        isMore ? "full" : walked,
+        "no line matches",
+      );
+      return large.length === 0
+        ? text
+        : `${text}\n[too large to be searched: ${large.slice(0, 20).join(", ")}]`;
+    },
+  });
+}
+
+async function grepFile(
+  grep: Grep,
+  { spot, directory, name }: Found,
+  most: number,
+): Promise<string[] | "large"> {
+  try {
+    await using handle = await openFile(directory, name, spot.shown);
+    if (isBinary(await readUpTo(handle, 8_192))) return [];
+    const bytes = await readUpTo(handle, searchLimit.fileBytesMax + 1);
+    if (bytes.length > searchLimit.fileBytesMax) return "large";
+    const lines = await grep.matches(bytes.toString("utf8"), most);
+    return lines.map(({ line, text }) => `${spot.shown}:${line}: ${short(text)}`);
+  } catch (error) {
+    // A file that went away or may not be read is no reason to find nothing else.
+    if (error instanceof SkeinError && (error.code === "not-found" || error.cause !== undefined)) return [];
+    throw error;
+  }
+}
+
+const short = (text: string): string =>
+  text.length > searchLimit.lineCharsMax ? `${text.slice(0, searchLimit.lineCharsMax)}…` : text;
+
+function report(found: readonly string[], walked: Walked, nothing: string): string {
+  const note =
+    walked === "full"
+      ? `\n[stopped after ${found.length}; narrow it down]`
+      : walked === "long"
+        ? `\n[stopped after looking at ${searchLimit.entriesMax} entries; name a directory]`
+        : "";
+  return `${found.length === 0 ? nothing : found.join("\n")}${note}`;
+}
+
+interface Found {
+  readonly spot: Spot;
+  readonly directory: Directory;
+  readonly name: string;
+  /** Its path from where the search began. */
+  readonly below: string;
+}
+
+/** `full`: the visitor had enough. `long`: there was too much to look at. */
+type Walked = "all" | "full" | "long";
+type Visit = (file: Found) => Promise<boolean>;
+
+interface Walk {
+  readonly roots: readonly Root[];
+  readonly visit: Visit;
+  readonly skip: readonly string[];
+  readonly signal: AbortSignal;
+  /** Whether one more entry may be looked at. */
+  readonly mayGoOn: () => boolean;
+}
+
+async function search(
+  roots: readonly Root[],
+  options: { readonly path: string | undefined; readonly named: string; readonly signal: AbortSignal },
+  visit: Visit,
+): Promise<Walked> {
+  const { path, named, signal } = options;
+  const isEverywhere = path === undefined || (path === "." && directories(roots).length !== 1);
+  const starts = isEverywhere
+    ? roots.map((root) => spotOf(roots, root, root.file === undefined ? [] : [root.file]))
+    : [findSpot(roots, path)];
+  const skip = skipped.filter((name) => !named.includes(name));
+  let left: number = searchLimit.entriesMax;
+  const walk: Walk = { roots, visit, skip, signal, mayGoOn: () => left-- > 0 };
+  for (const spot of starts) {
+    const walked = await searchFrom(spot, walk);
+    if (walked !== "all") return walked;
+  }
+  return "all";
+}
+
+async function searchFrom(spot: Spot, walk: Walk): Promise<Walked> {
+  if (spot.steps.length > 0) {
+    await using directory = await enter(spot);
+    const name = directory.last;
+    const stat = await lstat(`${directory.path}/${name}`).catch((error: unknown) => {
+      throw plainError(error as NodeJS.ErrnoException, spot.shown);
+    });
+    if (!stat.isDirectory())
+      return (await walk.visit({ spot, directory, name, below: name })) ? "all" : "full";
+  }
+  await using directory = await enterDirectory(spot);
+  return await walkDirectory({ spot, directory, below: "" }, walk);
+}
+
+/** Files before what lies deeper, each in the order of their names. Links are not followed. */
+async function walkDirectory({ spot, directory, below }: Omit<Found, "name">, walk: Walk): Promise<Walked> {
+  const entries = await readdir(directory.path, { withFileTypes: true }).catch(() => []);
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const childOf = (name: string) => ({
+    spot: spotOf(walk.roots, spot.root, [...spot.steps, name]),
+    below: below === "" ? name : `${below}/${name}`,
+  });
+  for (const { name } of entries.filter((entry) => entry.isFile())) {
+    walk.signal.throwIfAborted();
+    if (!walk.mayGoOn()) return "long";
+    if (!(await walk.visit({ ...childOf(name), directory, name }))) return "full";
+  }
+  if (spot.steps.length >= searchLimit.depthMax) return "all";
+  for (const { name } of entries.filter((entry) => entry.isDirectory() && !walk.skip.includes(entry.name))) {
+    walk.signal.throwIfAborted();
+    if (!walk.mayGoOn()) return "long";
+    const child = childOf(name);
+    const opened = await openDirectory(`${directory.path}/${name}`, child.spot.shown).catch(() => undefined);
+    if (opened === undefined) continue;
+    await using inner = opened;
+    const walked = await walkDirectory({ ...child, directory: inner }, walk);
+    if (walked !== "all") return walked;
+  }
+  return "all";
+}

@@ -1,0 +1,227 @@
+/** The tools of bound files and directories. Nothing outside of what is bound can be named or reached. */
+import { readdir } from "node:fs/promises";
+import { z } from "zod";
+import { SkeinError } from "../core/error.ts";
+import { defineTool } from "./define.ts";
+import { applyEdit, edited, type Edit } from "./file-edit.ts";
+import { searchTools } from "./file-search.ts";
+import { exactText, isBinary, readLines, readUpTo } from "./file-text.ts";
+import { makeTurns, replaceFile } from "./file-write.ts";
+import { ToolOutput, type OuterTool } from "./port.ts";
+import {
+  enter,
+  enterDirectory,
+  findSpot,
+  openFile,
+  plainError,
+  shownRoot,
+  spotOf,
+  whereabouts,
+} from "./root.ts";
+import type { Root, Spot } from "./root.ts";
+
+const fileLimit = {
+  readLines: 2_000,
+  readBytesMax: 131_072,
+  imageBytesMax: 5_242_880,
+  editBytesMax: 16_777_216,
+  entriesMax: 1_000,
+} as const;
+
+/** One set of tools over all roots. Those that write are there only if something may be written. */
+export function fileTools(roots: readonly Root[]): OuterTool[] {
+  if (roots.length === 0) return [];
+  const reading = [readFile(roots), listFiles(roots), ...searchTools(roots)];
+  if (!roots.some(({ mode }) => mode === "write")) return reading;
+  const turns = makeTurns();
+  return [...reading, writeFile(roots, turns), editFile(roots, turns)];
+}
+
+type Turns = ReturnType<typeof makeTurns>;
+
+const Path = z.string().min(1);
+
+function readFile(roots: readonly Root[]): OuterTool {
+  return defineTool({
+    name: "read_file",
+    description:
+      `Read a text file, by default its first ${fileLimit.readLines} lines; a last line in brackets says when ` +
+      `there is more. Images are shown. ${whereabouts(roots)}`,
+    input: z.strictObject({
+      path: Path,
+      fromLine: z.int().positive().default(1).describe("The first line to read; lines count from 1"),
+      lines: z.int().positive().max(100_000).default(fileLimit.readLines).describe("How many lines"),
+    }),
+    effect: "read",
+    run: async ({ path, fromLine, lines }, { signal }) => {
+      const spot = findSpot(roots, path);
+      await using directory = await enter(spot);
+      await using handle = await openFile(directory, directory.last, spot.shown);
+      const { size } = await handle.stat();
+      const head = await readUpTo(handle, 8_192);
+      const mediaType = imageType(head);
+      if (mediaType !== undefined && size <= fileLimit.imageBytesMax) {
+        const bytes = await readUpTo(handle, fileLimit.imageBytesMax);
+        return new ToolOutput(`${spot.shown}: an image, ${size} bytes`, { images: [{ bytes, mediaType }] });
+      }
+      if (isBinary(head)) throw new SkeinError("invalid", `${spot.shown} is not text (${size} bytes)`);
+      const bytesMax = fileLimit.readBytesMax;
+      const read = await readLines(handle, { fromLine, linesMax: lines, bytesMax, signal });
+      if ("lineCount" in read)
+        throw new SkeinError("invalid", `${spot.shown} has only ${read.lineCount} lines`);
+      return `${read.text}${endNote(read, { fromLine, size })}`;
+    },
+  });
+}
+
+function endNote(
+  {
+    text,
+    nextLine,
+    isCut,
+  }: { readonly text: string; readonly nextLine: number | undefined; readonly isCut: boolean },
+  { fromLine, size }: { readonly fromLine: number; readonly size: number },
+): string {
+  if (size === 0) return "[the file is empty]";
+  if (nextLine === undefined) return "";
+  const gap = text.endsWith("\n") ? "" : "\n";
+  if (isCut)
+    return `${gap}[line ${fromLine} is longer than this and was cut; go on with fromLine ${nextLine}]`;
+  return `${gap}[lines ${fromLine} to ${nextLine - 1}; there is more: go on with fromLine ${nextLine}]`;
+}
+
+/** By the first bytes; the four kinds that every provider with eyes takes. */
+function imageType(head: Buffer): string | undefined {
+  const latin = head.toString("latin1", 0, 12);
+  if (latin.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (latin.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (/^GIF8[79]a/.test(latin)) return "image/gif";
+  return /^RIFF[^]{4}WEBP/.test(latin) ? "image/webp" : undefined;
+}
+
+function writeFile(roots: readonly Root[], turns: Turns): OuterTool {
+  return defineTool({
+    name: "write_file",
+    description:
+      "Write a whole text file: a new one, or in place of what is there. Missing directories are made. To " +
+      `change a part of a file use edit_file. ${whereabouts(roots)}`,
+    input: z.strictObject({ path: Path, text: z.string().describe("All of the new content") }),
+    effect: "idempotent",
+    run: async ({ path, text }, { key, signal }) => {
+      const spot = writable(findSpot(roots, path));
+      return turns(place(spot), async () => {
+        signal.throwIfAborted();
+        await using directory = await enter(spot, { create: true });
+        const bytes = Buffer.from(text, "utf8");
+        const { isNew } = await replaceFile(directory, directory.last, { bytes, key, shown: spot.shown });
+        const did = isNew ? "created" : "replaced";
+        return new ToolOutput(`${did} ${spot.shown} (${bytes.length} bytes)`, {
+          detail: { changed: [spot.shown] },
+        });
+      });
+    },
+  });
+}
+
+function editFile(roots: readonly Root[], turns: Turns): OuterTool {
+  return defineTool({
+    name: "edit_file",
+    description:
+      "Replace a piece of a text file by another. `find` must be in the file exactly as given, with its white " +
+      `space, and only once unless \`all\` is true. ${whereabouts(roots)}`,
+    input: z.strictObject({
+      path: Path,
+      find: z.string().min(1).describe("The text to be replaced, with enough around it to be found once"),
+      replace: z.string().describe("The text in its place; empty to remove it"),
+      all: z.boolean().default(false).describe("Replace every occurrence"),
+    }),
+    run: async ({ path, ...edit }, { key, signal }) => {
+      const spot = writable(findSpot(roots, path));
+      return turns(place(spot), async () => {
+        signal.throwIfAborted();
+        return edits(spot, edit, key);
+      });
+    },
+    probe: async (_key, { input: { path, ...edit } }) => {
+      const spot = writable(findSpot(roots, path));
+      await using directory = await enter(spot);
+      await using handle = await openFile(directory, directory.last, spot.shown);
+      const text = exactText(await readUpTo(handle, fileLimit.editBytesMax + 1));
+      if (text === undefined) return "unknown";
+      const answer = edited(text, edit);
+      if (answer !== "done") return answer;
+      return { done: `${spot.shown} has the new text and no longer the old one, as seen after a crash` };
+    },
+  });
+}
+
+async function edits(spot: Spot, edit: Edit, key: string): Promise<ToolOutput> {
+  const { shown } = spot;
+  await using directory = await enter(spot);
+  await using handle = await openFile(directory, directory.last, shown);
+  const before = await handle.stat({ bigint: true });
+  if (before.size > fileLimit.editBytesMax)
+    throw new SkeinError("invalid", `${shown} is larger than ${fileLimit.editBytesMax} bytes`);
+  const text = exactText(await readUpTo(handle, fileLimit.editBytesMax + 1));
+  if (text === undefined) throw new SkeinError("invalid", `${shown} is not UTF-8 text, so it is not edited`);
+  const { result, count, line } = applyEdit(text, edit, shown);
+  const stillThere = async () => {
+    await using now = await openFile(directory, directory.last, shown);
+    const after = await now.stat({ bigint: true });
+    if (after.ino !== before.ino || after.mtimeNs !== before.mtimeNs || after.size !== before.size)
+      throw new SkeinError("conflict", `${shown} was changed by somebody else meanwhile; read it again`);
+  };
+  await replaceFile(directory, directory.last, {
+    bytes: Buffer.from(result, "utf8"),
+    key,
+    shown,
+    stillThere,
+  });
+  const times = count === 1 ? "once" : `${count} times`;
+  return new ToolOutput(`replaced ${times} in ${shown}, first in line ${line}`, {
+    detail: { changed: [shown] },
+  });
+}
+
+function listFiles(roots: readonly Root[]): OuterTool {
+  return defineTool({
+    name: "list_files",
+    description:
+      "List a directory, one path a line; directories end in a slash. Not what lies deeper: use find_files " +
+      `for that. ${whereabouts(roots)}`,
+    input: z.strictObject({ path: Path.optional().describe("A directory; left out: what is bound") }),
+    effect: "read",
+    run: async ({ path }) => {
+      const only = roots.length === 1 && roots[0]?.file === undefined ? "." : undefined;
+      const asked = path ?? only;
+      if (asked === undefined || (asked === "." && only === undefined))
+        return roots.map(shownRoot).join("\n");
+      const spot = findSpot(roots, asked);
+      if (spot.root.file !== undefined) throw new SkeinError("invalid", `${spot.shown} is a file`);
+      await using directory = await enterDirectory(spot);
+      const entries = await readdir(directory.path, { withFileTypes: true }).catch((error: unknown) => {
+        throw plainError(error as NodeJS.ErrnoException, spot.shown);
+      });
+      const lines = entries
+        .map((entry) => `${spotOf(roots, spot.root, [...spot.steps, entry.name]).shown}${ending(entry)}`)
+        .toSorted();
+      if (lines.length === 0) return `${spot.shown} is empty`;
+      const more = lines.length - fileLimit.entriesMax;
+      if (more > 0) lines.splice(fileLimit.entriesMax, more, `[and ${more} more]`);
+      return lines.join("\n");
+    },
+  });
+}
+
+function ending(entry: { isDirectory(): boolean; isSymbolicLink(): boolean }): string {
+  return entry.isDirectory() ? "/" : entry.isSymbolicLink() ? " (a link)" : "";
+}
+
+function writable(spot: Spot): Spot {
+  if (spot.root.mode === "write") return spot;
+  throw new SkeinError("refused", `${spot.shown} is bound for reading only`, {
+    hint: "bind it with mode write",
+  });
+}
+
+const place = ({ root, steps }: Spot): string => [root.real, ...steps].join("/");

@@ -1,0 +1,261 @@
+/**
+ * Bound files and directories, and the way to what lies below them.
+ *
+ * A path is first taken by its letters: `..` may not lead above the root. Links that stay below the root are
+ * then resolved, and what is left is walked from the root, a directory at a time, each opened without following
+ * a link and reached through the one before it by its descriptor. So whoever swaps a directory for a link while
+ * a tool runs gains nothing. The descriptors are addressed by `/proc/self/fd`; on systems without it the last
+ * step still follows no link, but a parent swapped in that very moment is not noticed.
+ */
+import { constants, existsSync } from "node:fs";
+import { lstat, mkdir, open, realpath, type FileHandle } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, posix, resolve, sep } from "node:path";
+import { SkeinError } from "../core/error.ts";
+import type { Bound } from "./port.ts";
+
+export interface Root {
+  readonly name: string;
+  readonly mode: "read" | "write";
+  /** The bound path, absolute. */
+  readonly path: string;
+  /** The directory that is walked from, without links. */
+  readonly real: string;
+  /** Of a bound file: its name in that directory, the only one that may be used. */
+  readonly file?: string;
+}
+
+/** Something below a root, as it was asked for. */
+export interface Spot {
+  readonly root: Root;
+  /** The steps from the root; none for the root itself. */
+  readonly steps: readonly string[];
+  /** As the model writes it. */
+  readonly shown: string;
+}
+
+/** An open directory. */
+export interface Directory extends AsyncDisposable {
+  /** Its children are reached below this path, whatever becomes of its name. */
+  readonly path: string;
+  readonly handle: FileHandle;
+}
+
+const stepsMax = 64;
+const pathCharsMax = 4_096;
+
+export async function openRoot({ name, mode, kind, path }: Bound): Promise<Root> {
+  if (path === undefined) {
+    throw new SkeinError("invalid", `the ${kind} "${name}" is bound without a path`, {
+      hint: "bind it again",
+    });
+  }
+  const absolute = resolve(path);
+  if (kind === "file") {
+    // A file may come and go while it is bound; the directory it lies in is what is held on to.
+    const folder = await realpath(dirname(absolute)).catch(unusable(name, path));
+    const real = await realpath(absolute).catch(() => join(folder, basename(absolute)));
+    return { name, mode, path: absolute, real: dirname(real), file: basename(real) };
+  }
+  const real = await realpath(absolute).catch(unusable(name, path));
+  if (!(await lstat(real)).isDirectory()) {
+    throw new SkeinError("invalid", `"${name}" is bound as a directory, but ${path} is none`, {
+      hint: "bind it as a file",
+    });
+  }
+  return { name, mode, path: absolute, real };
+}
+
+function unusable(name: string, path: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new SkeinError("unavailable", `"${name}" is bound to ${path}, which cannot be opened`, {
+      hint: "create it, or unbind it",
+      cause,
+    });
+  };
+}
+
+/** Finds the root that a path means, by its letters alone. */
+export function findSpot(roots: readonly Root[], path: string): Spot {
+  if (path.includes("\0") || path.length > pathCharsMax)
+    throw new SkeinError("invalid", "a path has no NUL and at most 4096 characters");
+  const clean = posix.normalize(path === "" ? "." : path).replace(/(.)\/+$/, "$1");
+  const spot = isAbsolute(clean) ? absoluteSpot(roots, clean) : relativeSpot(roots, clean);
+  if (spot === undefined) {
+    throw new SkeinError(
+      "refused",
+      `${path} lies outside of what is bound: ${roots.map(shownRoot).join(", ")}`,
+    );
+  }
+  if (spot.steps.length > stepsMax) throw new SkeinError("invalid", `${path} is too deep`);
+  return spot;
+}
+
+/** One root is the place that paths start from; of several, each has its name in front. */
+export function spotOf(roots: readonly Root[], root: Root, steps: readonly string[]): Spot {
+  const isPlain = root.file === undefined && directories(roots).length === 1;
+  const shown = root.file !== undefined ? [root.name] : isPlain ? steps : [root.name, ...steps];
+  return { root, steps, shown: shown.join("/") || "." };
+}
+
+export const directories = (roots: readonly Root[]): Root[] => roots.filter(({ file }) => file === undefined);
+
+export const shownRoot = ({ name, mode, file }: Root): string =>
+  `${file === undefined ? `${name}/` : name} (${mode})`;
+
+/** What the model is told of where it may go. */
+export const whereabouts = (roots: readonly Root[]): string => `Bound: ${roots.map(shownRoot).join(", ")}.`;
+
+function absoluteSpot(roots: readonly Root[], path: string): Spot | undefined {
+  const spots = roots.flatMap((root) => {
+    const { file, real } = root;
+    if (file !== undefined)
+      return path === root.path || path === join(real, file) ? [spotOf(roots, root, [file])] : [];
+    const base = [root.path, real].find((one) => path === one || path.startsWith(one.replace(/\/?$/, sep)));
+    return base === undefined ? [] : [spotOf(roots, root, stepsOf(path.slice(base.length)))];
+  });
+  // The innermost root counts, since it is the one that was bound for this very thing.
+  const distance = ({ root, steps }: Spot) => (root.file === undefined ? steps.length : 0);
+  return spots.toSorted((a, b) => distance(a) - distance(b))[0];
+}
+
+function relativeSpot(roots: readonly Root[], path: string): Spot | undefined {
+  if (path === ".." || path.startsWith("../")) return undefined;
+  const folders = directories(roots);
+  for (const root of roots) {
+    const name = posix.normalize(root.name);
+    const isNamed = path === name || (root.file !== undefined && roots.length === 1 && path === root.file);
+    if (root.file !== undefined && isNamed) return spotOf(roots, root, [root.file]);
+    if (root.file !== undefined || folders.length === 1) continue;
+    if (isNamed) return spotOf(roots, root, []);
+    if (path.startsWith(`${name}/`)) return spotOf(roots, root, stepsOf(path.slice(name.length + 1)));
+  }
+  const only = folders.length === 1 ? folders[0] : undefined;
+  return only && spotOf(roots, only, stepsOf(path));
+}
+
+const stepsOf = (path: string): string[] => path.split("/").filter((step) => step !== "" && step !== ".");
+
+/** Opens the directory a spot lies in, and gives the last step. `create` makes directories on the way. */
+export async function enter(
+  spot: Spot,
+  options: { readonly create?: boolean } = {},
+): Promise<Directory & { readonly last: string }> {
+  const steps = await settle(spot);
+  const last = steps.at(-1);
+  if (last === undefined) throw new SkeinError("invalid", `${spot.shown} is a directory`);
+  const directory = await walk(spot, steps.slice(0, -1), options.create === true);
+  return { ...directory, last };
+}
+
+/** Opens a spot that is a directory itself. */
+export async function enterDirectory(spot: Spot): Promise<Directory> {
+  return walk(spot, await settle(spot), false);
+}
+
+/** The steps without links. What does not exist yet keeps its letters. */
+async function settle({ root, steps, shown }: Spot): Promise<readonly string[]> {
+  for (let count = steps.length; count > 0; count--) {
+    const real = await realpath(join(root.real, ...steps.slice(0, count))).catch(absent(shown));
+    if (real === undefined) continue;
+    const inside =
+      real === root.real ? "" : real.startsWith(root.real.replace(/\/?$/, sep)) ? real : undefined;
+    const settled = inside === undefined ? [] : stepsOf(real.slice(root.real.length));
+    if (inside === undefined || (root.file !== undefined && settled.join("/") !== root.file))
+      throw new SkeinError("refused", `${shown} is a link that leads out of what is bound`);
+    return [...settled, ...steps.slice(count)];
+  }
+  return steps;
+}
+
+function absent(shown: string): (error: NodeJS.ErrnoException) => undefined {
+  return (error) => {
+    if (error.code !== "ENOENT" && error.code !== "ENOTDIR") throw plainError(error, shown);
+    return undefined;
+  };
+}
+
+async function walk(spot: Spot, steps: readonly string[], create: boolean): Promise<Directory> {
+  let directory = await openDirectory(spot.root.real, spot.shown);
+  for (const step of steps) {
+    const before = directory;
+    try {
+      directory = await stepInto(before, step, { shown: spot.shown, create });
+    } finally {
+      await before[Symbol.asyncDispose]();
+    }
+  }
+  return directory;
+}
+
+async function stepInto(
+  directory: Directory,
+  step: string,
+  { shown, create }: { readonly shown: string; readonly create: boolean },
+): Promise<Directory> {
+  const path = `${directory.path}/${step}`;
+  if (create) {
+    const made = await mkdir(path).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== "EEXIST") throw plainError(error, shown);
+        return false;
+      },
+    );
+    if (made) await directory.handle.sync();
+  }
+  return openDirectory(path, shown);
+}
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const hasDescriptors = existsSync("/proc/self/fd");
+
+export async function openDirectory(path: string, shown: string): Promise<Directory> {
+  const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(failed(shown));
+  return {
+    handle,
+    path: hasDescriptors ? `/proc/self/fd/${handle.fd}` : path,
+    [Symbol.asyncDispose]: () => handle.close(),
+  };
+}
+
+/** Opens a regular file of a directory to read it; never waits, as opening a pipe would. */
+export async function openFile(directory: Directory, name: string, shown: string): Promise<FileHandle> {
+  const handle = await open(`${directory.path}/${name}`, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(
+    failed(shown),
+  );
+  const stat = await handle.stat();
+  if (stat.isFile()) return handle;
+  await handle.close();
+  throw new SkeinError(
+    "invalid",
+    stat.isDirectory() ? `${shown} is a directory` : `${shown} is no regular file`,
+  );
+}
+
+function failed(shown: string): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    throw plainError(error, shown);
+  };
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "is not there",
+  ENOTDIR: "is no directory, or lies below something that is none",
+  EISDIR: "is a directory",
+  EACCES: "may not be used: permission denied",
+  EPERM: "may not be used: permission denied",
+  ELOOP: "is a link, which is not followed here",
+  ENAMETOOLONG: "has a name that is too long",
+  ENOSPC: "cannot be written: the disk is full",
+  EROFS: "cannot be written: the file system is read-only",
+};
+
+/** What went wrong, without the paths that only this process knows. */
+export function plainError(error: NodeJS.ErrnoException, shown: string): SkeinError {
+  const code = error.code ?? "";
+  return new SkeinError(
+    code === "ENOENT" ? "not-found" : "refused",
+    `${shown} ${reasons[code] ?? `cannot be used: ${code || error.message}`}`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,58 @@
+/** Where a session's tools come from: its own, those of its bindings, and those the program was given. */
+import { nearest, SkeinError } from "../core/error.ts";
+import { checkToolName } from "./define.ts";
+import { fileTools } from "./files.ts";
+import type { Bound, OuterTool, Tool, Toolbox, ToolSource, ToolWorld } from "./port.ts";
+import { openRoot } from "./root.ts";
+import { sessionTools } from "./session.ts";
+
+/**
+ * `tools` are those that `tool` bindings may name. Names must be fit for every provider, and each is there
+ * once.
+ */
+export function makeToolSource(options: {
+  readonly world: ToolWorld;
+  readonly tools?: readonly OuterTool[];
+}): ToolSource {
+  const given = options.tools ?? [];
+  for (const { name } of given) checkToolName(name);
+  checkUnique([...sessionTools, ...given]);
+  return {
+    async open(bound, { signal }) {
+      await using opened = new AsyncDisposableStack();
+      const tools: Tool[] = [...sessionTools];
+      const of = (...kinds: readonly Bound["kind"][]) => bound.filter(({ kind }) => kinds.includes(kind));
+      tools.push(...fileTools(await Promise.all(of("file", "directory").map(openRoot))));
+      tools.push(...of("tool").map(({ name }) => named(given, name)));
+      signal.throwIfAborted();
+      checkUnique(tools);
+      const held = opened.move();
+      return { tools, [Symbol.asyncDispose]: () => held.disposeAsync() } satisfies Toolbox;
+    },
+  };
+}
+
+function named(given: readonly OuterTool[], name: string): OuterTool {
+  const tool = given.find((one) => one.name === name);
+  if (tool !== undefined) return tool;
+  const names = given.map((one) => one.name);
+  const near = nearest(name, names);
+  throw new SkeinError("not-found", `a tool "${name}" is bound, but this program has none of that name`, {
+    hint:
+      near === undefined
+        ? `tools it has: ${names.join(", ") || "none"}; unbind it or give it`
+        : `did you mean "${near}"?`,
+  });
+}
+
+function checkUnique(tools: readonly Tool[]): void {
+  const seen = new Set<string>();
+  for (const { name } of tools) {
+    if (seen.has(name)) {
+      throw new SkeinError("invalid", `there are two tools named "${name}"`, {
+        hint: "rename one, or unbind what brings it",
+      });
+    }
+    seen.add(name);
+  }
+}

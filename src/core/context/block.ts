@@ -52,16 +52,21 @@ function fileBlock(given: unknown, images: boolean): UserBlock {
   return text(`[a file (${[...Object.values(named), mediaType].join(", ")}) that this model cannot read]`);
 }
 
-const isText = (mediaType: string): boolean => /^text\/[a-z0-9.+-]+$|^application\/json$/.test(mediaType);
+/** Files that are text, whatever they are about. */
+const isText = (mediaType: string): boolean =>
+  /^text\/|^application\/(.*\+)?(json|xml|yaml|toml|javascript|typescript|sql|x-sh|x-yaml)$/.test(mediaType);
 
 function held(given: unknown): { readonly blob: string | null; readonly mediaType: string } {
   const blob = field(given, "blob");
   const mediaType = field(given, "mediaType");
   return {
     blob: typeof blob === "string" && blobForm.test(blob) ? blob : null,
-    mediaType: typeof mediaType === "string" ? mediaType.toWellFormed() : "of no known kind",
+    mediaType: typeof mediaType === "string" ? plainType(mediaType) : "of no known kind",
   };
 }
+
+const plainType = (mediaType: string): string =>
+  (mediaType.split(";")[0] ?? "").trim().toLowerCase().toWellFormed();
 
 /** What a model said that can be said again; its calls are told apart by the caller. */
 export function spoken(given: unknown, own: boolean): ModelBlock[] {
@@ -70,7 +75,9 @@ export function spoken(given: unknown, own: boolean): ModelBlock[] {
   const metadata = metadataOf(given, own);
   switch (field(given, "type")) {
     case "text":
-      return isBlank(words) ? [] : [{ type: "text", text: words, ...metadata }];
+      // Google may sign an answer in a text of its own, without words.
+      if (isBlank(words) && metadata.metadata?.["google"] === undefined) return [];
+      return [{ type: "text", text: words, ...metadata }];
     case "reasoning":
       // One without words may still carry what the provider wants to see again.
       if (!own || (isBlank(words) && metadata.metadata === undefined)) return [];

@@ -43,6 +43,9 @@ export interface Context {
   readonly renderer: number;
   readonly model: string;
   readonly settings: Settings;
+  /** What it was rendered from, and the inputs that it takes up. */
+  readonly state: State;
+  readonly inputs: Taken;
   /** The request that sent exactly this; null for what would be sent next. */
   readonly requestSeq: number | null;
   /** Whether the digest is the one that the request recorded; null where there is nothing to compare. */
@@ -106,7 +109,8 @@ export async function nextContext(
   const { parts, reasons } = render(source);
   const digest = contextDigest(context.world.digest, parts);
   const { model } = settings;
-  return { parts, reasons, digest, renderer, model, settings, requestSeq: null, matches: null };
+  const made = { parts, reasons, digest, renderer, model, settings, state, inputs };
+  return { ...made, requestSeq: null, matches: null };
 }
 
 async function rebuild(

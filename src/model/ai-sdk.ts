@@ -1,0 +1,174 @@
+/**
+ * Models of Anthropic, OpenAI, Google and of any server that speaks Chat Completions, through the provider
+ * packages of the AI SDK. Only their language models are used, one streamed call at a time: no retries, no
+ * tool loop, no state at the provider. Each package is imported when it is first needed.
+ *
+ * Between contexts that grow at the end, so do system, tools and messages of the body that is sent. Two
+ * things are not part of this: the marks of Anthropic's prompt cache, which move to the new end; and two
+ * messages of the user in a row, which Anthropic and Chat Completions get as one message with more blocks.
+ */
+import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { readAnswer } from "./answer.ts";
+import { asModelError, interrupted } from "./failure.ts";
+import { ModelError, type Answer, type Delta, type Model, type ModelCall, type ModelFacts } from "./port.ts";
+import { makePrompt, type Prompt, type Wire } from "./prompt.ts";
+import { loadLanguageModel } from "./provider.ts";
+
+export interface AiSdkOptions {
+  /** `provider/model`. */
+  readonly name: string;
+  readonly wire: Wire;
+  /** The address that the provider's paths are appended to, with the version of its API. */
+  readonly url: string;
+  /** Not all servers want one. */
+  readonly key: string | undefined;
+  readonly facts: ModelFacts;
+}
+
+export function aiSdkModel(options: AiSdkOptions): Model {
+  return {
+    name: options.name,
+    facts: options.facts,
+    async *stream(call) {
+      const stop = new AbortController();
+      try {
+        return yield* streamOnce(options, call, AbortSignal.any([call.signal, stop.signal]));
+      } catch (error) {
+        throw call.signal.aborted ? interrupted() : asModelError(error);
+      } finally {
+        // Whoever stops listening hangs up.
+        stop.abort();
+      }
+    },
+  };
+}
+
+async function* streamOnce(
+  options: AiSdkOptions,
+  call: ModelCall,
+  signal: AbortSignal,
+): AsyncGenerator<Delta, Answer, void> {
+  signal.throwIfAborted();
+  const prompt = await unlessAborted(makePrompt(call, options.wire), signal);
+  const post = recordingFetch(call.outputTokensMax);
+  const [provider = ""] = options.name.split("/");
+  const model = await loadLanguageModel({
+    provider,
+    wire: options.wire,
+    modelId: options.name.slice(provider.length + 1),
+    url: options.url,
+    key: options.key,
+    fetch: post.fetch,
+  });
+  const request = callOptions(options.wire, prompt, call.outputTokensMax, signal);
+  const { stream } = await unlessAborted(Promise.resolve(model.doStream(request)), signal);
+  const reader = readAnswer(prompt.toolOf);
+  const parts = stream.getReader();
+  try {
+    for (;;) {
+      const part = await unlessAborted(nextPart(parts, reader.finished), signal);
+      if (part === null) return reader.answer(post.sent());
+      const delta = reader.take(part);
+      if (delta !== null) yield delta;
+    }
+  } finally {
+    parts.cancel().catch(() => {});
+  }
+}
+
+/** Null at the end. A connection that breaks after the provider said it was done changes nothing. */
+async function nextPart(
+  parts: ReadableStreamDefaultReader<LanguageModelV4StreamPart>,
+  finished: boolean,
+): Promise<LanguageModelV4StreamPart | null> {
+  try {
+    const { done, value } = await parts.read();
+    return done ? null : value;
+  } catch (error) {
+    if (finished) return null;
+    throw error;
+  }
+}
+
+function callOptions(
+  wire: Wire,
+  prompt: Prompt,
+  outputTokensMax: number,
+  abortSignal: AbortSignal,
+): LanguageModelV4CallOptions {
+  const { temperature, reasoning } = prompt.settings ?? {};
+  return {
+    prompt: prompt.messages,
+    maxOutputTokens: outputTokensMax,
+    abortSignal,
+    ...(prompt.tools.length === 0 ? {} : { tools: prompt.tools }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...optionsOf(wire, reasoning !== undefined && reasoning !== "none"),
+  };
+}
+
+function optionsOf(wire: Wire, thinks: boolean): Pick<LanguageModelV4CallOptions, "providerOptions"> {
+  switch (wire) {
+    case "openai":
+      // Nothing is kept there: reasoning comes back encrypted, which the library asks for by itself where the
+      // model reasons, and is sent again in full.
+      return { providerOptions: { openai: { store: false } } };
+    case "google":
+      return thinks ? { providerOptions: { google: { thinkingConfig: { includeThoughts: true } } } } : {};
+    case "anthropic":
+    case "compatible":
+      return {};
+  }
+}
+
+interface RecordingFetch {
+  readonly fetch: typeof fetch;
+  /** The first body that was sent, as it was sent. */
+  readonly sent: () => string | null;
+}
+
+function recordingFetch(outputTokensMax: number): RecordingFetch {
+  let sent: string | null = null;
+  return {
+    sent: () => sent,
+    async fetch(input, init) {
+      const body = typeof init?.body === "string" ? capped(init.body, outputTokensMax) : undefined;
+      sent ??= body ?? null;
+      const response = await fetch(input, body === undefined ? init : { ...init, body });
+      const type = response.headers.get("content-type") ?? "";
+      if (response.ok && /^(text\/html|application\/json)/i.test(type)) {
+        await response.body?.cancel();
+        const where = input instanceof Request ? input.url : String(input);
+        throw new ModelError("garbled", `${where} answered with ${type}, not with a stream`);
+      }
+      return response;
+    },
+  };
+}
+
+/**
+ * The library adds the budget for thinking to Anthropic's limit of output. The limit is what was reserved,
+ * so it is put back, and thinking gets a share of it, or none where the share would be too small.
+ */
+function capped(body: string, outputTokensMax: number): string {
+  const request = JSON.parse(body) as { max_tokens?: number; thinking?: { budget_tokens?: number } };
+  const budget = request.thinking?.budget_tokens;
+  if (budget === undefined || (request.max_tokens ?? 0) <= outputTokensMax) return body;
+  const share = Math.min(budget, Math.floor(outputTokensMax / 2));
+  const thinking =
+    share < thinkingTokensMin ? { type: "disabled" } : { ...request.thinking, budget_tokens: share };
+  return JSON.stringify({ ...request, max_tokens: outputTokensMax, thinking });
+}
+
+/** The least that Anthropic accepts. */
+const thinkingTokensMin = 1024;
+
+/** Rejects at once when the signal is aborted, however long the promise takes. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(interrupted());
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", stop));
+}

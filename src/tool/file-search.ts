@@ -184,8 +184,9 @@ async function searchFrom(spot: Spot, walk: Walk): Promise<Walked> {
     const stat = await lstat(`${directory.path}/${name}`).catch((error: unknown) => {
       throw plainError(error as NodeJS.ErrnoException, spot.shown);
     });
-    if (!stat.isDirectory())
-      return (await walk.visit({ spot, directory, name, below: name })) ? "all" : "full";
+    if (!stat.isDirectory() && !stat.isFile())
+      throw new SkeinError("refused", `${spot.shown} is no regular file`);
+    if (stat.isFile()) return (await walk.visit({ spot, directory, name, below: name })) ? "all" : "full";
   }
   await using directory = await enterDirectory(spot);
   return await walkDirectory({ spot, directory, below: "" }, walk);

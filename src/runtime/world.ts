@@ -1,18 +1,28 @@
 /**
- * The world: clock, timers, randomness and hashing, all that makes a run differ from the next. Everything
+ * The world: clock, timers, randomness, hashing, processes and secrets, all that makes a run differ from the next. Everything
  * else in Skein takes them from here, so that the same code runs in a simulator.
  */
-import { fork } from "node:child_process";
+import { fork, spawn } from "node:child_process";
 import { hash, randomFillSync } from "node:crypto";
+import { once } from "node:events";
 import { setImmediate, setTimeout } from "node:timers";
 import type { StoreWorld } from "../store/port.ts";
+import type { Child, ToolWorld } from "../tool/port.ts";
 
-export interface World extends StoreWorld {
+export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
+  /** As `spawn`, with a standard input that is written to until it is ended. */
+  spawnPiped(...given: Parameters<ToolWorld["spawn"]>): Promise<PipedChild>;
   random(count: number): Uint8Array;
   /** 16 random bytes, hexadecimal. */
   salt(): string;
   /** SHA-256, hexadecimal. */
   hashBytes(bytes: Uint8Array): string;
+}
+
+export interface PipedChild extends Child {
+  /** Resolves when more may be written. Rejects when nobody reads any more. */
+  write(text: string): Promise<void>;
+  end(): void;
 }
 
 const saltBytes = 16;
@@ -67,5 +77,50 @@ export function realWorld(): World {
       return pool.toString("hex", left, left + saltBytes);
     },
     hashBytes: (bytes) => hash("sha256", bytes, "hex"),
+    secret: (name) => process.env[name],
+    spawn: (command, options) => startGroup(command, { ...options, stdin: "ignore" }),
+    spawnPiped: (command, options) => startGroup(command, { ...options, stdin: "pipe" }),
+  };
+}
+
+/** A process that leads a group of its own. Without an environment it gets none, so that nothing leaks. */
+async function startGroup(
+  [file, ...args]: readonly [string, ...string[]],
+  options: Parameters<ToolWorld["spawn"]>[1] & { readonly stdin: "ignore" | "pipe" },
+): Promise<PipedChild> {
+  const child = spawn(file, args, {
+    cwd: options.cwd,
+    env: { ...options.env },
+    stdio: [options.stdin, "pipe", "pipe"],
+    detached: true,
+  });
+  const exited = once(child, "exit").then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as string | null,
+  }));
+  exited.catch(() => undefined);
+  await once(child, "spawn");
+  const { pid, stdin, stdout, stderr } = child;
+  if (pid === undefined || stdout === null || stderr === null) throw new Error(`${file} did not start`);
+  // Whoever writes is told by the write itself.
+  stdin?.on("error", () => undefined);
+  return {
+    pid,
+    stdout,
+    stderr,
+    exited,
+    kill() {
+      try {
+        process.kill(-pid, "SIGKILL");
+      } catch (error) {
+        // The group is gone already.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    },
+    write: (text) =>
+      new Promise((resolve, reject) => {
+        stdin?.write(text, (error) => (error ? reject(error) : resolve()));
+      }),
+    end: () => void stdin?.end(),
   };
 }

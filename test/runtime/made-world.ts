@@ -17,7 +17,7 @@ export interface MadeWorld extends World {
 
 /** Two worlds of one name give the same bytes in the same order. */
 export function madeWorld(name = "world"): MadeWorld {
-  const { sleep, defer } = realWorld();
+  const { sleep, defer, secret, spawn, spawnPiped } = realWorld();
   let now = startOfTime;
   let count = 0;
   const bytes = (length: number): Buffer => {
@@ -29,6 +29,9 @@ export function madeWorld(name = "world"): MadeWorld {
     pass: (ms) => void (now += ms),
     sleep,
     defer,
+    secret,
+    spawn,
+    spawnPiped,
     digest,
     random: (length) => new Uint8Array(bytes(length)),
     salt: () => bytes(16).toString("hex"),

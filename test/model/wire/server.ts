@@ -32,6 +32,8 @@ export type WireReply =
       readonly reply: "cut" | "end" | "hang";
       readonly answer: WireAnswer;
       readonly events: number;
+      /** Called when the other side has hung up, or the connection is broken. */
+      readonly onClose?: () => void;
     }
   /** Not even headers come. */
   | { readonly reply: "silence" }
@@ -105,6 +107,7 @@ async function give(format: WireFormat, reply: WireReply, response: ServerRespon
     case "cut":
     case "end":
     case "hang":
+      if (reply.onClose !== undefined) response.once("close", reply.onClose);
       return stream(response, format.events(reply.answer).slice(0, reply.events), reply.reply);
     case "silence":
       return;

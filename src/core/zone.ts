@@ -2,7 +2,7 @@
 
 export type Zone = "smart" | "strained" | "full";
 
-/** What is measured. Turns and age count from where the context begins: the opening or the last compaction. */
+/** What is measured. Turns and age count from where the context begins: at opening or the last compaction. */
 export interface ZoneMeasure {
   readonly tokens: number;
   readonly windowTokens: number;
@@ -52,7 +52,7 @@ export function zoneReasons(measure: ZoneMeasure, threshold: ZoneThreshold): str
   ];
 }
 
-/** A sentence for a person: how the context stands, and what can be done. Empty when there is nothing to do. */
+/** For a person: how the context stands, and what can be done. Empty when there is nothing to do. */
 export function zoneHint(zone: Zone, why: readonly string[]): string {
   const reasons = why.length === 0 ? "" : ` (${why.join(", ")})`;
   switch (zone) {

@@ -87,6 +87,8 @@ export interface OpenOptions {
   readonly priority?: number;
   readonly expiresAfterIdleMs?: number;
   readonly bind?: readonly Binding[];
+  /** Paths of text files that are loaded into its instructions. */
+  readonly files?: readonly string[];
   readonly grant?: readonly Permission[];
   readonly budget?: Budget;
   /** The session whose work this one carries on. */

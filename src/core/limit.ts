@@ -29,6 +29,8 @@ export const limit = {
   labelsMax: 20,
   labelKeyCharsMax: 64,
   labelValueCharsMax: 100,
+  /** A document that a session starts with: AGENTS.md, an initial file. */
+  documentBytesMax: 524_288,
   itemsMax: 10_000,
   scratchMax: 1_000,
   checkpointsMax: 1_000,
@@ -49,6 +51,16 @@ export const limit = {
   queryRowsMax: 10_000,
   queryMs: 30_000,
   queryCharsMax: 10_000,
+  /** What the model sees of one output of a tool; the rest is kept, and can be recalled. */
+  toolOutputCharsMax: 32_768,
+  /** How often a model is asked in one step before the session is suspended. */
+  attemptsMax: 6,
+  /** The longest that a provider may ask to be left alone before the session is suspended. */
+  retryAfterMsMax: 600_000,
+  /** A stream that says nothing for so long has been dropped. */
+  modelSilenceMs: 600_000,
+  /** With less room than this for an answer, a budget counts as used up. */
+  outputTokensMin: 64,
   leaseMsMin: 1_000,
   leaseMsMax: 3_600_000,
   /** How long a writer waits for a lock that another program holds. */

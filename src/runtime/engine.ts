@@ -2,17 +2,12 @@
 import type { AgentDefinition } from "../core/agent.ts";
 import type { OpenOptions } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import {
-  makeSessionId,
-  parseSessionId,
-  principalFor,
-  quote,
-  type LogId,
-  type SessionId,
-} from "../core/ids.ts";
+import { makeSessionId, principalFor, quote, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
+import type { Models } from "../model/port.ts";
+import type { ToolSource } from "../tool/port.ts";
 import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { inflate } from "./content.ts";
@@ -20,7 +15,13 @@ import type { Event } from "./event-reader.ts";
 import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
 import { seal } from "./seal.ts";
+import { prepareOpening } from "./bootstrap.ts";
+import { makeEventCache } from "./context-reader.ts";
+import { findSession } from "./find.ts";
+import { makeLive } from "./live.ts";
 import { checkOpen } from "./options.ts";
+import { makeRuns } from "./running.ts";
+import { makeTokenizer } from "./tokenizer.ts";
 import { Session, type Context } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
@@ -45,25 +46,47 @@ export interface EngineOptions {
   readonly tenant?: string;
   /** Who acts, unless a call says otherwise; by default a principal that stands for the local user. */
   readonly actor?: string;
+  /** Who this process is, to whoever finds a session taken by it. */
+  readonly holder?: string;
+  /** How long a run holds a session without a sign of life. */
+  readonly leaseMs?: number;
+  /** What sessions are run with; loaded when first needed. Without models nothing is run. */
+  readonly models?: () => Promise<Models>;
+  readonly tools?: () => Promise<ToolSource>;
 }
 
 export class Engine implements AsyncDisposable {
   readonly #context: Context;
   #closed: Promise<void> | null = null;
 
-  constructor({ store, world, tenant = "default", actor }: EngineOptions) {
+  constructor({ store, world, tenant = "default", actor, ...options }: EngineOptions) {
     const states = makeStateReader(store);
     const writer = makeWriter(store, world, states, tenant);
     const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
-    this.#context = { store, world, states, writer, actor: actor ?? local };
+    this.#context = {
+      store,
+      world,
+      states,
+      writer,
+      actor: actor ?? local,
+      holder: options.holder ?? "an engine",
+      leaseMs: options.leaseMs,
+      models: options.models,
+      tools: options.tools,
+      tokenizer: makeTokenizer(world),
+      cache: makeEventCache(),
+      live: makeLive(),
+      runs: makeRuns(() => this.#context),
+    };
   }
 
   /** Opens a session: one objective, and what it starts with. */
   async open(options: OpenOptions): Promise<Session> {
     checkOpen(options);
     const { world, writer, actor, store } = this.#context;
+    const opening = await prepareOpening(this.#context, options);
     const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
-    await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...options } }, { actor });
+    await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...opening } }, { actor });
     return new Session(this.#context, id);
   }
 
@@ -221,37 +244,23 @@ export class Engine implements AsyncDisposable {
 
   /** Ends what is under way here and closes the store. Sessions go on living in it. May be called twice. */
   close(): Promise<void> {
-    this.#closed ??= this.#context.states.settled().then(() => this.#context.store.close());
+    this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    const { runs, states, store } = this.#context;
+    await runs.stop();
+    await states.settled();
+    await store.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  async #find(idOrEnding: string): Promise<SessionId> {
-    const { store } = this.#context;
-    if (typeof idOrEnding !== "string")
-      throw new SkeinError("invalid", `not a session id: ${quote(idOrEnding)}`);
-    if (!/^[0-9a-z_]{1,30}$/.test(idOrEnding)) return parseSessionId(idOrEnding);
-    if (idOrEnding.length === 30) {
-      const id = parseSessionId(idOrEnding);
-      if ((await store.head(id)) !== undefined) return id;
-      throw new SkeinError("not-found", `there is no session ${id}`, {
-        hint: '"skein ps" lists what there is',
-      });
-    }
-    const found = await store.endingWith(idOrEnding, 6);
-    const [first, second] = found;
-    if (first === undefined) {
-      throw new SkeinError("not-found", `no session ends in "${idOrEnding}"`, {
-        hint: '"skein ps" lists what there is',
-      });
-    }
-    if (second === undefined) return first;
-    throw new SkeinError("invalid", `"${idOrEnding}" is the ending of more than one session`, {
-      hint: `give more of it: ${found.slice(0, 5).join(", ")}${found.length > 5 ? ", …" : ""}`,
-    });
+  #find(idOrEnding: string): Promise<SessionId> {
+    return findSession(this.#context.store, idOrEnding);
   }
 
   /** From the logs themselves: the index may be what is being made again. */

@@ -3,25 +3,32 @@
  * one process or in two, are as good as one.
  */
 import type { ItemKind } from "../core/catalogue/durable.ts";
-import type {
-  AppendRecord,
-  Binding,
-  Budget,
-  Command,
-  ForkOptions,
-  OpenOptions,
-  Permission,
-} from "../core/command.ts";
+import type { Block } from "../core/catalogue/entry.ts";
+import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../core/command.ts";
 import type { StoredRecord } from "../core/chain.ts";
-import { withdrawn } from "../core/decide/branch.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { makeSessionId, quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
+import type { Models } from "../model/port.ts";
 import type { Store } from "../store/port.ts";
-import { readContent } from "./content.ts";
+import type { ToolSource } from "../tool/port.ts";
+import { followRun, type Heard } from "./ask.ts";
+import { absolute } from "./bootstrap.ts";
+import type { Compressed, Strategy } from "./compress.ts";
+import type { EventCache } from "./context-reader.ts";
+import { showContext, type RenderedContext } from "./context-view.ts";
+import { agentOf, modelOf } from "./crew.ts";
+import { takeDrive, type Drive, type DriveOptions } from "./drive.ts";
+import { forkCommand } from "./fork.ts";
+import type { Live } from "./live.ts";
+import type { Ran, RunOptions } from "./runner.ts";
+import type { Runs } from "./running.ts";
+import { sendMessage, type Sent } from "./send.ts";
+import type { Tokenizer } from "./tokenizer.ts";
 import { readEvents, type Event, type EventsOptions } from "./event-reader.ts";
 import { takeLease, type Lease } from "./lease.ts";
+import { checkBinding, checkBudget, inputRecord, recordsOf } from "./options.ts";
 import { readItems, type Item } from "./projection.ts";
 import type { StateReader } from "./state-reader.ts";
 import { viewState, type StateView } from "./state-view.ts";
@@ -36,6 +43,16 @@ export interface Context {
   readonly states: StateReader;
   readonly writer: Writer;
   readonly actor: string;
+  /** Who this process is, to whoever finds a session taken. */
+  readonly holder: string;
+  readonly leaseMs: number | undefined;
+  /** Loaded when first needed. Absent: this engine runs nothing. */
+  readonly models: (() => Promise<Models>) | undefined;
+  readonly tools: (() => Promise<ToolSource>) | undefined;
+  readonly tokenizer: Tokenizer;
+  readonly cache: EventCache;
+  readonly live: Live;
+  readonly runs: Runs;
 }
 
 /** Where a change ended up. */
@@ -50,6 +67,22 @@ export interface Written {
 export interface WriteOptions {
   /** A second change with the same key is not written; it gives the result of the first. */
   readonly key?: string;
+}
+
+export interface AskOptions extends WriteOptions {
+  /** `queue`, the default: for the next turn. `steer`: for the next step of the turn in progress. */
+  readonly mode?: "queue" | "steer";
+  /** Aborted: the run stops before its next step. To end the turn, interrupt it. */
+  readonly signal?: AbortSignal;
+}
+
+export interface AnswerOptions {
+  readonly allow: boolean;
+  /** Ids of calls; by default all that wait. */
+  readonly calls?: readonly string[];
+  readonly reason?: string;
+  /** Something to tell the model with it. */
+  readonly text?: string;
 }
 
 interface Because {
@@ -176,33 +209,11 @@ export class Session {
   async fork(options: ForkOptions & { readonly atSeq?: number } = {}): Promise<Session> {
     checkOptions("fork", options, ["atSeq", "objective", "name", "budget", "labels"]);
     const { atSeq, ...rest } = options;
-    const { store, world, states, writer, actor } = this.#context;
+    const { world, writer, actor } = this.#context;
     const seq = await this.#position(atSeq ?? (await this.#head()).seq);
-    const from = await states.at(this.id, seq);
-    const [record] = await store.read(this.id, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+    const { command, from, parent } = await forkCommand(this.#context, this.id, seq, rest);
     const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
-    const lost = withdrawn(from, await writer.current(this.id));
-    const grant: Permission[] = [];
-    for (const { ref, ...rule } of lost.permissions) {
-      const content = ref === null ? undefined : await readContent(store, this.id, ref.seq);
-      // A rule whose pattern was erased counts for no call; without the pattern it would be about every call.
-      const erased = ref !== null && ref.hash !== null && content === undefined;
-      if (erased && rule.rule === "allow") grant.push({ ...rule, rule: "none" });
-      else grant.push({ ...(content as { pattern?: unknown } | undefined), ...rule });
-    }
-    const { unbind } = lost;
-    const command: Command = {
-      do: "fork",
-      parentHash: record?.hash ?? "",
-      by: "person",
-      unbind,
-      grant,
-      ...rest,
-    };
-    // The parent named in the fork's first record is this session, also where the position is older than
-    // itself.
-    const parentState = { ...from, standing: { ...from.standing, session: this.id } };
-    await writer.begin(id, { command, from: parentState, parent: { session: this.id, seq } }, { actor });
+    await writer.begin(id, { command, from, parent }, { actor });
     return new Session(this.#context, id);
   }
 
@@ -256,8 +267,15 @@ export class Session {
   async suspend(options: Reason = {}): Promise<Written> {
     return this.#simple("suspend", options);
   }
+  /** Ends the turn in progress, also in the middle of a stream or a tool, in whatever process it runs. */
   async interrupt(options: Reason = {}): Promise<Written> {
-    return this.#simple("interrupt", options);
+    checkOptions("interrupt", options, ["reason"]);
+    const { store, world } = this.#context;
+    const build = async (): Promise<Command> => {
+      const lease = (await store.head(this.id))?.lease ?? null;
+      return { do: "interrupt", idle: lease === null || lease.untilMs <= world.now(), ...options };
+    };
+    return written(await this.#change(build));
   }
   async cancel(options: Reason = {}): Promise<Written> {
     return this.#simple("cancel", options);
@@ -290,7 +308,7 @@ export class Session {
     const known = ["kind", "name", "mode", "path", "url", "command", "secrets", "options"];
     checkOptions("bind", binding, known);
     checkBinding(binding);
-    return written(await this.#change({ do: "bind", ...binding }));
+    return written(await this.#change({ do: "bind", ...absolute(binding) }));
   }
 
   async unbind(name: string): Promise<Written> {
@@ -308,10 +326,92 @@ export class Session {
     return written(await this.#change({ do: "budget", limits, ...options }));
   }
 
+  /** An input for the next turn, or with `steer` for the next step of the turn in progress. */
+  async input(
+    input: string | readonly Block[],
+    options: WriteOptions & { readonly mode?: "queue" | "steer" } = {},
+  ): Promise<Written> {
+    checkOptions("input", options, ["key", "mode"]);
+    const { key, mode } = options;
+    const record = inputRecord(input, mode);
+    return written(await this.#change({ do: "append", records: [record] }, { key }));
+  }
+
+  /** An input, and all that comes of it: events, and live deltas. Breaking off the loop cancels nothing. */
+  async *ask(input: string | readonly Block[], options: AskOptions = {}): AsyncGenerator<Heard, Ran> {
+    checkOptions("ask", options, ["key", "mode", "signal"]);
+    const { signal, ...rest } = options;
+    await this.#ready();
+    const { seq } = await this.input(input, rest);
+    const stop = signal === undefined ? {} : { signal };
+    return yield* followRun(this.#context, this.id, seq, { wait: true, ...stop });
+  }
+
+  /** Runs the session until it is idle or stands still. Rejects with `conflict` if somebody else runs it. */
+  run(options: RunOptions = {}): Promise<Ran> {
+    checkOptions("run", options, ["holder", "leaseMs", "signal"]);
+    return this.#context.runs.run(this.id, options);
+  }
+
+  /** Like `run`, and tells what happens from now on. */
+  async *watch(options: RunOptions = {}): AsyncGenerator<Heard, Ran> {
+    checkOptions("watch", options, ["holder", "leaseMs", "signal"]);
+    const { seq } = await this.#head();
+    return yield* followRun(this.#context, this.id, seq + 1, options);
+  }
+
+  /** Takes the lease and gives the commands of a turn, for a loop of your own. */
+  drive(options: DriveOptions = {}): Promise<Drive> {
+    checkOptions("drive", options, ["holder", "leaseMs"]);
+    return takeDrive(this.#context, this.id, options);
+  }
+
+  /** Answers what the session waits for: tool calls that want approval, or an outcome that is unknown. */
+  async answer(options: AnswerOptions): Promise<Written> {
+    checkOptions("answer", options, ["allow", "calls", "reason", "text"]);
+    const { text, ...rest } = options;
+    const told = text === undefined ? {} : { input: inputRecord(text, "steer") };
+    return written(await this.#change({ do: "answer", ...rest, ...told }));
+  }
+
+  /** What the model was sent by the request at a position, or would be sent next after it. */
+  async context(
+    options: { readonly atSeq?: number; readonly uncompacted?: boolean } = {},
+  ): Promise<RenderedContext> {
+    checkOptions("context", options, ["atSeq", "uncompacted"]);
+    return showContext(this.#context, this.id, {
+      ...options,
+      atSeq: await this.#position(options.atSeq ?? (await this.#head()).seq),
+    });
+  }
+
+  /** Makes the context smaller: the transcript stays in the log. */
+  async compress(
+    options: { readonly strategy?: Strategy; readonly instructions?: string } = {},
+  ): Promise<Compressed> {
+    checkOptions("compress", options, ["strategy", "instructions"]);
+    const { compressSession } = await import("./compress.ts");
+    return compressSession(this.#context, this.id, options);
+  }
+
+  /** A message to another session's inbox: one append for both. */
+  async send(to: string, text: string, options: { readonly topic?: string } = {}): Promise<Sent> {
+    checkOptions("send", options, ["topic"]);
+    return sendMessage(this.#context, this.id, { to, text, ...options });
+  }
+
   /** Takes the right to run the session; refused while somebody else holds it. */
   async lease(options: { readonly holder: string; readonly leaseMs?: number }): Promise<Lease> {
     checkOptions("lease", options, ["holder", "leaseMs"]);
     return takeLease(this.#context, this.id, options);
+  }
+
+  /** Whatever is missing for a run is said before anything is written. */
+  async #ready(): Promise<void> {
+    const { writer } = this.#context;
+    const state = await writer.current(this.id);
+    const { agent } = await agentOf(this.#context, this.id, state);
+    await modelOf(this.#context, state.standing.model ?? agent?.model);
   }
 
   async #simple(verb: SimpleVerb, options: Reason): Promise<Written> {
@@ -358,7 +458,7 @@ export class Session {
 interface Reason {
   readonly reason?: string;
 }
-type SimpleVerb = "activate" | "suspend" | "interrupt" | "cancel" | "reopen" | "archive";
+type SimpleVerb = "activate" | "suspend" | "cancel" | "reopen" | "archive";
 
 /** A session as it was at a position. Reads only; to go on from here, fork or rewind. */
 export class View {
@@ -392,55 +492,3 @@ const written = ({ firstSeq, headSeq, duplicate }: Change): Written => ({
   headSeq,
   duplicate,
 });
-
-function recordsOf(records: string | AppendRecord | readonly AppendRecord[]): readonly AppendRecord[] {
-  if (typeof records === "string") return [{ type: "input.received", text: records }];
-  const list = (Array.isArray(records) ? records : [records]) as readonly AppendRecord[];
-  const wrong = list.findIndex((record: unknown) => typeof record !== "object" || record === null);
-  if (wrong === -1) return list;
-  throw new SkeinError("invalid", `append: ${quote(list[wrong])} is no record`, {
-    hint: 'give a text, or an object with a type: "input.received" or "x.name"',
-  });
-}
-
-/** Lists must be lists: a text would be taken apart into its characters. */
-function checkBinding({ command, secrets }: Binding): void {
-  for (const [name, list] of Object.entries({ command, secrets })) {
-    if (list === undefined || Array.isArray(list)) continue;
-    throw new SkeinError("invalid", `bind: ${name} is not a list`, { hint: 'for example ["ls", "-l"]' });
-  }
-}
-
-function checkBudget(budget: Budget): void {
-  checkOptions("budget", budget, ["usd", "tokens", "steps", "turns", "toolCalls", "wallMs"]);
-  for (const [name, value] of Object.entries(budget)) {
-    if (
-      typeof value === "number" &&
-      value >= 0 &&
-      value <= Number.MAX_SAFE_INTEGER / 1e9 ** Number(name === "usd")
-    )
-      continue;
-    throw new SkeinError("invalid", `budget: ${name} is ${quote(value)}`, {
-      hint: "limits are numbers, not negative",
-    });
-  }
-}
-
-export function checkOpen(options: OpenOptions): void {
-  const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
-  checkOptions("open", options, [...known, "expiresAfterIdleMs", "bind", "grant", "budget", "from"]);
-  if (typeof options.objective !== "string" || options.objective.trim() === "") {
-    throw new SkeinError("invalid", "open: a session needs an objective", {
-      hint: "say in a sentence what it is for",
-    });
-  }
-  if (options.objective.length > limit.objectiveCharsMax) {
-    throw new SkeinError("invalid", `open: an objective has at most ${limit.objectiveCharsMax} characters`);
-  }
-  for (const name of ["bind", "grant", "constraints"] as const) {
-    if (options[name] === undefined || Array.isArray(options[name])) continue;
-    throw new SkeinError("invalid", `open: ${name} is not a list`, { hint: "give an array" });
-  }
-  for (const binding of options.bind ?? []) checkBinding(binding);
-  if (options.budget !== undefined) checkBudget(options.budget);
-}

@@ -49,7 +49,21 @@ export interface Writer {
   current(session: SessionId): Promise<State>;
   /** Several logs at once, all or none, decided by the caller. Conflicts are the caller's. */
   commit(parts: readonly Part[]): Promise<readonly Appended[]>;
+  /**
+   * Changes of several sessions in one append, all or none, each decided on its state; decided again when one
+   * of them has changed.
+   */
+  together(members: readonly Member[], options: { readonly actor: string }): Promise<readonly Appended[]>;
   forget(session: SessionId): void;
+}
+
+/** One session's share of a change of several. */
+export interface Member {
+  readonly session: SessionId;
+  readonly build: Build;
+  readonly epoch?: number | undefined;
+  /** For a session that is begun with it. */
+  readonly start?: Omit<Start, "command">;
 }
 
 export type Build = Command | ((state: State) => Command | Promise<Command>);
@@ -297,6 +311,70 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     }
   }
 
+  async function together(
+    members: readonly Member[],
+    { actor }: { readonly actor: string },
+  ): Promise<readonly Appended[]> {
+    for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+      const parts: Part[] = [];
+      let heads: number[] = [];
+      const blobs: Sealed["blobs"][number][] = [];
+      for (const { session, build, epoch, start } of members) {
+        const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
+        const command = typeof build === "function" ? await build(state) : build;
+        const decision = decide(state, command, facts(actor));
+        if (!decision.ok) throw refused(decision.refusal);
+        const sealed = seal(world, decision.drafts, { actor, key: null });
+        const parent = start?.parent;
+        const index = touchesIndex(decision.drafts)
+          ? await indexEntry(store, parent?.session ?? session, state, decision.drafts)
+          : undefined;
+        parts.push({
+          session,
+          expect: start === undefined ? { seq: state.seq } : "absent",
+          drafts: sealed.drafts,
+          ...(epoch === undefined ? {} : { epoch }),
+          ...(parent === undefined ? {} : { parent }),
+          ...(index === undefined ? {} : { index }),
+        });
+        heads = [...heads, state.seq];
+        blobs.push(...sealed.blobs);
+      }
+      const outcome = await appendAll(parts, heads, blobs);
+      if (outcome.kind === "ok") return outcome.parts;
+    }
+    throw new SkeinError("conflict", "the sessions change too fast to be written to", {
+      hint: "try again later",
+    });
+  }
+
+  /** Conflicts are the caller's; a lost answer is followed until it is known. */
+  async function appendAll(
+    parts: readonly Part[],
+    heads: readonly number[],
+    blobs: Sealed["blobs"],
+  ): Promise<Certain> {
+    for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
+    let outcome = await store.append(parts);
+    for (let tries = 0, lost = false; tries < limit.unknownRetriesMax; tries++) {
+      lost ||= outcome.kind === "unknown";
+      if (!lost || outcome.kind === "ok") break;
+      await world.sleep(Math.min(10 * 2 ** tries, 1_000));
+      const own = await Promise.all(parts.map((part, place) => findOwn(part, heads[place] ?? 0)));
+      const found = own.flatMap((one) => one?.parts ?? []);
+      if (found.length === parts.length) return { kind: "ok", parts: found };
+      if (outcome.kind !== "unknown") break;
+      outcome = await store.append(parts);
+    }
+    const [first] = parts;
+    if (first === undefined) throw new Error("invariant: a change of several sessions has members");
+    if (outcome.kind === "unknown") throw neverAnswered(first, outcome.cause);
+    const { kind } = outcome;
+    if (kind !== "fenced") return outcome;
+    const whose = outcome.session;
+    return fenced(parts.find(({ session }) => session === whose) ?? first);
+  }
+
   const keyOf = (key: string): string => {
     if (
       typeof key !== "string" ||
@@ -327,6 +405,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       }
       throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
     },
+    together,
     forget: (session) => void cache.delete(session),
   };
 }

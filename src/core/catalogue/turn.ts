@@ -144,7 +144,7 @@ export const turnEvents = {
       /** The most that may come back: what the model can do, or what the budget still allows. */
       outputTokensMax: Count.optional(),
     }),
-    content: z.looseObject({ settings: Json }).optional(),
+    content: z.looseObject({ settings: Json, prompt: z.string().optional() }).optional(),
   }),
   "model.responded": event({
     meaning: "The model answered; usage and cost are final.",

@@ -40,6 +40,8 @@ export type TurnCommand =
       readonly inputs: Taken;
       /** What the model is offered from here on, if it is not what it was offered before. */
       readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] };
+      /** For a session that names no model yet: the one it goes on with. */
+      readonly model?: string;
     }
   | {
       readonly do: "request";
@@ -52,6 +54,8 @@ export type TurnCommand =
       readonly estimatedTokens?: number;
       readonly outputTokensMax: number;
       readonly settings: unknown;
+      /** What is asked after the context: for a summary. */
+      readonly prompt?: string;
       readonly nowMs: number;
       /** A summary of the transcript up to this position is asked for; it is no step of a turn. */
       readonly compactTo?: number;
@@ -99,6 +103,8 @@ export type TurnCommand =
       readonly ms?: number;
       /** The outcome is unknown, and a person is to say what happened: the session is suspended with it. */
       readonly ask?: boolean;
+      /** The call was settled meanwhile, by whoever ended the turn: what came of it is kept as evidence. */
+      readonly late?: boolean;
       /** For a session tool: what it does, in one append with its result. */
       readonly act?:
         | Extract<Command, { readonly do: "record" | "retract" | "scratch" | "sleep" }>

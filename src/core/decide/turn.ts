@@ -19,7 +19,7 @@ import { endTurn, lifecycleDecisions } from "./lifecycle.ts";
 import { inputDraft, workDecisions } from "./work.ts";
 
 export const turnDecisions: Decisions<TurnCommand["do"]> = {
-  begin: (state, { inputs, tools }) => {
+  begin: (state, { inputs, tools, model }) => {
     const refusal = forbidden(state, "begin", "begin a turn");
     if (refusal !== null) return refusal;
     const stop = overBudget(state, { turns: 1 });
@@ -35,10 +35,11 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
             ),
           ];
     const turn = state.standing.lastTurn + 1;
-    return accept(...bound, draft("turn.started", { inputs: pairs(inputs) }, undefined, { turn }));
+    const named = model === undefined ? [] : [draft("session.migrated", { to: model })];
+    return accept(...named, ...bound, draft("turn.started", { inputs: pairs(inputs) }, undefined, { turn }));
   },
   request: (state, command) => {
-    const { model, compactTo: toSeq, nowMs, settings, inputs, reserved, ...body } = command;
+    const { model, compactTo: toSeq, nowMs, settings, prompt, inputs, reserved, ...body } = command;
     const refusal =
       toSeq === undefined ? mayAsk(state) : forbidden(state, "compact", "be compacted by a model");
     if (refusal !== null) return refusal;
@@ -70,7 +71,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
           }),
           inputs: pairs(inputs),
         },
-        { settings },
+        present({ settings, prompt }),
         inTurn(state),
       ),
     );
@@ -119,9 +120,10 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     );
   },
   settle: (state, command, facts) => {
+    const call = state.mind.calls.get(command.call);
+    if (command.late === true && call === undefined) return late(state, command);
     const refusal = forbidden(state, "settle", "take a tool's result");
     if (refusal !== null) return refusal;
-    const call = state.mind.calls.get(command.call);
     if (call === undefined) return refuse("refused", `call ${command.call} is not open`);
     const done = command.act === undefined ? null : act(state, command.act, facts);
     if (done !== null && !done.ok) {
@@ -284,6 +286,15 @@ function settled(
     cause: open.seq,
     actor: `tool:${open.tool}`,
   });
+}
+
+/** What came of a call after it was settled: evidence, never applied by itself. */
+function late(state: State, { call, status, output }: CommandOf<"settle">): Decision {
+  const content = output === undefined ? undefined : { output };
+  return (
+    forbidden(state, "write", "keep a late result") ??
+    accept(draft("tool.settled", { call, status, late: true }, content))
+  );
 }
 
 type Act = NonNullable<CommandOf<"settle">["act"]>;

@@ -125,7 +125,7 @@ export const turnFolds: Folds<Types> = {
     return stand(started, { used: { ...used, toolCalls: used.toolCalls + first } });
   },
   "tool.settled": (state, { body, seq }) =>
-    heard(think(state, { calls: state.mind.calls.delete(body.call) }), seq),
+    body.late === true ? state : heard(think(state, { calls: state.mind.calls.delete(body.call) }), seq),
 };
 
 /** An input with this number waits from now on. */

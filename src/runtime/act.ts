@@ -1,0 +1,134 @@
+/** What session tools do: each act is one append with the call's result, or a reading and its result. */
+import type { SessionAct } from "../core/act.ts";
+import { budgetLeft } from "../core/budget.ts";
+import type { Budget } from "../core/command.ts";
+import { amountsOf } from "../core/decision.ts";
+import { SkeinError } from "../core/error.ts";
+import { makeSessionId } from "../core/ids.ts";
+import { resources, type Amounts, type OpenCall, type State } from "../core/state.ts";
+import type { Drive } from "./drive.ts";
+import { forkCommand } from "./fork.ts";
+import { recall } from "./recall.ts";
+import { sendMessage } from "./send.ts";
+import type { Context } from "./session.ts";
+import { errorText } from "./tool-output.ts";
+
+/** Does it, and settles the call: what the session or the store refuses is told to the model. */
+export async function performAct(
+  context: Context,
+  drive: Drive,
+  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
+  act: SessionAct,
+): Promise<void> {
+  try {
+    await perform(context, drive, call, act);
+  } catch (error) {
+    if (!(error instanceof SkeinError) || !told.includes(error.code)) throw error;
+    await drive.change({ do: "settle", call: call.id, status: "error", output: errorText(error) });
+  }
+}
+
+/** What the model can do something about. All else ends the run. */
+const told: readonly SkeinError["code"][] = ["invalid", "not-found", "refused"];
+
+async function perform(
+  context: Context,
+  drive: Drive,
+  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
+  act: SessionAct,
+): Promise<void> {
+  const { world } = context;
+  const settle = { do: "settle", call: call.id, status: "ok" } as const;
+  switch (act.act) {
+    case "record":
+    case "retract": {
+      const { act: verb, ...rest } = act;
+      const output = `${verb === "record" ? "recorded" : "retracted"} ${act.kind} ${act.key}`;
+      await drive.change({ ...settle, output, act: { do: verb, ...rest } as never });
+      return;
+    }
+    case "scratch":
+      await drive.change({
+        ...settle,
+        output: "done",
+        act: { do: "scratch", key: act.key, value: act.value },
+      });
+      return;
+    case "sleep": {
+      const { forMs, reason } = act;
+      const untilMs = act.untilMs ?? (forMs === undefined ? undefined : world.now() + forMs);
+      const until = untilMs === undefined ? {} : { untilMs };
+      const why = reason === undefined ? {} : { reason };
+      const output = "the session sleeps when this turn has ended";
+      await drive.change({ ...settle, output, act: { do: "sleep", ...until, ...why } });
+      return;
+    }
+    case "recall": {
+      const output = await recall(context, drive.session, await drive.state(), act);
+      await drive.change({ ...settle, output });
+      return;
+    }
+    case "send": {
+      const { act: _, ...message } = act;
+      const sender = { id: call.id, epoch: drive.lease.epoch, actor: call.actor };
+      await sendMessage(context, drive.session, message, sender);
+      return;
+    }
+    case "fork":
+      await forkHere(context, drive, call, act);
+  }
+}
+
+/** The child and the result are one append; what the child may use is taken from this session's budget. */
+async function forkHere(
+  context: Context,
+  drive: Drive,
+  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
+  { objective, name, budget }: Extract<SessionAct, { act: "fork" }>,
+): Promise<void> {
+  const { world, writer } = context;
+  const child = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  const state = await drive.state();
+  const amounts = allotment(state, budget);
+  const { command, from, parent } = await forkCommand(context, drive.session, state.seq, {
+    objective,
+    ...(name === undefined ? {} : { name }),
+  });
+  const act = { do: "allot", to: child, amounts } as const;
+  const settle = { do: "settle", call: call.id, status: "ok", output: { session: child } } as const;
+  await writer.together(
+    [
+      {
+        session: child,
+        build: { ...command, by: "session", got: amounts },
+        start: { from, parent },
+      },
+      {
+        session: drive.session,
+        epoch: drive.lease.epoch,
+        build: Object.keys(amounts).length === 0 ? settle : { ...settle, act },
+      },
+    ],
+    { actor: call.actor },
+  );
+}
+
+/** Of each limit that the parent has: what was asked for if it is there, else a quarter of what is left. */
+function allotment(state: State, asked: Budget | undefined): Amounts {
+  const left = budgetLeft(state);
+  const wanted = asked === undefined ? {} : amountsOf(asked);
+  const given: Record<string, number> = {};
+  for (const resource of resources) {
+    const rest = left[resource];
+    const want = wanted[resource];
+    if (rest === undefined && want === undefined) continue;
+    const amount = want ?? Math.floor((rest ?? 0) / 4);
+    if (rest !== undefined && amount > rest) {
+      throw new SkeinError("refused", `only ${rest} ${resource} are left to give, not ${amount}`, {
+        hint: "ask for less",
+      });
+    }
+    given[resource] = amount;
+  }
+  return given;
+}

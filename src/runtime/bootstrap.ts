@@ -1,0 +1,129 @@
+/**
+ * What a session starts with besides its options: the agent it pins, AGENTS.md from the bound directories
+ * upwards, and initial files. All of it is read before the session is opened, and is part of its first
+ * append: so the log says what the model was told, whatever becomes of the files.
+ */
+import { readFile, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Binding, CommandOf, Loaded, OpenOptions, Pin } from "../core/command.ts";
+import type { AgentDefinition } from "../core/agent.ts";
+import { SkeinError } from "../core/error.ts";
+import { quote } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { listAgents, showAgent } from "./agents.ts";
+import type { Context } from "./session.ts";
+
+type Opening = Omit<CommandOf<"open">, "do" | "workspace" | "parent">;
+
+export async function prepareOpening(context: Context, options: OpenOptions): Promise<Opening> {
+  const { files = [], ...rest } = options;
+  const pinned = await pinOf(context, options.agent);
+  const definition = pinned?.definition as AgentDefinition | undefined;
+  const bind = [...(definition?.bind ?? []), ...(options.bind ?? [])].map(absolute);
+  const documents = [...(await instructionFiles(context, bind)), ...(await initialFiles(context, files))];
+  const model = options.model ?? definition?.model;
+  const budget = options.budget ?? definition?.budget;
+  return {
+    ...rest,
+    bind,
+    ...(pinned === null ? {} : { agent: pinned.agent, pin: pinned }),
+    ...(model === undefined ? {} : { model }),
+    ...(budget === undefined ? {} : { budget }),
+    ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
+  };
+}
+
+/**
+ * `name` pins the newest version, `name@2` the second. A name that nobody defined stays a bare name: the
+ * session then runs without instructions of an agent.
+ */
+async function pinOf(context: Context, agent: string | undefined): Promise<Pin | null> {
+  if (agent === undefined) return null;
+  const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
+  if (version === undefined) {
+    const known = (await listAgents(context)).some((one) => one.name === name);
+    if (!known) return null;
+  }
+  const found = await showAgent(context, name, version === undefined ? undefined : Number(version));
+  const { definition, digest } = found;
+  return { agent: name, version: found.version, digest, definition };
+}
+
+/** A relative path means what it means where the session is opened, also when it is run from elsewhere. */
+export function absolute(binding: Binding): Binding {
+  const { path, name } = binding;
+  if (path === undefined || path === "" || path.includes("\0")) return binding;
+  return { ...binding, path: resolve(path), ...(name === undefined ? { name: path } : {}) };
+}
+
+/**
+ * AGENTS.md of each bound directory and of those above it, up to the root of the repository that it is in;
+ * outside a repository of the directory alone. The outermost first, so that the nearest has the last word.
+ */
+async function instructionFiles(context: Context, bind: readonly Binding[]): Promise<Loaded[]> {
+  const documents: Loaded[] = [];
+  for (const { kind, path } of bind) {
+    if (kind !== "directory" || path === undefined) continue;
+    for (const folder of (await foldersUp(path)).toReversed()) {
+      const loaded = await load(context, "agents-md", join(folder, "AGENTS.md")).catch(ifMissing);
+      if (loaded !== null) documents.push(loaded);
+    }
+  }
+  return documents;
+}
+
+async function foldersUp(path: string): Promise<string[]> {
+  const folders: string[] = [];
+  for (let folder = path; ; folder = dirname(folder)) {
+    folders.push(folder);
+    if (await exists(join(folder, ".git"))) return folders;
+    if (dirname(folder) === folder) return [path];
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+async function initialFiles(context: Context, files: readonly string[]): Promise<Loaded[]> {
+  const documents: Loaded[] = [];
+  for (const file of files) documents.push(await load(context, "file", resolve(file)));
+  return documents;
+}
+
+async function load({ world }: Context, kind: Loaded["kind"], path: string): Promise<Loaded> {
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    throw new SkeinError("not-found", `${quote(path)} cannot be read`, {
+      hint: "give the path of a text file",
+      cause,
+    });
+  });
+  if (bytes.length > limit.documentBytesMax) {
+    throw new SkeinError(
+      "invalid",
+      `${quote(path)} has ${bytes.length} bytes; a document has at most ${limit.documentBytesMax}`,
+      {
+        hint: "bind it instead, so that the session can read it in parts",
+      },
+    );
+  }
+  const text = bytes.toString("utf8");
+  if (text.includes("\0") || text.includes("\uFFFD")) {
+    throw new SkeinError("invalid", `${quote(path)} is not a text in UTF-8`, {
+      hint: "bind it instead, and let a tool read it",
+    });
+  }
+  return { kind, path, text, digest: world.hashBytes(bytes), bytes: bytes.length };
+}
+
+/** Two paths may lead to the same text; it is told once. */
+const distinct = (documents: readonly Loaded[]): Loaded[] => [
+  ...new Map(documents.map((one) => [one.digest, one])).values(),
+];
+
+function ifMissing(error: unknown): null {
+  if (error instanceof SkeinError && error.code === "not-found") return null;
+  throw error;
+}

@@ -1,0 +1,30 @@
+/** Compress: a compaction that somebody asked for, of a session that is not running. */
+import type { SessionId } from "../core/ids.ts";
+import { compactNow } from "./compaction.ts";
+import { agentOf, gatherCrew } from "./crew.ts";
+import { takeDrive } from "./drive.ts";
+import { keepLease } from "./keeper.ts";
+import type { Context } from "./session.ts";
+
+export type Strategy = "prune" | "summarize" | "extract";
+
+export interface Compressed {
+  /** False when there was nothing to make smaller. */
+  readonly compacted: boolean;
+  readonly seq: number;
+}
+
+export async function compressSession(
+  context: Context,
+  session: SessionId,
+  options: { readonly strategy?: Strategy; readonly instructions?: string },
+): Promise<Compressed> {
+  const { actor } = await agentOf(context, session, await context.writer.current(session));
+  await using drive = await takeDrive(context, session, { actor });
+  await using keeper = keepLease(context, drive);
+  const state = await drive.state();
+  await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });
+  const step = { context, drive, crew, signal: keeper.signal, lesson: null };
+  const compacted = await compactNow(step, { reason: "asked", ...options });
+  return { compacted, seq: (await drive.state()).seq };
+}

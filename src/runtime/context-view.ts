@@ -1,0 +1,61 @@
+/** A context as people want to see it: its parts, why each is there, and how many tokens it has. */
+import type { SessionId } from "../core/ids.ts";
+import type { Part, Settings } from "../core/part.ts";
+import { readContext } from "./context-reader.ts";
+import { agentOf, modelOf } from "./crew.ts";
+import type { Context } from "./session.ts";
+
+export interface RenderedContext {
+  readonly parts: readonly Part[];
+  /** One a part: why it is there, where it comes from, and its tokens as counted here. */
+  readonly reasons: readonly {
+    readonly why: string;
+    readonly fromSeq: number;
+    readonly toSeq: number;
+    readonly tokens: number;
+  }[];
+  readonly digest: string;
+  readonly renderer: number;
+  readonly model: string;
+  /** The request that sent exactly this; null for what would be sent next. */
+  readonly requestSeq: number | null;
+  /** Whether the digest is the one that the request recorded; null where there is nothing to compare. */
+  readonly matches: boolean | null;
+  readonly tokens: number;
+  /** The window of the model; null when it is not known here. */
+  readonly windowTokens: number | null;
+}
+
+export async function showContext(
+  context: Context,
+  session: SessionId,
+  options: { readonly atSeq: number; readonly uncompacted?: boolean },
+): Promise<RenderedContext> {
+  const settings = await settingsFor(context, session);
+  const read = await readContext(context, session, { ...options, ...settings });
+  const { tokens, perPart } = await context.tokenizer.estimate(read.parts);
+  const { parts, reasons, digest, renderer, model, requestSeq, matches } = read;
+  const counted = reasons.map((reason, place) => ({ ...reason, tokens: perPart[place] ?? 0 }));
+  const windowTokens = await modelOf(context, model).then(
+    ({ facts }) => facts.windowTokens,
+    () => null,
+  );
+  return { parts, reasons: counted, digest, renderer, model, requestSeq, matches, tokens, windowTokens };
+}
+
+/** How the next request would ask; nothing when the model cannot be had, then as the last request did. */
+async function settingsFor(context: Context, session: SessionId): Promise<{ readonly settings?: Settings }> {
+  const state = await context.writer.current(session);
+  const { agent } = await agentOf(context, session, state);
+  const model = await modelOf(context, state.standing.model ?? agent?.model).catch(() => null);
+  if (model === null) return {};
+  const { temperature, reasoning } = agent ?? {};
+  return {
+    settings: {
+      model: model.name,
+      images: model.facts.images,
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(reasoning === undefined ? {} : { reasoning }),
+    },
+  };
+}

@@ -1,0 +1,43 @@
+/** Forking: what the command for a fork at a position is made of. */
+import type { CommandOf, ForkOptions, Permission } from "../core/command.ts";
+import { withdrawn } from "../core/decide/branch.ts";
+import type { SessionId } from "../core/ids.ts";
+import type { State } from "../core/state.ts";
+import { readContent } from "./content.ts";
+import type { Context } from "./session.ts";
+
+export interface ForkPlan {
+  readonly command: CommandOf<"fork">;
+  /** The parent's state at the fork point. */
+  readonly from: State;
+  readonly parent: { readonly session: SessionId; readonly seq: number };
+}
+
+/** A fork never has more rights than its parent has now. */
+export async function forkCommand(
+  context: Context,
+  session: SessionId,
+  seq: number,
+  options: ForkOptions,
+): Promise<ForkPlan> {
+  const { store, states, writer } = context;
+  const from = await states.at(session, seq);
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  const lost = withdrawn(from, await writer.current(session));
+  const grant: Permission[] = [];
+  for (const { ref, ...rule } of lost.permissions) {
+    const content = ref === null ? undefined : await readContent(store, session, ref.seq);
+    // A rule whose pattern was erased counts for no call; without the pattern it would be about every call.
+    const erased = ref !== null && ref.hash !== null && content === undefined;
+    if (erased && rule.rule === "allow") grant.push({ ...rule, rule: "none" });
+    else grant.push({ ...(content as { pattern?: unknown } | undefined), ...rule });
+  }
+  const { unbind } = lost;
+  // The parent named in the fork's first record is this session, also where the position is older than
+  // itself.
+  return {
+    command: { do: "fork", parentHash: record?.hash ?? "", by: "person", unbind, grant, ...options },
+    from: { ...from, standing: { ...from.standing, session } },
+    parent: { session, seq },
+  };
+}

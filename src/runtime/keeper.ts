@@ -1,0 +1,95 @@
+/**
+ * Keeping the lease, and an ear on the log: the lease is renewed while a run goes on, and what others write
+ * (an interrupt, a cancellation, a new holder) is heard at once, also in the middle of a stream or a tool.
+ */
+import { SkeinError } from "../core/error.ts";
+import type { State } from "../core/state.ts";
+import type { Drive } from "./drive.ts";
+import type { Context } from "./session.ts";
+
+export interface Keeper extends AsyncDisposable {
+  /** Aborted by an interrupt, by the end of the turn from outside, and by the loss of the lease. */
+  readonly signal: AbortSignal;
+  /** Whether the lease has certainly not run out, by this process's own clock. */
+  isHeld(): boolean;
+  /** Throws `fenced` once the lease is lost. */
+  assertHeld(): void;
+  /** A new signal, if the last one was aborted by an interrupt of a turn that is over. */
+  rearm(state: State): void;
+}
+
+export function keepLease(context: Context, drive: Drive): Keeper {
+  const { store, world, writer } = context;
+  const { leaseMs } = drive.lease;
+  const over = new AbortController();
+  let heldUntilMs = world.now() + leaseMs;
+  let lost: SkeinError | null = null;
+  let control = new AbortController();
+  /** The turn that the signal is for; null before the first. */
+  let turnSeq: number | null = null;
+
+  async function renewing(): Promise<void> {
+    while (!over.signal.aborted) {
+      await world.sleep(leaseMs / 3, over.signal);
+      if (over.signal.aborted) return;
+      const asked = world.now();
+      try {
+        await drive.lease.renew();
+        heldUntilMs = asked + leaseMs;
+      } catch (error) {
+        if (!(error instanceof SkeinError) || error.code !== "fenced") continue;
+        lost = error;
+        control.abort(error);
+        return;
+      }
+    }
+  }
+
+  let looking = false;
+  let again = false;
+  async function look(): Promise<void> {
+    again = true;
+    if (looking) return;
+    looking = true;
+    while (again && !over.signal.aborted) {
+      again = false;
+      const state = await writer.current(drive.session).catch(() => null);
+      if (state !== null) heed(state);
+    }
+    looking = false;
+  }
+
+  function heed({ standing }: State): void {
+    if (turnSeq === null) return;
+    const { turn, lease } = standing;
+    if (lease.held && lease.epoch !== drive.lease.epoch) {
+      lost ??= new SkeinError("fenced", `${drive.session} is run by ${lease.holder} now`, {
+        hint: "somebody else took the lease after it had run out",
+      });
+    }
+    const goesOn = turn !== null && turn.startedSeq === turnSeq && !turn.interrupted;
+    if (lost !== null || !goesOn) control.abort(lost ?? new Error("the turn was interrupted"));
+  }
+
+  const unwatch = store.watch(() => void look());
+  const renewal = renewing();
+  return {
+    get signal() {
+      return control.signal;
+    },
+    isHeld: () => lost === null && world.now() < heldUntilMs,
+    assertHeld() {
+      if (lost !== null) throw lost;
+    },
+    rearm(state) {
+      turnSeq = state.standing.turn?.startedSeq ?? null;
+      if (control.signal.aborted && lost === null) control = new AbortController();
+      heed(state);
+    },
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      unwatch();
+      await renewal;
+    },
+  };
+}

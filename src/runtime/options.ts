@@ -1,0 +1,73 @@
+/** What callers may give to the calls of a session: checked here, before anything is decided. */
+import type { Block } from "../core/catalogue/entry.ts";
+import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command.ts";
+import { checkOptions, SkeinError } from "../core/error.ts";
+import { quote } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+
+export function recordsOf(records: string | AppendRecord | readonly AppendRecord[]): readonly AppendRecord[] {
+  if (typeof records === "string") return [{ type: "input.received", text: records }];
+  const list = (Array.isArray(records) ? records : [records]) as readonly AppendRecord[];
+  const wrong = list.findIndex((record: unknown) => typeof record !== "object" || record === null);
+  if (wrong === -1) return list;
+  throw new SkeinError("invalid", `append: ${quote(list[wrong])} is no record`, {
+    hint: 'give a text, or an object with a type: "input.received" or "x.name"',
+  });
+}
+
+/** An input as a record: a text, or blocks. */
+export function inputRecord(
+  input: string | readonly Block[],
+  mode: "queue" | "steer" | undefined,
+): Extract<AppendRecord, { readonly type: "input.received" }> {
+  if (mode !== undefined && mode !== "queue" && mode !== "steer") {
+    throw new SkeinError("invalid", `input: there is no mode ${quote(mode)}`, { hint: '"queue" or "steer"' });
+  }
+  if (typeof input !== "string" && !Array.isArray(input)) {
+    throw new SkeinError("invalid", `input: ${quote(input)} is neither a text nor a list of blocks`);
+  }
+  const blocks: readonly Block[] = typeof input === "string" ? [{ type: "text", text: input }] : input;
+  return { type: "input.received", blocks, ...(mode === undefined ? {} : { mode }) };
+}
+
+/** Lists must be lists: a text would be taken apart into its characters. */
+export function checkBinding({ command, secrets }: Binding): void {
+  for (const [name, list] of Object.entries({ command, secrets })) {
+    if (list === undefined || Array.isArray(list)) continue;
+    throw new SkeinError("invalid", `bind: ${name} is not a list`, { hint: 'for example ["ls", "-l"]' });
+  }
+}
+
+export function checkBudget(budget: Budget): void {
+  checkOptions("budget", budget, ["usd", "tokens", "steps", "turns", "toolCalls", "wallMs"]);
+  for (const [name, value] of Object.entries(budget)) {
+    if (
+      typeof value === "number" &&
+      value >= 0 &&
+      value <= Number.MAX_SAFE_INTEGER / 1e9 ** Number(name === "usd")
+    )
+      continue;
+    throw new SkeinError("invalid", `budget: ${name} is ${quote(value)}`, {
+      hint: "limits are numbers, not negative",
+    });
+  }
+}
+
+export function checkOpen(options: OpenOptions): void {
+  const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
+  checkOptions("open", options, [...known, "expiresAfterIdleMs", "bind", "files", "grant", "budget", "from"]);
+  if (typeof options.objective !== "string" || options.objective.trim() === "") {
+    throw new SkeinError("invalid", "open: a session needs an objective", {
+      hint: "say in a sentence what it is for",
+    });
+  }
+  if (options.objective.length > limit.objectiveCharsMax) {
+    throw new SkeinError("invalid", `open: an objective has at most ${limit.objectiveCharsMax} characters`);
+  }
+  for (const name of ["bind", "grant", "constraints", "files"] as const) {
+    if (options[name] === undefined || Array.isArray(options[name])) continue;
+    throw new SkeinError("invalid", `open: ${name} is not a list`, { hint: "give an array" });
+  }
+  for (const binding of options.bind ?? []) checkBinding(binding);
+  if (options.budget !== undefined) checkBudget(options.budget);
+}

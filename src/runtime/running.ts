@@ -1,0 +1,47 @@
+/**
+ * Runs of this process: at most one a session. A run goes on when nobody listens any more; only an
+ * interrupt, a cancellation or the end of the engine stops it.
+ */
+import { SkeinError } from "../core/error.ts";
+import type { SessionId } from "../core/ids.ts";
+import { runSession, type Ran, type RunOptions } from "./runner.ts";
+import type { Context } from "./session.ts";
+
+export interface Runs {
+  /** Runs the session here. A run that goes on already is joined; what came too late for it gets another. */
+  run(session: SessionId, options?: RunOptions): Promise<Ran>;
+  /** Stops every run before its next step, and resolves when all have given their lease back. */
+  stop(): Promise<void>;
+}
+
+export function makeRuns(context: () => Context): Runs {
+  const going = new Map<SessionId, Promise<Ran>>();
+  const stopping = new AbortController();
+
+  async function run(session: SessionId, options: RunOptions = {}): Promise<Ran> {
+    const before = going.get(session);
+    if (before !== undefined) {
+      const ran = await before;
+      // The run may have looked into the inbox for the last time just before this was asked for.
+      const { standing } = await context().writer.current(session);
+      const waits = standing.inbox.waiting.length > 0 && standing.status === "open";
+      return waits ? run(session, options) : ran;
+    }
+    if (stopping.signal.aborted) throw new SkeinError("unavailable", "the engine is closed");
+    const signals = options.signal === undefined ? [] : [options.signal];
+    const signal = AbortSignal.any([stopping.signal, ...signals]);
+    const mine = runSession(context(), session, { ...options, signal });
+    going.set(session, mine);
+    const leave = (): void => void going.delete(session);
+    mine.then(leave, leave);
+    return mine;
+  }
+
+  return {
+    run,
+    async stop() {
+      stopping.abort();
+      await Promise.allSettled(going.values());
+    },
+  };
+}

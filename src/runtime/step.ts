@@ -1,0 +1,236 @@
+/**
+ * One step of a turn: the context is rendered, the request written down, the model asked, its answer written
+ * down. What may cost something is reserved before and settled after, so that a crash loses no charge.
+ */
+import { budgetLeft } from "../core/budget.ts";
+import type { Block } from "../core/catalogue/entry.ts";
+import type { Called, Counted, Taken, Zoned } from "../core/command/turn.ts";
+import { SkeinError } from "../core/error.ts";
+import { limit } from "../core/limit.ts";
+import type { Part } from "../core/part.ts";
+import { costOf } from "../core/price.ts";
+import type { Amounts, State } from "../core/state.ts";
+import { corrected } from "../core/tokens.ts";
+import { zoneOf } from "../core/zone.ts";
+import { ModelError, type Answer, type ModelFacts } from "../model/port.ts";
+import { nextContext, type Context as Rendered } from "./context-reader.ts";
+import { permissionFor, type Crew } from "./crew.ts";
+import { takeCalls, type Drive } from "./drive.ts";
+import { readWaiting, takenOf } from "./inbox.ts";
+import { listen } from "./model-stream.ts";
+import type { Context } from "./session.ts";
+import { cleanText } from "./tool-output.ts";
+
+/** A context and how many tokens it has, as far as that is known before it is sent. */
+export interface Measured {
+  readonly context: Rendered;
+  /** The state it was rendered at, and the inputs that a request then takes up. */
+  readonly atSeq: number;
+  readonly inputs: Taken;
+  readonly estimated: number;
+  readonly tokens: number;
+}
+
+/** What the last call taught about the tokenizer's error. */
+export interface Lesson {
+  readonly estimated: number;
+  readonly actual: number;
+}
+
+export interface StepWorld {
+  readonly context: Context;
+  readonly drive: Drive;
+  readonly crew: Crew;
+  /** Aborted by an interrupt and by the loss of the lease. */
+  signal: AbortSignal;
+  lesson: Lesson | null;
+}
+
+/** What a request at this state would send. */
+export async function measure(step: StepWorld, state: State): Promise<Measured> {
+  const { context, drive, crew } = step;
+  const waiting = await readWaiting(context.store, drive.session, state);
+  const taken = takenOf(state.standing.turn === null ? waiting : waiting.filter(({ steers }) => steers));
+  const rendered = await nextContext(context, drive.session, {
+    state,
+    settings: crew.settings,
+    inputs: taken,
+  });
+  const { tokens: estimated } = await context.tokenizer.estimate(rendered.parts);
+  const { lesson } = step;
+  const tokens = lesson === null ? estimated : corrected(estimated, lesson.estimated, lesson.actual);
+  return { context: rendered, atSeq: state.seq, inputs: taken, estimated, tokens };
+}
+
+/** The most that may come back: by the model, the agent, the window and the budget. */
+export function outputRoom(facts: ModelFacts, agentMax: number, tokens: number, left: Amounts): number {
+  const room = Math.min(facts.outputTokensMax, agentMax, facts.windowTokens - tokens);
+  const byTokens = left.tokens === undefined ? Infinity : left.tokens - tokens;
+  const { price } = facts;
+  const input = costOf(price, { inputTokens: tokens, outputTokens: 0 }) ?? 0;
+  const byMoney =
+    left.nanoUsd === undefined || price === null || price.output === 0
+      ? Infinity
+      : Math.floor((left.nanoUsd - input) / price.output);
+  return Math.max(limit.outputTokensMin, Math.floor(Math.min(room, byTokens, byMoney)));
+}
+
+/** What a call may use, and must be free in the budget before it is made. */
+export function reservation(facts: ModelFacts, tokens: number, outputTokensMax: number): Amounts {
+  const nanoUsd = costOf(facts.price, { inputTokens: tokens, outputTokens: outputTokensMax });
+  return { tokens: tokens + outputTokensMax, ...(nanoUsd === null ? {} : { nanoUsd }) };
+}
+
+export type Asked =
+  | { readonly kind: "answered" }
+  /** The session stands still, or the turn was ended by somebody else. */
+  | { readonly kind: "stopped" }
+  | { readonly kind: "failed"; readonly error: ModelError };
+
+export async function takeStep(step: StepWorld, first: Measured): Promise<Asked> {
+  const { context, drive, crew } = step;
+  const { world } = context;
+  const { facts, name: model } = crew.model;
+  let measured = first;
+  let outputTokensMax = 0;
+  const requested = await drive.change(async (state) => {
+    // Somebody may have written since: what is sent must be what the log says then.
+    if (state.seq !== measured.atSeq) measured = await measure(step, state);
+    const { context: rendered, tokens, inputs } = measured;
+    outputTokensMax = outputRoom(facts, crew.rules.outputTokensMax, tokens, budgetLeft(state));
+    return {
+      do: "request",
+      model,
+      renderer: rendered.renderer,
+      context: rendered.digest,
+      parts: rendered.parts.length,
+      inputs,
+      reserved: reservation(facts, tokens, outputTokensMax),
+      estimatedTokens: tokens,
+      outputTokensMax,
+      settings: crew.settings,
+      nowMs: world.now(),
+    };
+  });
+  if (requested.state.standing.reserved === null) return { kind: "stopped" };
+  const begun = world.now();
+  const parts: readonly Part[] = measured.context.parts;
+  try {
+    const answer = await listen(context, drive.session, crew.model, {
+      parts,
+      outputTokensMax,
+      signal: step.signal,
+      requestSeq: requested.headSeq,
+    });
+    await respond(step, measured, answer, { ms: world.now() - begun });
+    return { kind: "answered" };
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    await fail(step, error);
+    return { kind: "failed", error };
+  }
+}
+
+async function respond(
+  step: StepWorld,
+  measured: Measured,
+  answer: Answer,
+  { ms }: { readonly ms: number },
+): Promise<void> {
+  const { context, drive, crew } = step;
+  const { facts, name: model } = crew.model;
+  const usage = answer.usage ?? (await counted(context, measured, answer));
+  const costNanoUsd = costOf(facts.price, usage);
+  const sent = answer.sent === null ? {} : { sent: context.world.digest("", answer.sent) };
+  if (answer.usage !== null)
+    step.lesson = { estimated: measured.estimated, actual: answer.usage.inputTokens };
+  const answered = answer.blocks.map(storable);
+  const malformed = new Set(
+    answer.blocks.flatMap((block, place) => (block.type === "tool-call" && block.malformed ? [place] : [])),
+  );
+  await drive.change(async (state) => {
+    const { blocks, calls } = takeCalls(answered, state, (tool) => crew.tools.get(tool)?.effect ?? "unsafe");
+    const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
+    const judged: Called[] = [];
+    for (const [number, call] of calls.entries()) {
+      judged.push(await judge(step, state, call, malformed.has(places[number] ?? -1)));
+    }
+    const zone = zoneNow(step, state, usage.inputTokens + usage.outputTokens);
+    const { finish } = answer;
+    return {
+      do: "respond",
+      model,
+      finish,
+      usage,
+      costNanoUsd,
+      blocks,
+      calls: judged,
+      ...sent,
+      ms,
+      zone,
+    };
+  });
+}
+
+/** Whether a call may run: it is known, its arguments are as they should be, and the rules allow it. */
+async function judge(step: StepWorld, state: State, call: Called, malformed: boolean): Promise<Called> {
+  const { context, drive, crew } = step;
+  const tool = crew.tools.get(call.tool);
+  const wrong = (reason: string): Called => ({ ...call, verdict: "error", reason });
+  if (tool === undefined) {
+    const names = [...crew.tools.keys()];
+    const there = names.length === 0 ? "there are none" : `there are ${names.slice(0, 50).join(", ")}`;
+    return wrong(`there is no tool ${call.tool}; ${there}`);
+  }
+  if (malformed) return wrong("the arguments are not JSON; ask again with an object that is");
+  const checked = await tool.check(call.input);
+  if (!checked.ok) return wrong(checked.message);
+  const { rule, reason } = await permissionFor(context, drive.session, state, crew, call);
+  if (rule === "allow") return call;
+  const why = reason === undefined || reason === null ? "" : `: ${reason}`;
+  if (rule === "deny") return { ...call, verdict: "deny", reason: `not allowed${why}` };
+  return { ...call, verdict: "ask" };
+}
+
+function zoneNow({ context, crew }: StepWorld, state: State, tokens: number): Zoned {
+  const { windowTokens } = crew.model.facts;
+  const { contextFrom, lastTurn } = state.standing;
+  const turns = lastTurn - contextFrom.turn;
+  const ageMs = Math.max(0, context.world.now() - contextFrom.at);
+  return { zone: zoneOf({ tokens, windowTokens, turns, ageMs }, crew.rules.zones), tokens, windowTokens };
+}
+
+/** The turn may be over, or the lease lost, while a model was asked; then there is nobody to tell. */
+async function fail({ drive, crew }: StepWorld, error: ModelError): Promise<void> {
+  const { kind, message, retryable } = error;
+  // What never reached a model costs nothing; what was cut off may have cost all of it.
+  const free = kind === "auth" || kind === "invalid" || kind === "overflow" || kind === "rate-limited";
+  try {
+    await drive.change({
+      do: "fail",
+      model: crew.model.name,
+      error: kind,
+      retryable,
+      costNanoUsd: free || kind === "overloaded" ? 0 : null,
+      message: cleanText(message).slice(0, 4_000),
+    });
+  } catch (cause) {
+    if (!(cause instanceof SkeinError) || cause.code !== "refused") throw cause;
+  }
+}
+
+/** A provider that does not count is counted for. */
+async function counted(context: Context, measured: Measured, answer: Answer): Promise<Counted> {
+  const outputTokens = await context.tokenizer.count(JSON.stringify(answer.blocks));
+  return { inputTokens: measured.tokens, outputTokens, estimated: true };
+}
+
+/** What the model said, as it can be stored. */
+function storable(block: Answer["blocks"][number]): Block {
+  const clean = JSON.parse(JSON.stringify(block), (_, value: unknown) =>
+    typeof value === "string" ? cleanText(value) : value,
+  ) as Answer["blocks"][number];
+  if (clean.type !== "tool-call") return clean;
+  const { malformed: _, ...rest } = clean;
+  return { ...rest, tool: clean.tool.replace(/[^A-Za-z0-9_.:/-]/g, "-").slice(0, 128) || "unnamed" };
+}

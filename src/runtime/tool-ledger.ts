@@ -1,0 +1,129 @@
+/**
+ * The tool ledger: brings every open call to an outcome. A call that has not started is started, which is
+ * written down first. One that a dead runner had started is settled by its declared effect: what only reads
+ * or may be repeated runs again with the same key; what is unsafe is asked about (`probe`), or unknown.
+ */
+import type { OpenCall, State } from "../core/state.ts";
+import type { OuterTool, Tool } from "../tool/port.ts";
+import { performAct } from "./act.ts";
+import { readContent } from "./content.ts";
+import type { Crew } from "./crew.ts";
+import type { Drive } from "./drive.ts";
+import type { Context } from "./session.ts";
+import { runTool, type Ran } from "./tool-run.ts";
+
+export interface LedgerWorld {
+  readonly context: Context;
+  readonly drive: Drive;
+  readonly crew: Crew;
+  readonly signal: AbortSignal;
+  /** Whether the lease is still certainly ours: asked right before a tool runs. */
+  readonly isHeld: () => boolean;
+}
+
+interface Entry {
+  readonly id: string;
+  readonly open: OpenCall;
+  readonly input: unknown;
+  readonly tool: Tool | undefined;
+}
+
+/** Resolves when every call has its outcome, or when the session stands still or was interrupted. */
+export async function settleCalls(ledger: LedgerWorld, state: State): Promise<void> {
+  const entries = await readEntries(ledger, state);
+  const asked = entries.filter(({ open }) => open.phase === "asked");
+  if (asked.length > 0) {
+    const on = asked.map(({ open }) => open.seq).slice(0, 100);
+    await ledger.drive.change({ do: "suspend", by: "approval", on, reason: "tool calls wait for approval" });
+    return;
+  }
+  const ready: (Entry & { readonly tool: OuterTool })[] = [];
+  for (const entry of entries) {
+    if (ledger.signal.aborted) return;
+    const { tool } = entry;
+    if (tool?.effect === "session") await actOn(ledger, entry, tool);
+    else if (tool === undefined) await gone(ledger, entry);
+    else if (await mayRun(ledger, { ...entry, tool })) ready.push({ ...entry, tool });
+  }
+  if (ready.length === 0 || ledger.signal.aborted) return;
+  const calls = ready.map(({ id }) => id);
+  const started = await ledger.drive.change({ do: "start", calls, nowMs: ledger.context.world.now() });
+  if (started.state.standing.status !== "running") return;
+  await Promise.all(ready.map((entry) => runEntry(ledger, entry)));
+}
+
+async function readEntries({ context, drive, crew }: LedgerWorld, state: State): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for (const [id, open] of state.mind.calls.entries()) {
+    const content = (await readContent(context.store, drive.session, open.seq)) as
+      | { input?: unknown }
+      | undefined;
+    entries.push({ id, open, input: content?.input, tool: crew.tools.get(open.tool) });
+  }
+  return entries.toSorted((a, b) => a.open.seq - b.open.seq);
+}
+
+async function actOn(
+  { context, drive, crew }: LedgerWorld,
+  { id, open, input }: Entry,
+  tool: Extract<Tool, { effect: "session" }>,
+): Promise<void> {
+  const checked = await tool.check(input);
+  if (!checked.ok) {
+    await drive.change({ do: "settle", call: id, status: "error", output: checked.message });
+    return;
+  }
+  await performAct(context, drive, { id, open, actor: crew.actor }, tool.act(checked.value));
+}
+
+/** The tool is no longer there: unbound since, or of another program. */
+async function gone(ledger: LedgerWorld, { id, open }: Entry): Promise<void> {
+  if (open.phase === "started" && open.effect === "unsafe") return unknown(ledger, id, open);
+  const output = `the tool ${open.tool} is not there any more`;
+  await ledger.drive.change({ do: "settle", call: id, status: "error", output });
+}
+
+/** Whether the call may run now. If not, it has its outcome already. */
+async function mayRun(ledger: LedgerWorld, entry: Entry & { readonly tool: OuterTool }): Promise<boolean> {
+  const { id, open, tool, input } = entry;
+  // What it was when it was requested counts, not what the tool calls itself today.
+  if (open.phase !== "started" || open.effect !== "unsafe") return true;
+  const { drive, signal } = ledger;
+  const probed = await tool.probe?.(drive.key(open.seq), { input, signal }).catch(() => null);
+  if (probed?.outcome === "not-done") return true;
+  if (probed?.outcome === "done") {
+    const output = probed.output ?? "it had been done";
+    await drive.change({ do: "settle", call: id, status: "ok", output });
+  } else await unknown(ledger, id, open);
+  return false;
+}
+
+/** It never runs again by itself: model and person are told that nobody knows. */
+async function unknown({ drive, crew }: LedgerWorld, id: string, { tool }: OpenCall): Promise<void> {
+  const output = `the run of ${tool} was cut off: whether it took effect is not known. Look before repeating it`;
+  const ask = crew.rules.onUnknown === "ask";
+  await drive.change({ do: "settle", call: id, status: "unknown", output, ask });
+}
+
+async function runEntry(
+  ledger: LedgerWorld,
+  { id, open, tool, input }: Entry & { readonly tool: OuterTool },
+): Promise<void> {
+  const { context, drive, signal } = ledger;
+  const { world } = context;
+  const checked = await tool.check(input);
+  if (!checked.ok) {
+    await drive.change({ do: "settle", call: id, status: "error", output: checked.message });
+    return;
+  }
+  // A process that was paused longer than its lease may find somebody else at work on this very call.
+  if (!ledger.isHeld()) return;
+  const begun = world.now();
+  const call = { key: drive.key(open.seq), session: drive.session, seq: open.seq, signal };
+  const ran: Ran | null = await runTool(context, tool, checked.value, call);
+  if (ran === null) return;
+  const ms = Math.max(0, world.now() - begun);
+  const ask = ran.status === "unknown" && ledger.crew.rules.onUnknown === "ask" ? { ask: true } : {};
+  // Somebody may have ended the turn meanwhile, and settled the call with it.
+  await drive.change({ do: "settle", call: id, ms, late: true, ...ask, ...ran });
+}

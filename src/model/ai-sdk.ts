@@ -7,7 +7,12 @@
  * things are not part of this: the marks of Anthropic's prompt cache, which move to the new end; and two
  * messages of the user in a row, which Anthropic and Chat Completions get as one message with more blocks.
  */
-import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+  SharedV4ProviderOptions,
+} from "@ai-sdk/provider";
+import type { Settings } from "../core/part.ts";
 import { readAnswer } from "./answer.ts";
 import { asModelError, interrupted } from "./failure.ts";
 import { ModelError, type Answer, type Delta, type Model, type ModelCall, type ModelFacts } from "./port.ts";
@@ -60,7 +65,7 @@ async function* streamOnce(
     key: options.key,
     fetch: post.fetch,
   });
-  const request = callOptions(options.wire, prompt, call.outputTokensMax, signal);
+  const request = callOptions(options, prompt, call.outputTokensMax, signal);
   const { stream } = await unlessAborted(Promise.resolve(model.doStream(request)), signal);
   const reader = readAnswer(prompt.toolOf);
   const parts = stream.getReader();
@@ -91,7 +96,7 @@ async function nextPart(
 }
 
 function callOptions(
-  wire: Wire,
+  options: AiSdkOptions,
   prompt: Prompt,
   outputTokensMax: number,
   abortSignal: AbortSignal,
@@ -104,22 +109,42 @@ function callOptions(
     ...(prompt.tools.length === 0 ? {} : { tools: prompt.tools }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(reasoning === undefined ? {} : { reasoning }),
-    ...optionsOf(wire, reasoning !== undefined && reasoning !== "none"),
+    providerOptions: optionsOf(options, reasoning),
   };
 }
 
-function optionsOf(wire: Wire, thinks: boolean): Pick<LanguageModelV4CallOptions, "providerOptions"> {
-  switch (wire) {
+function optionsOf(options: AiSdkOptions, reasoning: Settings["reasoning"]): SharedV4ProviderOptions {
+  switch (options.wire) {
+    case "anthropic":
+      return preservesThinking.test(options.name) ? { anthropic: preservedThinking(options, reasoning) } : {};
     case "openai":
       // Nothing is kept there: reasoning comes back encrypted, which the library asks for by itself where the
       // model reasons, and is sent again in full.
-      return { providerOptions: { openai: { store: false } } };
+      return { openai: { store: false } };
     case "google":
-      return thinks ? { providerOptions: { google: { thinkingConfig: { includeThoughts: true } } } } : {};
-    case "anthropic":
+      return reasoning === undefined || reasoning === "none"
+        ? {}
+        : { google: { thinkingConfig: { includeThoughts: true } } };
     case "compatible":
       return {};
   }
+}
+
+/** These refuse a thought of theirs when anything before it has changed. */
+const preservesThinking = /claude-(fable-5-[12]|opus-5-5|sonnet-5-5)/;
+
+/**
+ * A compaction, or tools bound later, change what stands before a thought that is kept. The provider is asked
+ * to drop such a thought instead of refusing the request for ever.
+ */
+function preservedThinking(
+  { name }: AiSdkOptions,
+  reasoning: Settings["reasoning"],
+): SharedV4ProviderOptions[string] {
+  const blockBinding = { prefixMismatchBehavior: "drop_block" };
+  if (reasoning !== "none") return { thinking: { type: "adaptive", display: "summarized", blockBinding } };
+  // Where thinking can be reduced to notes between calls, there is no such wish; so no thoughts are shown again.
+  return name.includes("sonnet") ? { sendReasoning: false } : { thinking: { blockBinding } };
 }
 
 interface RecordingFetch {

@@ -163,6 +163,33 @@ describe("what only some wires have", () => {
     }
   });
 
+  test("Anthropic drops a thought whose past has changed, where it would refuse the request", async () => {
+    const thinks = { type: "adaptive", display: "summarized" };
+    const drops = { block_binding: { prefix_mismatch_behavior: "drop_block" } };
+    const cases = [
+      ["claude-opus-5-5", "high", { ...thinks, ...drops }, "high"],
+      ["claude-sonnet-5-5", undefined, { ...thinks, ...drops }, undefined],
+      ["claude-opus-5-5", "none", drops, "low"],
+      ["claude-sonnet-5-5", "none", { type: "between_tools" }, undefined],
+      ["claude-opus-5", "high", thinks, "high"],
+      ["claude-opus-5", undefined, undefined, undefined],
+    ] as const;
+    await using server = await startWire("anthropic", () => ({
+      reply: "answer",
+      answer: { blocks: [spoken] },
+    }));
+    for (const [model, reasoning, thinking, effort] of cases) {
+      const settings = { model, images: true, ...(reasoning === undefined ? {} : { reasoning }) };
+      const parts = [...opening("anthropic", says("Compute.")), { part: "settings", settings } as const];
+      await ask(modelOn("anthropic", server.url, `anthropic/${model}`), parts);
+      const { body, headers } = server.requests.at(-1)!;
+      const asked = (body["output_config"] as { effort?: string } | undefined)?.effort;
+      assert.deepEqual([body["thinking"], asked], [thinking, effort], `${model} ${reasoning}`);
+      const beta = String(headers["anthropic-beta"] ?? "").includes("thinking-binding-controls");
+      assert.equal(beta, thinking !== undefined && "block_binding" in thinking);
+    }
+  });
+
   test("Anthropic's hidden thoughts go back as they came", async () => {
     const blocks: WireBlock[] = [{ type: "reasoning", text: "", seal: "EmwKAhgBEgy3va3p" }, spoken];
     await using server = await startWire("anthropic", () => ({ reply: "answer", answer: { blocks } }));

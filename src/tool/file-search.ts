@@ -15,6 +15,7 @@ import {
   openDirectory,
   openFile,
   plainError,
+  plainSpelling,
   spotOf,
   whereabouts,
 } from "./root.ts";
@@ -37,11 +38,13 @@ export function searchTools(roots: readonly Root[]): OuterTool[] {
   return [findFiles(roots), grepFiles(roots)];
 }
 
-const Where = z
-  .string()
-  .min(1)
-  .optional()
-  .describe("A directory or file to look below; left out: everywhere");
+const whereBelow = (roots: readonly Root[]) =>
+  z
+    .string()
+    .min(1)
+    .transform((path) => plainSpelling(roots, path))
+    .optional()
+    .describe("A directory or file to look below; left out: everywhere");
 
 function findFiles(roots: readonly Root[]): OuterTool {
   return defineTool({
@@ -50,7 +53,7 @@ function findFiles(roots: readonly Root[]): OuterTool {
       'Find files by a glob such as "*.ts", "src/**/*.test.ts" or "{README,LICENSE}*", one path a line. Without ' +
       `a slash it is held against names at any depth. Leaves out ${skipped.join(" and ")} unless they are ` +
       `named. ${whereabouts(roots)}`,
-    input: z.strictObject({ pattern: z.string().min(1).describe("The glob"), path: Where }),
+    input: z.strictObject({ pattern: z.string().min(1).describe("The glob"), path: whereBelow(roots) }),
     effect: "read",
     run: async ({ pattern, path }, { signal }) => {
       const matches = globMatcher(pattern);
@@ -73,7 +76,7 @@ function grepFiles(roots: readonly Root[]): OuterTool {
       whereabouts(roots),
     input: z.strictObject({
       pattern: z.string().min(1).max(1_000).describe("The regular expression"),
-      path: Where,
+      path: whereBelow(roots),
       files: z.string().min(1).optional().describe('Only files that match this glob, such as "*.ts"'),
       ignoreCase: z.boolean().default(false),
     }),

@@ -14,6 +14,7 @@ import {
   findSpot,
   openFile,
   plainError,
+  plainSpelling,
   shownRoot,
   spotOf,
   whereabouts,
@@ -39,7 +40,11 @@ export function fileTools(roots: readonly Root[]): OuterTool[] {
 
 type Turns = ReturnType<typeof makeTurns>;
 
-const Path = z.string().min(1);
+const pathBelow = (roots: readonly Root[]) =>
+  z
+    .string()
+    .min(1)
+    .transform((path) => plainSpelling(roots, path));
 
 function readFile(roots: readonly Root[]): OuterTool {
   return defineTool({
@@ -48,7 +53,7 @@ function readFile(roots: readonly Root[]): OuterTool {
       `Read a text file, by default its first ${fileLimit.readLines} lines; a last line in brackets says when ` +
       `there is more. Images are shown. ${whereabouts(roots)}`,
     input: z.strictObject({
-      path: Path,
+      path: pathBelow(roots),
       fromLine: z.int().positive().default(1).describe("The first line to read; lines count from 1"),
       lines: z.int().positive().max(100_000).default(fileLimit.readLines).describe("How many lines"),
     }),
@@ -105,7 +110,7 @@ function writeFile(roots: readonly Root[], turns: Turns): OuterTool {
     description:
       "Write a whole text file: a new one, or in place of what is there. Missing directories are made. To " +
       `change a part of a file use edit_file. ${whereabouts(roots)}`,
-    input: z.strictObject({ path: Path, text: z.string().describe("All of the new content") }),
+    input: z.strictObject({ path: pathBelow(roots), text: z.string().describe("All of the new content") }),
     effect: "idempotent",
     run: async ({ path, text }, { key, signal }) => {
       const spot = writable(findSpot(roots, path));
@@ -130,7 +135,7 @@ function editFile(roots: readonly Root[], turns: Turns): OuterTool {
       "Replace a piece of a text file by another. `find` must be in the file exactly as given, with its white " +
       `space, and only once unless \`all\` is true. ${whereabouts(roots)}`,
     input: z.strictObject({
-      path: Path,
+      path: pathBelow(roots),
       find: z.string().min(1).describe("The text to be replaced, with enough around it to be found once"),
       replace: z.string().describe("The text in its place; empty to remove it"),
       all: z.boolean().default(false).describe("Replace every occurrence"),
@@ -189,7 +194,9 @@ function listFiles(roots: readonly Root[]): OuterTool {
     description:
       "List a directory, one path a line; directories end in a slash. Not what lies deeper: use find_files " +
       `for that. ${whereabouts(roots)}`,
-    input: z.strictObject({ path: Path.optional().describe("A directory; left out: what is bound") }),
+    input: z.strictObject({
+      path: pathBelow(roots).optional().describe("A directory; left out: what is bound"),
+    }),
     effect: "read",
     run: async ({ path }) => {
       const only = roots.length === 1 && roots[0]?.file === undefined ? "." : undefined;

@@ -78,9 +78,9 @@ function unusable(name: string, path: string): (cause: unknown) => never {
 export function findSpot(roots: readonly Root[], path: string): Spot {
   if (path.includes("\0") || path.length > pathCharsMax)
     throw new SkeinError("invalid", "a path has no NUL and at most 4096 characters");
-  const clean = posix.normalize(path === "" ? "." : path).replace(/(.)\/+$/, "$1");
+  const clean = cleanPath(path);
   const spot = isAbsolute(clean) ? absoluteSpot(roots, clean) : relativeSpot(roots, clean);
-  if (spot === undefined) {
+  if (spot === undefined || spot.steps.includes("..")) {
     throw new SkeinError(
       "refused",
       `${path} lies outside of what is bound: ${roots.map(shownRoot).join(", ")}`,
@@ -93,7 +93,7 @@ export function findSpot(roots: readonly Root[], path: string): Spot {
 /** One root is the place that paths start from; of several, each has its name in front. */
 export function spotOf(roots: readonly Root[], root: Root, steps: readonly string[]): Spot {
   const isPlain = root.file === undefined && directories(roots).length === 1;
-  const shown = root.file !== undefined ? [root.name] : isPlain ? steps : [root.name, ...steps];
+  const shown = root.file !== undefined ? [root.name] : isPlain ? steps : [cleanPath(root.name), ...steps];
   return { root, steps, shown: shown.join("/") || "." };
 }
 
@@ -119,21 +119,35 @@ function absoluteSpot(roots: readonly Root[], path: string): Spot | undefined {
 }
 
 function relativeSpot(roots: readonly Root[], path: string): Spot | undefined {
-  if (path === ".." || path.startsWith("../")) return undefined;
   const folders = directories(roots);
   for (const root of roots) {
-    const name = posix.normalize(root.name);
+    const name = cleanPath(root.name);
     const isNamed = path === name || (root.file !== undefined && roots.length === 1 && path === root.file);
     if (root.file !== undefined && isNamed) return spotOf(roots, root, [root.file]);
     if (root.file !== undefined || folders.length === 1) continue;
     if (isNamed) return spotOf(roots, root, []);
     if (path.startsWith(`${name}/`)) return spotOf(roots, root, stepsOf(path.slice(name.length + 1)));
   }
-  const only = folders.length === 1 ? folders[0] : undefined;
-  return only && spotOf(roots, only, stepsOf(path));
+  const start = folders.length === 1 ? folders[0] : folders.find(({ name }) => cleanPath(name) === ".");
+  return start && spotOf(roots, start, stepsOf(path));
 }
 
+const cleanPath = (path: string): string => posix.normalize(path || ".").replace(/(.)\/+$/, "$1");
+
 const stepsOf = (path: string): string[] => path.split("/").filter((step) => step !== "" && step !== ".");
+
+/**
+ * The one way to write a path: below its root, links resolved. So rules on arguments cannot be got around by
+ * another spelling. What does not exist or lies outside stays as it is; whoever uses it is told.
+ */
+export async function plainSpelling(roots: readonly Root[], path: string): Promise<string> {
+  try {
+    const spot = findSpot(roots, path);
+    return spotOf(roots, spot.root, await settle(spot)).shown;
+  } catch {
+    return path;
+  }
+}
 
 /** Opens the directory a spot lies in, and gives the last step. `create` makes directories on the way. */
 export async function enter(

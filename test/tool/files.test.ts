@@ -1,7 +1,7 @@
 /** File tools: reading, writing, editing, and never outside of what is bound. */
 import assert from "node:assert/strict";
 import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Binding } from "../../src/core/command.ts";
 import { fileTools } from "../../src/tool/files.ts";
@@ -379,6 +379,40 @@ describe("several roots", () => {
     assert.deepEqual(await callTool(tools, "grep_files", { pattern: "\\d" }), {
       text: "one/a.txt:1: 1\none/three.txt:1: 3\ntwo/a.txt:1: 2\nthree.txt:1: 3",
     });
-    assert.equal(basename(one.root), "root");
+  });
+
+  test("names that are paths work as people write them, and lead no higher", async () => {
+    await using one = await openPlace({ "a.txt": "1" });
+    await using two = await openPlace({ "b/c.txt": "2", "b/d.txt": "3" });
+    for (const name of [".", "./data/", "../beside", "..", one.root]) {
+      const tools = await toolsOf([
+        { kind: "directory", name: "other", path: two.root },
+        { kind: "directory", name, path: one.root },
+      ]);
+      const { text } = await callTool(tools, "find_files", { pattern: "a.txt" });
+      assert.deepEqual(await callTool(tools, "read_file", { path: text }), { text: "1" }, `${name}: ${text}`);
+      assert.deepEqual(await callTool(tools, "read_file", { path: join(name, "a.txt") }), { text: "1" });
+      assert.match(
+        await failure(callTool(tools, "read_file", { path: join(name, "../outside/secret.txt") })),
+        /^(refused|not-found): /,
+      );
+      assert.deepEqual(await callTool(tools, "read_file", { path: "other/b/c.txt" }), { text: "2" });
+    }
+  });
+
+  test("every spelling of a path becomes one, so that rules on it hold", async () => {
+    await using place = await openPlace({ "in/a.txt": "a" });
+    await symlink("in", join(place.root, "also"));
+    const read = outerTool(place.tools, "read_file");
+    for (const path of ["in/a.txt", "./in//a.txt", "also/a.txt", join(place.root, "also/../also/a.txt")]) {
+      assert.deepEqual(await read.check({ path }), {
+        ok: true,
+        value: { path: "in/a.txt", fromLine: 1, lines: 2_000 },
+      });
+    }
+    assert.deepEqual(await read.check({ path: "/etc/passwd", fromLine: 2, lines: 1 }), {
+      ok: true,
+      value: { path: "/etc/passwd", fromLine: 2, lines: 1 },
+    });
   });
 });

@@ -1,0 +1,53 @@
+/** The same bytes: every context can be rebuilt, and contexts grow at the end. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { readContext } from "../../../src/runtime/context-reader.ts";
+import { live, moves, worldOf, type Life } from "./life.ts";
+
+const numRuns = Number(process.env["SKEIN_CONTEXT_RUNS"] ?? 200);
+const json = (parts: readonly unknown[]): readonly string[] => parts.map((part) => JSON.stringify(part));
+
+test("the context of every request is rebuilt byte for byte, also where it was rewound away", async () => {
+  let requests = 0;
+  await fc.assert(
+    fc.asyncProperty(moves(80, ["erase"]), async (given) => {
+      const life = await live(given);
+      for (const { seq, parts } of life.requests) {
+        const again = await readContext(worldOf(life), life.session, { atSeq: seq });
+        assert.equal(again.matches, true, `the context at ${seq} differs`);
+        assert.deepEqual(again.parts, parts);
+        assert.equal(again.reasons.length, parts.length);
+        assert.equal(again.requestSeq, seq);
+        requests += 1;
+      }
+    }),
+    { numRuns },
+  );
+  assert.ok(requests > numRuns, `only ${requests} requests were seen`);
+});
+
+test("each context starts with the one before, but for a compaction, rewind or migration", async () => {
+  const seen = { grown: 0, begun: 0 };
+  await fc.assert(
+    fc.asyncProperty(moves(80, ["erase"]), async (given) => {
+      const life = await live(given);
+      for (const [place, after] of life.requests.entries()) {
+        const before = life.requests[place - 1];
+        if (before === undefined) continue;
+        if (isBroken(life, before.seq, after.seq)) {
+          seen.begun += 1;
+          continue;
+        }
+        const start = json(after.parts).slice(0, before.parts.length);
+        assert.deepEqual(start, json(before.parts), `from ${before.seq} to ${after.seq}`);
+        seen.grown += 1;
+      }
+    }),
+    { numRuns },
+  );
+  assert.ok(seen.grown > numRuns && seen.begun > numRuns / 10, JSON.stringify(seen));
+});
+
+const isBroken = ({ breaks }: Life, fromSeq: number, toSeq: number): boolean =>
+  breaks.some((seq) => fromSeq < seq && seq < toSeq);

@@ -46,7 +46,7 @@ export async function runSession(
   const state = await drive.state();
   if (isAtRest(state)) return ranOf(state);
   await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });
-  return new Runner(context, drive, crew, keeper).run(signal);
+  return await new Runner(context, drive, crew, keeper).run(signal);
 }
 
 /** Nothing to do, and so no need for models and tools. */

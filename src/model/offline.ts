@@ -1,0 +1,141 @@
+/**
+ * The offline model: no key, no network, no chance. The same context gives the same answer, so every feature
+ * can be tried by anybody. It understands a few fixed forms of words (offline/phrase.ts), turns them into
+ * real tool calls, and says plainly what it is and what it cannot do.
+ */
+import type { Part } from "../core/part.ts";
+import { estimateTokens, roughTokens } from "../core/tokens.ts";
+import { messagesOf, textOf } from "./offline/known.ts";
+import { planOf, toolsOf, type Plan } from "./offline/plan.ts";
+import { answerTo, helpText, introduction, missingText, outcomeText } from "./offline/reply.ts";
+import { isSummaryRequest, summaryOf } from "./offline/summary.ts";
+import { ModelError, type Answer, type AnswerBlock, type Delta, type Model, type ModelCall } from "./port.ts";
+
+export const offlineName = "offline/offline";
+
+export interface OfflineOptions {
+  /** With a world it knows what day it is, and may take its time. */
+  readonly world?: { now(): number; sleep(ms: number, signal?: AbortSignal): Promise<void> };
+  /** Between two pieces of the answer; by default nothing. */
+  readonly paceMs?: number;
+}
+
+/** Nothing costs nothing: this price is known. */
+const price = { input: 0, output: 0, cachedInput: 0, cacheWrite: 0, asOf: "2026-11-01" } as const;
+const windowTokens = 32_768;
+
+export function offlineModel({ world, paceMs = 0 }: OfflineOptions = {}): Model {
+  return {
+    name: offlineName,
+    facts: { windowTokens, outputTokensMax: 8_192, images: false, price },
+    async *stream(call) {
+      const inputTokens = estimateTokens(call.parts);
+      if (inputTokens > windowTokens) {
+        const message = `the context has ${inputTokens} tokens, the offline model's window ${windowTokens}`;
+        throw new ModelError("overflow", message);
+      }
+      const answer = limited(answerOf(call.parts, world?.now() ?? null), call.outputTokensMax);
+      for (const delta of deltasOf(answer.blocks)) {
+        if (paceMs > 0) await world?.sleep(paceMs, call.signal);
+        checkSignal(call);
+        yield delta;
+      }
+      checkSignal(call);
+      const outputTokens = answer.blocks.reduce((sum, block) => sum + blockTokens(block), 0);
+      return { ...answer, usage: { inputTokens, outputTokens }, sent: null };
+    },
+  };
+}
+
+function checkSignal({ signal }: ModelCall): void {
+  if (signal.aborted) throw new ModelError("interrupted", "the answer was interrupted");
+}
+
+type Words = Pick<Answer, "blocks" | "finish">;
+
+function answerOf(parts: readonly Part[], nowMs: number | null): Words {
+  if (isSummaryRequest(parts)) return say(summaryOf(parts));
+  const plan = planOf(parts, nowMs);
+  if (plan === null) return say(introduced(parts, ["There is nothing left for me to do."]));
+  const next = plan.isStopped ? undefined : plan.groups[plan.begun];
+  if (next === undefined) return say(introduced(parts, replyTo(plan, parts)));
+  const before = messagesOf(parts).flatMap(({ content }) =>
+    content.filter(({ type }) => type === "tool-call"),
+  );
+  const blocks = next.wishes.map((wish, place): AnswerBlock => {
+    return { type: "tool-call", call: `offline_${before.length + place + 1}`, ...wish };
+  });
+  return { blocks, finish: "tool-calls" };
+}
+
+const say = (text: string): Words => ({ blocks: [{ type: "text", text }], finish: "stop" });
+
+/** Says once in a context what it is. */
+function introduced(parts: readonly Part[], paragraphs: readonly string[]): string {
+  const isKnown = messagesOf(parts).some(
+    (message) => message.role === "assistant" && textOf(message).includes("offline model"),
+  );
+  return [...(isKnown ? [] : [introduction]), ...paragraphs].join("\n\n");
+}
+
+function replyTo(plan: Plan, parts: readonly Part[]): string[] {
+  const { clauses, groups, begun, done, isStopped, missing } = plan;
+  const said = (is: string): string[] => clauses.filter((one) => one.is === is).map((one) => one.said);
+  const answers = said("question").map(
+    (question) => answerTo(question, parts) ?? `Nothing in the context answers "${question}".`,
+  );
+  const left = isStopped ? groups.slice(begun).flatMap((group) => group.said) : [];
+  const strange = said("other");
+  const isHelpful = said("help").length > 0 || strange.length === clauses.length;
+  const shownOther = strange.slice(0, 3).map((one) => `"${one.slice(0, 80).toWellFormed()}"`);
+  return [
+    ...(said("greeting").length > 0 && clauses.length === 1 ? ["Hello. Say help to see what I can do."] : []),
+    ...done.map(outcomeText),
+    ...answers,
+    ...missing.map(missingText),
+    ...(strange.length === 0 ? [] : [`I do not understand ${shownOther.join(", ")}.`]),
+    ...(left.length === 0 ? [] : [`I stopped there. Not done: ${left.join("; ")}.`]),
+    ...(isHelpful ? [helpText(toolsOf(parts))] : []),
+  ];
+}
+
+/** Cut to what may come back; an answer that was cut says so by its finish. */
+function limited(words: Words, tokensMax: number): Words {
+  let left = tokensMax;
+  const blocks: AnswerBlock[] = [];
+  for (const block of words.blocks) {
+    const tokens = blockTokens(block);
+    if (tokens <= left) {
+      left -= tokens;
+      blocks.push(block);
+      continue;
+    }
+    const text = block.type === "text" ? cutText(block.text, left) : "";
+    return { blocks: text === "" ? blocks : [...blocks, { type: "text", text }], finish: "length" };
+  }
+  return { ...words, blocks };
+}
+
+function cutText(text: string, tokensMax: number): string {
+  let [fits, tooLong] = [0, text.length];
+  while (tooLong - fits > 1) {
+    const middle = Math.floor((fits + tooLong) / 2);
+    if (roughTokens(text.slice(0, middle)) <= tokensMax) fits = middle;
+    else tooLong = middle;
+  }
+  return text.slice(0, fits).toWellFormed();
+}
+
+const blockTokens = (block: AnswerBlock): number =>
+  block.type === "tool-call"
+    ? 8 + roughTokens(block.tool + JSON.stringify(block.input))
+    : roughTokens(block.text);
+
+/** Two words at a time. */
+function deltasOf(blocks: readonly AnswerBlock[]): Delta[] {
+  return blocks.flatMap((block): Delta[] => {
+    if (block.type === "tool-call") return [{ type: "tool-call", tool: block.tool }];
+    const pieces = block.text.match(/\S*\s*\S+\s*/g) ?? [block.text];
+    return pieces.map((text) => ({ type: block.type, text }));
+  });
+}

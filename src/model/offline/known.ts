@@ -1,0 +1,168 @@
+/** What a context says is known: items that were recorded, and what people and tools said. */
+import { itemKinds, type ItemKind } from "../../core/catalogue/durable.ts";
+import type { MessagePart, Part, ResultBlock } from "../../core/part.ts";
+
+export interface Known {
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly value: string;
+  readonly because?: string;
+  readonly status?: string;
+}
+
+/** A call and what came of it. */
+export interface Done {
+  readonly tool: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly status: ResultBlock["status"];
+  readonly text: string;
+}
+
+export const messagesOf = (parts: readonly Part[]): readonly MessagePart[] =>
+  parts.filter((part) => part.part === "message");
+
+export const textOf = ({ content }: MessagePart): string =>
+  content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+
+/** The calls of these messages, in order, with their results. */
+export function doneIn(messages: readonly MessagePart[]): Done[] {
+  return messages.flatMap((message, place) => {
+    if (message.role !== "assistant") return [];
+    const results = messages[place + 1]?.role === "tool" ? messages[place + 1]?.content : [];
+    return message.content.flatMap((block) => {
+      if (block.type !== "tool-call") return [];
+      const { call, tool, input } = block;
+      const result = results?.find((one) => one.type === "tool-result" && one.call === call) as
+        | ResultBlock
+        | undefined;
+      const { status = "unknown", text = "" } = result ?? {};
+      return [{ tool, input, status, text }];
+    });
+  });
+}
+
+/** Items by kind and key, the newest last; what was retracted is gone. */
+export function itemsIn(parts: readonly Part[]): Known[] {
+  const items = new Map<string, Known>();
+  const put = (item: Known): void => {
+    items.delete(`${item.kind} ${item.key}`);
+    items.set(`${item.kind} ${item.key}`, item);
+  };
+  for (const [place, part] of parts.entries()) {
+    if (part.part === "system") for (const item of itemsOfText(part.text)) put(item);
+    if (part.part !== "message") continue;
+    if (part.role === "assistant") {
+      for (const done of doneIn(messagesOf(parts.slice(place, place + 2)))) change(items, put, done);
+    }
+    if (part.role !== "user") continue;
+    for (const line of textOf(part).split("\n")) {
+      const gone = /^\[no longer holds: (\w+) (.+?)(?:; because .*)?\]$/.exec(line);
+      if (gone !== null) items.delete(`${gone[1]} ${gone[2]}`);
+      else for (const item of itemsOfText(line)) put(item);
+    }
+  }
+  return [...items.values()];
+}
+
+function change(items: Map<string, Known>, put: (item: Known) => void, done: Done): void {
+  const { tool, input, status } = done;
+  if (status !== "ok") return;
+  const { kind, key, value, because, status: state } = input;
+  if (tool === "retract") items.delete(`${asText(kind)} ${asText(key)}`);
+  if (tool === "recall") for (const item of itemsOfText(done.text)) put(item);
+  if (tool !== "record" || !isKind(kind)) return;
+  put({
+    kind,
+    key: asText(key),
+    value: asText(value),
+    ...(because === undefined ? {} : { because: asText(because) }),
+    ...(kind === "task" ? { status: state === undefined ? "open" : asText(state) } : {}),
+  });
+}
+
+const itemLine =
+  /^(?:- |\[recorded meanwhile: )?(fact|decision|task|artifact) (.+?)(?: \((open|done|dropped)\))?: (.*)$/;
+
+/** Items as contexts show them: at compactions, in notes, from memory. */
+function itemsOfText(text: string): Known[] {
+  return text.split("\n").flatMap((line) => {
+    const [, kind, key = "", status, rest = ""] = itemLine.exec(line) ?? [];
+    if (!isKind(kind)) return [];
+    const said = line.startsWith("[") ? rest.replace(/\]$/, "") : rest;
+    const [value = "", because] = said.split(/; because (.*)/s);
+    return [
+      {
+        kind,
+        key,
+        value,
+        ...(because === undefined ? {} : { because }),
+        ...(status === undefined ? {} : { status }),
+      },
+    ];
+  });
+}
+
+const isKind = (word: unknown): word is ItemKind => (itemKinds as readonly unknown[]).includes(word);
+
+export const asText = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+
+/** `The base rate` and `base-rate` are one key. */
+export function keyOf(words: string): string {
+  const plain = words
+    .toLowerCase()
+    .replace(/^(?:the|our|my|a|an|that|this)\s+/, "")
+    .replace(/["'`]/g, "")
+    .trim();
+  const key = plain.replace(/[^\p{L}\p{N}._/:-]+/gu, "-").replace(/^-+|[-.:]+$/g, "");
+  return key.split("-").slice(0, 8).join("-").slice(0, 80);
+}
+
+/** Something that was said or read about a subject; undefined when nothing was. */
+export function mentionOf(parts: readonly Part[], subject: string): string | undefined {
+  const key = keyOf(subject);
+  if (key === "") return undefined;
+  for (const message of messagesOf(parts).toReversed()) {
+    if (message.role === "tool") {
+      for (const { text, tool, status } of message.content.toReversed()) {
+        if (status !== "ok" || tool === "record") continue;
+        const found = fieldOf(text, key) ?? lineOf(text, key);
+        if (found !== undefined) return found;
+      }
+    }
+    const said = message.role === "user" ? lineOf(textOf(message), key) : undefined;
+    if (said !== undefined) return said;
+  }
+  return undefined;
+}
+
+/** The value of a field of this name, anywhere in a JSON text. */
+function fieldOf(text: string, key: string): string | undefined {
+  try {
+    return inner(JSON.parse(text), key, 0);
+  } catch {
+    return undefined;
+  }
+}
+
+function inner(value: unknown, key: string, depth: number): string | undefined {
+  if (typeof value !== "object" || value === null || depth > 8) return undefined;
+  for (const [name, one] of Object.entries(value)) if (keyOf(name) === key) return asText(one);
+  for (const one of Object.values(value)) {
+    const found = inner(one, key, depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const told = /^(?:[-*] )?(?:(?:remember|note|record|know)(?: that)?\s+)?/i;
+const statement = /^["'`]?([^:=?]{1,80}?)["'`]?(?:\s*[:=]\s*|\s+(?:is|are)\s+)(.+?)[.;,]?$/i;
+
+/** What a line says that has the form `key: value`, `key = value` or `key is value`. */
+function lineOf(text: string, key: string): string | undefined {
+  for (const line of text.split(/\n|(?<=[.!?;])\s+/)) {
+    const [, name = "", value] = statement.exec(line.trim().replace(told, "")) ?? [];
+    if (value !== undefined && keyOf(name) === key && !line.trim().endsWith("?")) return value;
+  }
+  return undefined;
+}

@@ -1,0 +1,118 @@
+/** Where the work on the last message stands: what is asked for, what was called, and what comes next. */
+import type { MessagePart, Part, ToolDefinition } from "../../core/part.ts";
+import { doneIn, itemsIn, messagesOf, textOf, type Done } from "./known.ts";
+import type { Wish } from "./phrase.ts";
+import { answerTo } from "./reply.ts";
+import { readMessage, type Clause } from "./wish.ts";
+
+/** How a summary says what was asked for and not done; the work goes on from there. */
+export const pendingHeading = "Still to do:";
+const boundary = "[Everything so far was replaced by this summary.";
+
+export interface Plan {
+  readonly clauses: readonly Clause[];
+  /** Calls to be made one group after the other, with what was said for each. */
+  readonly groups: readonly { readonly wishes: readonly Wish[]; readonly said: readonly string[] }[];
+  /** How many groups were asked for since the message. */
+  readonly begun: number;
+  readonly done: readonly Done[];
+  /** The last group had a call that did not go well: what comes after it is left alone. */
+  readonly isStopped: boolean;
+  /** Tools that are needed and not offered. */
+  readonly missing: readonly string[];
+}
+
+/** Null when there is nothing to do: no message, or it was answered. */
+export function planOf(parts: readonly Part[], nowMs: number | null): Plan | null {
+  const place = parts.findLastIndex(
+    (part) => isMessage(part) && part.role === "user" && requestIn(part) !== "",
+  );
+  const message = parts[place];
+  if (message === undefined || !isMessage(message)) return null;
+  const after = messagesOf(parts.slice(place + 1));
+  const answers = after.filter(({ role }) => role === "assistant");
+  const calling = answers.filter(({ content }) => content.some(({ type }) => type === "tool-call"));
+  if (calling.length < answers.length) return null;
+  // Only what was known when the message came: the plan must be the same at every step.
+  const before = parts.slice(0, place + 1);
+  const tools = toolsOf(before).length === 0 ? toolsOf(parts) : toolsOf(before);
+  const offered = tools.map(({ name }) => name);
+  const read = readMessage(requestIn(message), { items: itemsIn(before), offered, nowMs });
+  const asked = read.map((clauses) => ({
+    wishes: clauses.flatMap((clause) => wishesOf(clause, before, tools)),
+    said: clauses.map(({ said }) => said),
+  }));
+  const fitted = asked.map(({ wishes, said }) => ({
+    wishes: wishes.flatMap((wish) => fit(wish, tools)),
+    said,
+  }));
+  const done = doneIn(after);
+  const lastCount = calling.at(-1)?.content.filter(({ type }) => type === "tool-call").length ?? 0;
+  const wanted = asked.flatMap(({ wishes }) => wishes.map(({ tool }) => tool));
+  return {
+    clauses: read.flat(),
+    groups: fitted.filter(({ wishes }) => wishes.length > 0),
+    begun: calling.length,
+    done,
+    isStopped: lastCount > 0 && done.slice(-lastCount).some(({ status }) => status !== "ok"),
+    missing: [...new Set(wanted.filter((tool) => toolFor(tool, tools) === undefined))],
+  };
+}
+
+const isMessage = (part: Part): part is MessagePart => part.part === "message";
+
+/** What a person asked for in a message: not the notes in it, and of a summary only what is left to do. */
+function requestIn(message: MessagePart): string {
+  const text = textOf(message);
+  if (text.startsWith(boundary)) {
+    const [, rest = ""] = text.split(`\n${pendingHeading}\n`);
+    const end = rest.search(/\n(?!- )/);
+    return (end === -1 ? rest : rest.slice(0, end)).replace(/^- /gm, "").trim();
+  }
+  return text.replace(/^\[[^\n]*\]$|^\(Go on\.\)$/gm, "").trim();
+}
+
+/** The tools offered last. */
+export const toolsOf = (parts: readonly Part[]): readonly ToolDefinition[] =>
+  parts.findLast((part) => part.part === "tools")?.tools ?? [];
+
+/** A question is a wish to recall when the context was compacted and does not say it any more. */
+function wishesOf(
+  clause: Clause,
+  before: readonly Part[],
+  tools: readonly ToolDefinition[],
+): readonly Wish[] {
+  if (clause.is === "wish") return clause.wishes;
+  const isCompacted = messagesOf(before).some((message) => textOf(message).startsWith(boundary));
+  if (clause.is !== "question" || !isCompacted || toolFor("recall", tools) === undefined) return [];
+  if (answerTo(clause.said, before) !== null) return [];
+  const words = clause.said.match(/[\p{L}\p{N}][\p{L}\p{N}._-]{2,}/gu) ?? [];
+  const text = words.filter(
+    (word) => !/^(?:what|which|who|where|when|why|how|the|our|are|was|did)$/i.test(word),
+  );
+  return text.length === 0 ? [] : [{ tool: "recall", input: { text: text.join(" ") } }];
+}
+
+/** By its own name, or as an MCP server has it: with the binding's name in front. */
+const toolFor = (name: string, tools: readonly ToolDefinition[]): ToolDefinition | undefined =>
+  tools.find((tool) => tool.name === name) ?? tools.find((tool) => tool.name.endsWith(`_${name}`));
+
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  path: ["file", "file_path", "filename"],
+  text: ["content", "contents", "message", "query"],
+  command: ["cmd", "script"],
+  sql: ["query", "statement"],
+  pattern: ["glob", "regex", "query"],
+};
+
+/** With the arguments named as the tool that is offered names them. None when it is not offered. */
+function fit({ tool, input }: Wish, tools: readonly ToolDefinition[]): Wish[] {
+  const definition = toolFor(tool, tools);
+  if (definition === undefined) return [];
+  const { properties } = definition.input;
+  const known = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
+  const named = (name: string): string =>
+    known.includes(name) ? name : (otherNames[name]?.find((other) => known.includes(other)) ?? name);
+  const fields = Object.entries(input).map(([name, value]) => [named(name), value] as const);
+  return [{ tool: definition.name, input: Object.fromEntries(fields) }];
+}

@@ -26,6 +26,8 @@ export interface PipedChild extends Child {
 }
 
 const saltBytes = 16;
+/** How long a killed process's output is still waited for; one that left the group may hold it open for ever. */
+const drainMs = 500;
 
 export function realWorld(): World {
   let scratch = Buffer.allocUnsafe(16_384);
@@ -116,6 +118,7 @@ async function startGroup(
         // The group is gone already.
         if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
+      for (const stream of [stdout, stderr]) setTimeout(() => stream.destroy(), drainMs).unref();
     },
     write: (text) =>
       new Promise((resolve, reject) => {

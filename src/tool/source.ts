@@ -5,6 +5,7 @@ import { fileTools } from "./files.ts";
 import type { Bound, OuterTool, Tool, Toolbox, ToolSource, ToolWorld } from "./port.ts";
 import { openRoot } from "./root.ts";
 import { sessionTools } from "./session.ts";
+import { shellTools } from "./shell.ts";
 
 /**
  * `tools` are those that `tool` bindings may name. Names must be fit for every provider, and each is there
@@ -23,6 +24,7 @@ export function makeToolSource(options: {
       const tools: Tool[] = [...sessionTools];
       const of = (...kinds: readonly Bound["kind"][]) => bound.filter(({ kind }) => kinds.includes(kind));
       tools.push(...fileTools(await Promise.all(of("file", "directory").map(openRoot))));
+      tools.push(...(await shellTools(options.world, of("shell"))));
       tools.push(...of("tool").map(({ name }) => named(given, name)));
       signal.throwIfAborted();
       checkUnique(tools);

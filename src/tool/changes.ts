@@ -1,0 +1,95 @@
+/**
+ * Which files below a directory changed between two looks. Size, inode and times tell, to the nanosecond; a
+ * file that was written just before the first look could be written again within the same tick of the clock,
+ * so its hash is kept too.
+ */
+import { lstat, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ToolWorld } from "./port.ts";
+
+const changeLimit = {
+  /** Entries of one look. A tree with more is too large to tell. */
+  entriesMax: 20_000,
+  /** How long after a write a file counts as doubtful. */
+  doubtMs: 2_000,
+  doubtfulBytesMax: 1_048_576,
+  doubtfulMax: 500,
+} as const;
+
+/** Large, and not what anybody asks about. */
+const skipped: ReadonlySet<string> = new Set([".git", "node_modules"]);
+
+type Look = ReadonlyMap<string, { readonly print: string; readonly hash: string | undefined }>;
+
+export type Changes =
+  | { readonly changed: readonly string[] }
+  /** Why it is not known. */
+  | { readonly changed: null; readonly why: string };
+
+/** Looks now; the function it gives looks again and compares. */
+export async function watchChanges(
+  world: Pick<ToolWorld, "now" | "hashBytes">,
+  directory: string,
+): Promise<() => Promise<Changes>> {
+  const before = await look(world, directory, undefined);
+  return async () => {
+    const after = before && (await look(world, directory, before));
+    if (before === undefined || after === undefined) {
+      return {
+        changed: null,
+        why: `more than ${changeLimit.entriesMax} entries, too many to tell what changed`,
+      };
+    }
+    const paths = new Set([...before.keys(), ...after.keys()]);
+    const changed = [...paths].filter((path) => {
+      const [was, is] = [before.get(path), after.get(path)];
+      return was?.print !== is?.print || was?.hash !== is?.hash;
+    });
+    return { changed: changed.toSorted() };
+  };
+}
+
+async function look(
+  world: Pick<ToolWorld, "now" | "hashBytes">,
+  directory: string,
+  before: Look | undefined,
+): Promise<Look | undefined> {
+  const seen = new Map<string, { print: string; hash: string | undefined }>();
+  const folders = [""];
+  let doubtful = 0;
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const here: string = folder;
+    const entries = await readdir(join(directory, here), { withFileTypes: true }).catch(() => []);
+    if (seen.size + entries.length > changeLimit.entriesMax) return undefined;
+    const kept = entries.filter(({ name }) => !skipped.has(name));
+    folders.push(...kept.filter((entry) => entry.isDirectory()).map(({ name }) => join(here, name)));
+    const files = kept.filter((entry) => !entry.isDirectory()).map(({ name }) => join(here, name));
+    const stats = await Promise.all(
+      files.map((path) => lstat(join(directory, path), { bigint: true }).catch(() => undefined)),
+    );
+    for (const [place, path] of files.entries()) {
+      const stat = stats[place];
+      if (stat === undefined) continue;
+      const print = [stat.ino, stat.size, stat.mode, stat.mtimeNs, stat.ctimeNs].join(" ");
+      const isFresh = world.now() - Number(stat.ctimeMs) < changeLimit.doubtMs;
+      const isDoubtful =
+        before === undefined
+          ? isFresh && doubtful < changeLimit.doubtfulMax
+          : before.get(path)?.hash !== undefined;
+      const isSmall = stat.isFile() && stat.size <= changeLimit.doubtfulBytesMax;
+      if (isDoubtful && isSmall) doubtful += 1;
+      seen.set(path, {
+        print,
+        hash: isDoubtful && isSmall ? await hashOf(world, join(directory, path)) : undefined,
+      });
+    }
+  }
+  return seen;
+}
+
+async function hashOf(world: Pick<ToolWorld, "hashBytes">, path: string): Promise<string | undefined> {
+  return readFile(path).then(
+    (bytes) => world.hashBytes(bytes),
+    () => undefined,
+  );
+}

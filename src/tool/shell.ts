@@ -1,0 +1,146 @@
+/** The tool `shell`: command lines in a bound directory, under a time-out, with all they start ended at the end. */
+import { realpath, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { z } from "zod";
+import { SkeinError } from "../core/error.ts";
+import { makeCapture } from "./capture.ts";
+import { watchChanges } from "./changes.ts";
+import { defineTool } from "./define.ts";
+import { ToolOutput, type Bound, type Child, type OuterTool, type ToolWorld } from "./port.ts";
+import { hideSecrets, secretsOf } from "./secret.ts";
+
+const shellLimit = {
+  timeoutSecondsDefault: 120,
+  timeoutSecondsMax: 1_800,
+  commandCharsMax: 100_000,
+  headBytesMax: 32_768,
+  tailBytesMax: 32_768,
+  changedMax: 1_000,
+} as const;
+
+interface Shell {
+  readonly name: string;
+  readonly cwd: string;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/** None without a shell binding. With several, the model says in which. */
+export async function shellTools(world: ToolWorld, bound: readonly Bound[]): Promise<OuterTool[]> {
+  if (bound.length === 0) return [];
+  const shells = await Promise.all(bound.map((one) => openShell(world, one)));
+  const [first] = shells;
+  const names = shells.map(({ name }) => name);
+  const where = names.length === 1 ? `in ${first?.cwd}` : "in one of the bound directories";
+  return [
+    defineTool({
+      name: "shell",
+      description:
+        `Run a command line with /bin/sh ${where}. Gives what it printed and its exit code. Standard input is ` +
+        "empty, and what is left running in the background is ended with it.",
+      input: z.strictObject({
+        command: z.string().min(1).max(shellLimit.commandCharsMax).describe("The command line"),
+        ...(names.length > 1 && { in: z.enum(names).describe("The binding whose directory it runs in") }),
+        timeoutSeconds: z
+          .number()
+          .positive()
+          .max(shellLimit.timeoutSecondsMax)
+          .default(shellLimit.timeoutSecondsDefault),
+      }),
+      // It times itself out; this is for when even that does not help.
+      timeoutMs: (shellLimit.timeoutSecondsMax + 60) * 1_000,
+      run: async (input, { signal }) => {
+        const shell = shells.find(({ name }) => name === input.in) ?? first;
+        if (shell === undefined) throw new SkeinError("not-found", "there is no such shell");
+        return runCommand(world, shell, { ...input, signal });
+      },
+    }),
+  ];
+}
+
+async function openShell(world: ToolWorld, bound: Bound): Promise<Shell> {
+  const { name, path, options } = bound;
+  const given = typeof options === "object" && options !== null && "cwd" in options ? options.cwd : path;
+  if (given !== undefined && typeof given !== "string")
+    throw new SkeinError("invalid", `the shell "${name}" is bound to a directory that is no text`);
+  const cwd = await realpath(resolve(given ?? ".")).catch(() => undefined);
+  if (cwd === undefined || !(await stat(cwd)).isDirectory()) {
+    throw new SkeinError("unavailable", `the shell "${name}" is bound to ${given}, which is no directory`, {
+      hint: "create it, or bind the shell elsewhere",
+    });
+  }
+  return { name, cwd, secrets: secretsOf(world, bound) };
+}
+
+async function runCommand(
+  world: ToolWorld,
+  { cwd, secrets }: Shell,
+  { command, timeoutSeconds, signal }: { command: string; timeoutSeconds: number; signal: AbortSignal },
+): Promise<ToolOutput> {
+  signal.throwIfAborted();
+  const changes = await watchChanges(world, cwd);
+  const child = await world.spawn(["/bin/sh", "-c", command], {
+    cwd,
+    env: { ...plainEnv(world), ...secrets },
+  });
+  const capture = makeCapture(shellLimit.headBytesMax, shellLimit.tailBytesMax);
+  const reading = [child.stdout, child.stderr].map((stream) => drain(stream, (bytes) => capture.add(bytes)));
+  const { code, killedBy } = await finish(world, child, { ms: timeoutSeconds * 1_000, signal });
+  await Promise.all(reading);
+  const { changed, ...rest } = await changes();
+  const outcome =
+    killedBy === "time"
+      ? `[it took longer than ${timeoutSeconds} s and was ended]`
+      : killedBy === "signal"
+        ? "[it was interrupted and ended]"
+        : code.code === null
+          ? `[ended by ${code.signal}]`
+          : `[exit code ${code.code}]`;
+  const said = hideSecrets(capture.text(), secrets).trimEnd();
+  return new ToolOutput(said === "" ? outcome : code.code === 0 ? said : `${said}\n${outcome}`, {
+    detail: {
+      exit: code.code,
+      changed: changed?.slice(0, shellLimit.changedMax) ?? null,
+      ...(changed !== null && changed.length > shellLimit.changedMax && { changedCount: changed.length }),
+      ...rest,
+    },
+    isError: killedBy !== null,
+  });
+}
+
+/** Waits for the end, its own or ours, and ends the whole group in any case. */
+async function finish(
+  world: ToolWorld,
+  child: Child,
+  { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
+): Promise<{ code: Awaited<Child["exited"]>; killedBy: "time" | "signal" | null }> {
+  const over = new AbortController();
+  const stop = AbortSignal.any([signal, over.signal]);
+  const late = world.sleep(ms, stop).then(() => "late" as const);
+  try {
+    const first = await Promise.race([child.exited, late]);
+    const killedBy = first !== "late" ? null : signal.aborted ? "signal" : "time";
+    child.kill();
+    return { code: await child.exited, killedBy };
+  } finally {
+    over.abort();
+    child.kill();
+  }
+}
+
+async function drain(stream: AsyncIterable<Uint8Array>, take: (bytes: Uint8Array) => void): Promise<void> {
+  try {
+    for await (const bytes of stream) take(bytes);
+  } catch {
+    // A stream that is cut off has said what it had to say.
+  }
+}
+
+/** Enough for programs to be found and to behave; nothing else of this process is shown to them. */
+function plainEnv(world: ToolWorld): Record<string, string> {
+  return {
+    PATH: world.secret("PATH") ?? "/usr/local/bin:/usr/bin:/bin",
+    HOME: world.secret("HOME") ?? "/",
+    LANG: world.secret("LANG") ?? "C.UTF-8",
+    TERM: "dumb",
+  };
+}

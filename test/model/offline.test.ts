@@ -219,10 +219,16 @@ describe("questions", () => {
 
   test("are looked up in the log when the context was compacted and does not say", async () => {
     const before = [...(await turn("list files")).parts.slice(0, 2), user(items)];
-    const result = () => "fact floor: 2";
-    const { calls, text } = await turn("what is the floor?", { before, result });
-    assert.deepEqual(calls, [[["recall", { text: "floor" }]]]);
-    assert.match(text, /floor is 2\.$/);
+    const hits = () => '[{"seq":12,"text":"the floor is 2"}]';
+    const searched = await turn("what is the floor?", { before, result: hits });
+    assert.deepEqual(searched.calls, [[["recall", { text: "floor" }]]]);
+    assert.match(searched.text, /The log has:\n\n- at 12: the floor is 2\n/);
+    const index =
+      "[Everything so far was replaced by this summary.]\n\n- 2 of kind task: ship (open), floor (done)";
+    const found = () => '[{"kind":"task","key":"floor","status":"done","value":"scrub it"}]';
+    const listed = await turn("what is the floor?", { before: [...before, user(index)], result: found });
+    assert.deepEqual(listed.calls, [[["recall", { kind: "task", key: "floor" }]]]);
+    assert.match(listed.text, /task floor \(done\): scrub it\.$/);
   });
 });
 

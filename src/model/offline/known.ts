@@ -69,15 +69,30 @@ function change(items: Map<string, Known>, put: (item: Known) => void, done: Don
   if (status !== "ok") return;
   const { kind, key, value, because, status: state } = input;
   if (tool === "retract") items.delete(`${asText(kind)} ${asText(key)}`);
-  if (tool === "recall") for (const item of itemsOfText(done.text)) put(item);
+  if (tool === "recall") for (const item of recalledItems(done.text)) put(item);
   if (tool !== "record" || !isKind(kind)) return;
-  put({
+  put(itemOf({ kind, key, value, because, status: state }));
+}
+
+/** The items that a recall gave back as JSON; none when it gave something else. */
+export function recalledItems(text: string): Known[] {
+  const given = jsonOf(text);
+  if (!Array.isArray(given)) return [];
+  return (given as unknown[]).flatMap((one) => {
+    const { kind, ...rest } = (one ?? {}) as Readonly<Record<string, unknown>>;
+    return isKind(kind) && typeof rest["key"] === "string" ? [itemOf({ kind, ...rest })] : [];
+  });
+}
+
+function itemOf(given: { readonly kind: ItemKind } & Readonly<Record<string, unknown>>): Known {
+  const { kind, key, value, because, status } = given;
+  return {
     kind,
     key: asText(key),
     value: asText(value),
-    ...(because === undefined ? {} : { because: asText(because) }),
-    ...(kind === "task" ? { status: state === undefined ? "open" : asText(state) } : {}),
-  });
+    ...(typeof because === "string" ? { because } : {}),
+    ...(kind === "task" ? { status: typeof status === "string" ? status : "open" } : {}),
+  };
 }
 
 const itemLine =
@@ -136,13 +151,17 @@ export function mentionOf(parts: readonly Part[], subject: string): string | und
   return undefined;
 }
 
-/** The value of a field of this name, anywhere in a JSON text. */
-function fieldOf(text: string, key: string): string | undefined {
+export function jsonOf(text: string): unknown {
   try {
-    return inner(JSON.parse(text), key, 0);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+/** The value of a field of this name, anywhere in a JSON text. */
+function fieldOf(text: string, key: string): string | undefined {
+  return inner(jsonOf(text), key, 0);
 }
 
 function inner(value: unknown, key: string, depth: number): string | undefined {

@@ -1,6 +1,6 @@
 /** The forms of words that are understood, and the tool call each stands for. The first that fits holds. */
 import { itemKinds, type ItemKind } from "../../core/catalogue/durable.ts";
-import { keyOf, type Known } from "./known.ts";
+import { jsonOf, keyOf, type Known } from "./known.ts";
 import type { Masked } from "./quote.ts";
 
 export interface Wish {
@@ -255,14 +255,6 @@ function valueOf(text: string): unknown {
   if (/^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/.test(text)) return Number(text);
   if (text === "true" || text === "false") return text === "true";
   return /^[[{]/.test(text) ? (jsonOf(text) ?? text) : text;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const reads = (paths: string, plain: Masked["plain"]): Wish[] =>

@@ -1,6 +1,6 @@
 /** Where the work on the last message stands: what is asked for, what was called, and what comes next. */
 import type { MessagePart, Part, ToolDefinition } from "../../core/part.ts";
-import { doneIn, itemsIn, messagesOf, textOf, type Done } from "./known.ts";
+import { doneIn, itemsIn, keyOf, messagesOf, textOf, type Done } from "./known.ts";
 import type { Wish } from "./phrase.ts";
 import { answerTo } from "./reply.ts";
 import { readMessage, type Clause } from "./wish.ts";
@@ -86,11 +86,27 @@ function wishesOf(
   const isCompacted = messagesOf(before).some((message) => textOf(message).startsWith(boundary));
   if (clause.is !== "question" || !isCompacted || toolFor("recall", tools) === undefined) return [];
   if (answerTo(clause.said, before) !== null) return [];
+  const listed = listedItem(clause.said, before);
+  if (listed !== undefined) return [{ tool: "recall", input: listed }];
   const words = clause.said.match(/[\p{L}\p{N}][\p{L}\p{N}._-]{2,}/gu) ?? [];
   const text = words.filter(
     (word) => !/^(?:what|which|who|where|when|why|how|the|our|are|was|did)$/i.test(word),
   );
   return text.length === 0 ? [] : [{ tool: "recall", input: { text: text.join(" ") } }];
+}
+
+/** An item that a compaction lists by its key alone, because there are too many to show. */
+function listedItem(question: string, before: readonly Part[]): { kind: string; key: string } | undefined {
+  const asked = keyOf(question.replace(/^what(?:'s| is| are)?\s+|[?\s]+$/gi, ""));
+  for (const message of messagesOf(before).toReversed()) {
+    if (message.role !== "user") continue;
+    for (const [, kind = "", keys = ""] of textOf(message).matchAll(/^- \d+ of kind (\w+): (.*)$/gm)) {
+      const names = keys.split(", ").map((name) => name.replace(/ \((?:open|done|dropped)\)$/, ""));
+      const key = names.find((name) => keyOf(name) === asked);
+      if (key !== undefined) return { kind, key };
+    }
+  }
+  return undefined;
 }
 
 /** By its own name, or as an MCP server has it: with the binding's name in front. */

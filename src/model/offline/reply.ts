@@ -1,6 +1,6 @@
 /** The offline model's words: what came of calls, answers to questions, and what it can do. */
 import type { Part, ToolDefinition } from "../../core/part.ts";
-import { asText, itemsIn, keyOf, mentionOf, type Done, type Known } from "./known.ts";
+import { asText, itemsIn, jsonOf, keyOf, mentionOf, recalledItems, type Done, type Known } from "./known.ts";
 import { kindNamed } from "./phrase.ts";
 
 export const introduction =
@@ -38,9 +38,32 @@ function okText(tool: string, input: Input, text: string, what: string): string 
       return `${field("path")} says:\n\n${shown(text)}`;
     case "send":
       return `Sent to ${field("to")}.`;
+    case "scratch":
+      return `Done: ${what}.`;
+    case "recall":
+      return recalledText(text);
+    case "fork":
+      return `Forked: ${(jsonOf(text) as { session?: string } | undefined)?.session ?? text}.`;
+    case "sleep":
+      return `I sleep when this turn has ended.`;
     default:
       return text === "" ? `Done: ${what}.` : `To ${what} gave:\n\n${shown(text)}`;
   }
+}
+
+function recalledText(text: string): string {
+  const items = recalledItems(text);
+  if (items.length > 0) return items.map((item) => `- ${lineText(item)}`).join("\n");
+  const found = jsonOf(text);
+  if (!Array.isArray(found)) return shown(text);
+  if (found.length === 0) return "The log has nothing of that.";
+  const hits = found as readonly {
+    readonly seq?: number;
+    readonly text?: unknown;
+    readonly content?: unknown;
+  }[];
+  const lines = hits.map(({ seq, text: said, content }) => `- at ${seq}: ${asText(said ?? content)}`);
+  return `The log has:\n\n${shown(lines.join("\n"))}`;
 }
 
 /** What a call does, after "to". */
@@ -59,7 +82,9 @@ function deedOf(tool: string, input: Input): string {
     shell: `run ${field("command")}`,
     query_database: "query the database",
     send: `send a message to ${field("to")}`,
+    recall: "look that up",
     fork: "fork",
+    sleep: "go to sleep",
   };
   return known[tool] ?? `call ${tool}`;
 }

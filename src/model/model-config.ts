@@ -1,0 +1,135 @@
+/**
+ * The configuration of models: which one is the default, where providers are and with which key, and what is
+ * known of single models. All of it is optional. As JSON:
+ *
+ *     {
+ *       "model": "ollama/llama3",
+ *       "providers": { "ollama": { "url": "http://localhost:11434/v1" }, "openai": { "key": "sk-…" } },
+ *       "models": {
+ *         "ollama/llama3": {
+ *           "windowTokens": 8192,
+ *           "outputTokensMax": 2048,
+ *           "images": false,
+ *           "price": { "input": 0, "output": 0, "asOf": "2026-11-01" }
+ *         }
+ *       }
+ *     }
+ *
+ * A provider that is not built in speaks Chat Completions at its `url`. Prices are nano-dollars for one token:
+ * a dollar for a million tokens is 1000. A price of null says that nobody knows.
+ */
+import { z } from "zod";
+import { nearest, SkeinError } from "../core/error.ts";
+
+/** The providers that need no configuration but a key. */
+export const builtInProviders = ["anthropic", "openai", "google"] as const;
+export type BuiltInProvider = (typeof builtInProviders)[number];
+
+const nanoUsd = z.number().nonnegative();
+const tokens = z.int().positive();
+
+export const PriceSchema = z.strictObject({
+  input: nanoUsd,
+  output: nanoUsd,
+  cachedInput: nanoUsd.optional(),
+  cacheWrite: nanoUsd.optional(),
+  asOf: z.iso.date(),
+});
+
+const FactsSchema = z.strictObject({
+  windowTokens: tokens.optional(),
+  outputTokensMax: tokens.optional(),
+  images: z.boolean().optional(),
+  price: PriceSchema.nullable().optional(),
+});
+
+const ProviderSchema = z.strictObject({
+  url: z.url({ protocol: /^https?$/ }).optional(),
+  key: z.string().min(1).optional(),
+});
+
+const ConfigSchema = z.strictObject({
+  model: z.string().optional(),
+  providers: z.record(z.string().regex(/^[a-z0-9][a-z0-9-]*$/), ProviderSchema).optional(),
+  models: z.record(z.string().regex(/^[^/\s]+\/\S+$/), FactsSchema).optional(),
+});
+
+export type ModelConfig = Readonly<z.infer<typeof ConfigSchema>>;
+export type ConfiguredFacts = Readonly<z.infer<typeof FactsSchema>>;
+
+/** `path` is only for the messages; whoever calls has read the file. */
+export function parseModelConfig(text: string, path: string): ModelConfig {
+  const parsed = ConfigSchema.safeParse(parseJson(text, path));
+  if (!parsed.success) throw complaint(parsed.error.issues[0], path);
+  checkProviders(parsed.data, path);
+  return parsed.data;
+}
+
+function parseJson(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new SkeinError("invalid", `${path} is not JSON: ${why}`, { cause });
+  }
+}
+
+function complaint(issue: z.core.$ZodIssue | undefined, path: string): SkeinError {
+  const place = issue?.path.map(String) ?? [];
+  if (issue?.code === "unrecognized_keys") {
+    const known = fieldsAt(place);
+    const [key = ""] = issue.keys;
+    const near = nearest(key, known);
+    const hint = near === undefined ? `known fields: ${known.join(", ")}` : `did you mean "${near}"?`;
+    return new SkeinError("invalid", `${path}: unknown field "${[...place, key].join(".")}"`, { hint });
+  }
+  const name = place.at(-1) ?? "";
+  if (issue?.code === "invalid_key") {
+    const hint =
+      place[0] === "models"
+        ? 'models are named "provider/model"'
+        : "providers are named in lower-case letters, digits and dashes";
+    return new SkeinError("invalid", `${path}: "${name}" is not a name for ${place[0]}`, { hint });
+  }
+  const where = place.length === 0 ? path : `${path}: ${place.join(".")}`;
+  return new SkeinError("invalid", `${where}: ${issue?.message ?? "not a configuration of models"}`);
+}
+
+/** The fields that may stand at a place: at the top, in a provider, in a model, in its price. */
+function fieldsAt(place: readonly string[]): readonly string[] {
+  if (place.length === 0) return Object.keys(ConfigSchema.shape);
+  if (place.length > 2) return Object.keys(PriceSchema.shape);
+  return Object.keys(place[0] === "providers" ? ProviderSchema.shape : FactsSchema.shape);
+}
+
+function checkProviders({ model, providers = {}, models = {} }: ModelConfig, path: string): void {
+  if (Object.hasOwn(providers, "offline")) {
+    throw new SkeinError(
+      "invalid",
+      `${path}: "offline" is the model without a network, and takes no settings`,
+    );
+  }
+  const isBuiltIn = (name: string): boolean => (builtInProviders as readonly string[]).includes(name);
+  const homeless = Object.keys(providers).find(
+    (name) => !isBuiltIn(name) && providers[name]?.url === undefined,
+  );
+  if (homeless !== undefined) {
+    const near = nearest(homeless, builtInProviders);
+    const hint =
+      near === undefined ? "it is where the server speaks Chat Completions" : `did you mean "${near}"?`;
+    throw new SkeinError("invalid", `${path}: provider "${homeless}" has no url`, { hint });
+  }
+  const known = [...builtInProviders, "offline", ...Object.keys(providers)];
+  for (const name of [...(model === undefined ? [] : [model]), ...Object.keys(models)]) {
+    const [provider = ""] = name.split("/");
+    if (known.includes(provider)) continue;
+    throw new SkeinError("invalid", `${path}: model "${name}" has a provider that is not configured`, {
+      hint: providerHint(provider, known),
+    });
+  }
+}
+
+export function providerHint(provider: string, known: readonly string[]): string {
+  const near = nearest(provider, known);
+  return near === undefined ? `known providers: ${known.join(", ")}` : `did you mean "${near}"?`;
+}

@@ -1,0 +1,177 @@
+/**
+ * The models that can be had by name: those of `models.json`, those of the configuration, and any other name
+ * of a provider that is known. The environment and the configuration are given; nothing is read here.
+ */
+import { nearest, SkeinError } from "../core/error.ts";
+import { aiSdkModel } from "./ai-sdk.ts";
+import { builtInProviders, providerHint } from "./model-config.ts";
+import type { BuiltInProvider, ConfiguredFacts, ModelConfig } from "./model-config.ts";
+import catalogue from "./models.json" with { type: "json" };
+import type { Model, ModelFacts, ModelListing, Models } from "./port.ts";
+import type { Wire } from "./prompt.ts";
+
+export interface ModelsOptions {
+  /** Where keys and addresses are looked up first. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly config?: ModelConfig;
+  readonly offline: Model;
+}
+
+export function makeModels({ env, config = {}, offline }: ModelsOptions): Models {
+  const providers = new Map(providersOf(env, config).map((provider) => [provider.name, provider]));
+  const known = [...providers.keys(), "offline"];
+  const listed = [...new Set([...Object.keys(catalogue.models), ...Object.keys(config.models ?? {})])];
+
+  const model = async (name: string): Promise<Model> => {
+    if (name === offline.name) return offline;
+    const at = name.indexOf("/");
+    if (at < 1 || at === name.length - 1) throw misnamed(name, listed);
+    const provider = providers.get(name.slice(0, at));
+    if (provider === undefined) {
+      throw new SkeinError("invalid", `there is no provider of models "${name.slice(0, at)}"`, {
+        hint: name.startsWith("offline/")
+          ? `did you mean "${offline.name}"?`
+          : providerHint(name.slice(0, at), known),
+      });
+    }
+    if (provider.missing !== null) {
+      throw new SkeinError("unavailable", `${name} needs a key`, { hint: provider.missing });
+    }
+    const { wire, key } = provider;
+    return aiSdkModel({ name, wire, key, url: checkedUrl(provider), facts: factsOf(name, provider, config) });
+  };
+
+  const listing = (name: string): ModelListing => {
+    if (name === offline.name) return { name, facts: offline.facts, ready: true, hint: null };
+    const provider = providers.get(name.slice(0, name.indexOf("/")));
+    const hint = provider === undefined ? "its provider is not configured" : provider.missing;
+    return { name, facts: factsOf(name, provider, config), ready: hint === null, hint };
+  };
+
+  const ready = builtInProviders.find((name) => providers.get(name)?.missing === null);
+  return {
+    byDefault: config.model ?? (ready === undefined ? offline.name : catalogue.defaults[ready]),
+    model,
+    list: () => listed.map(listing),
+  };
+}
+
+interface Provider {
+  readonly name: string;
+  readonly wire: Wire;
+  readonly url: string;
+  readonly key: string | undefined;
+  /** What to do about a key that is needed and not there. */
+  readonly missing: string | null;
+}
+
+interface BuiltIn {
+  readonly url: string;
+  /** Appended to an address that names no version, as other programs take it. */
+  readonly version: string;
+  readonly keyVariables: readonly string[];
+  readonly urlVariable: string;
+}
+
+const builtIn: Readonly<Record<BuiltInProvider, BuiltIn>> = {
+  anthropic: {
+    url: "https://api.anthropic.com/v1",
+    version: "/v1",
+    keyVariables: ["ANTHROPIC_API_KEY"],
+    urlVariable: "ANTHROPIC_BASE_URL",
+  },
+  openai: {
+    url: "https://api.openai.com/v1",
+    version: "",
+    keyVariables: ["OPENAI_API_KEY"],
+    urlVariable: "OPENAI_BASE_URL",
+  },
+  google: {
+    url: "https://generativelanguage.googleapis.com/v1beta",
+    version: "/v1beta",
+    keyVariables: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
+    urlVariable: "GOOGLE_GENERATIVE_AI_BASE_URL",
+  },
+};
+
+function providersOf(env: ModelsOptions["env"], config: ModelConfig): Provider[] {
+  const configured = config.providers ?? {};
+  const main = builtInProviders.map((name): Provider => {
+    const { url, version, keyVariables, urlVariable } = builtIn[name];
+    const key = keyVariables.map((variable) => given(env[variable])).find(Boolean) ?? configured[name]?.key;
+    const own = given(env[urlVariable]) ?? configured[name]?.url;
+    const missing = `set ${keyVariables.join(" or ")}, or give it as providers.${name}.key in the configuration`;
+    return {
+      name,
+      wire: name,
+      url: own === undefined ? url : withVersion(own, version),
+      key,
+      missing: key === undefined ? missing : null,
+    };
+  });
+  const others = Object.entries(configured).filter(([name]) => !Object.hasOwn(builtIn, name));
+  return [...main, ...others.map(([name, { url, key }]) => compatible(env, name, url, key))];
+}
+
+/** Its key, if it wants one, may also be in the environment: that of `my-server` as MY_SERVER_API_KEY. */
+function compatible(
+  env: ModelsOptions["env"],
+  name: string,
+  url: string | undefined,
+  key: string | undefined,
+): Provider {
+  const prefix = name.toUpperCase().replaceAll("-", "_");
+  return {
+    name,
+    wire: "compatible",
+    url: given(env[`${prefix}_BASE_URL`]) ?? url ?? "",
+    key: given(env[`${prefix}_API_KEY`]) ?? key,
+    missing: null,
+  };
+}
+
+/** A variable that is set to nothing is not set. */
+const given = (value: string | undefined): string | undefined => (value?.trim() ? value.trim() : undefined);
+
+function withVersion(url: string, version: string): string {
+  const bare = url.replace(/\/+$/, "");
+  return /\/v\d\w*$/.test(bare) ? bare : `${bare}${version}`;
+}
+
+function checkedUrl({ name, url }: Provider): string {
+  if (/^https?:\/\//.test(url) && URL.canParse(url)) return url;
+  throw new SkeinError("invalid", `the address of provider "${name}" is not one: "${url}"`, {
+    hint: "it begins with http:// or https://",
+  });
+}
+
+/** What is configured goes before what is in the catalogue; a model that is in neither has no known price. */
+function factsOf(name: string, provider: Provider | undefined, config: ModelConfig): ModelFacts {
+  const isLocal = provider === undefined || provider.wire === "compatible";
+  const { windowTokens, outputTokensMax, images, price } = {
+    ...(isLocal ? catalogue.unlisted.compatible : catalogue.unlisted.known),
+    price: null,
+    ...listedFacts(name),
+    ...withoutUndefined(config.models?.[name] ?? {}),
+  };
+  return { windowTokens, outputTokensMax: Math.min(outputTokensMax, windowTokens), images, price };
+}
+
+/** A model's name may end in the date of its making, which changes nothing about it. */
+function listedFacts(name: string): ModelFacts | undefined {
+  const models: Readonly<Record<string, ModelFacts>> = catalogue.models;
+  return [name, name.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")]
+    .filter((candidate) => Object.hasOwn(models, candidate))
+    .map((candidate) => models[candidate])[0];
+}
+
+function withoutUndefined(facts: ConfiguredFacts): Partial<ModelFacts> {
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+}
+
+function misnamed(name: string, listed: readonly string[]): SkeinError {
+  const near = listed.find((known) => known.endsWith(`/${name}`)) ?? nearest(name, listed);
+  return new SkeinError("invalid", `"${name}" is not the name of a model`, {
+    hint: near === undefined ? 'models are named "provider/model"' : `did you mean "${near}"?`,
+  });
+}

@@ -19,7 +19,7 @@ export interface TokenUsage {
 
 /**
  * Rounded up, so that a budget is never overdrawn by a fraction. Null when the price or the usage is unknown:
- * an unknown cost is not a cost of zero. Tokens of a cache that has no price of its own cost what input costs.
+ * an unknown cost is not a cost of zero. Tokens of a cache without a price of its own cost what input costs.
  */
 export function costOf(price: TokenPrice | null, usage: TokenUsage | null): number | null {
   if (price === null || usage === null) return null;

@@ -143,7 +143,7 @@ function preservedThinking(
 ): SharedV4ProviderOptions[string] {
   const blockBinding = { prefixMismatchBehavior: "drop_block" };
   if (reasoning !== "none") return { thinking: { type: "adaptive", display: "summarized", blockBinding } };
-  // Where thinking can be reduced to notes between calls, there is no such wish; so no thoughts are shown again.
+  // Where thinking can be reduced to notes between calls, this cannot be asked; so no thought is shown again.
   return name.includes("sonnet") ? { sendReasoning: false } : { thinking: { blockBinding } };
 }
 

@@ -100,7 +100,7 @@ function providersOf(env: ModelsOptions["env"], config: ModelConfig): Provider[]
     const { url, version, keyVariables, urlVariable } = builtIn[name];
     const key = keyVariables.map((variable) => given(env[variable])).find(Boolean) ?? configured[name]?.key;
     const own = given(env[urlVariable]) ?? configured[name]?.url;
-    const missing = `set ${keyVariables.join(" or ")}, or give it as providers.${name}.key in the configuration`;
+    const missing = `set ${keyVariables.join(" or ")}, or providers.${name}.key in the configuration`;
     return {
       name,
       wire: name,

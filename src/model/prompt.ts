@@ -74,7 +74,7 @@ async function spokenMessages(parts: readonly Part[], reader: Reader): Promise<L
     if (part.part !== "message") continue;
     for (const message of await spoken(part, reader)) {
       const last = messages.at(-1);
-      // Templates of local models insist that user and model take turns. Anthropic's library merges by itself.
+      // Templates of local models insist that user and model take turns. For Anthropic its library merges.
       if (reader.wire === "compatible" && message.role === "user" && last?.role === "user") {
         messages[messages.length - 1] = { ...last, content: [...last.content, ...message.content] };
       } else {

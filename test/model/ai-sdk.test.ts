@@ -135,7 +135,7 @@ describe("what only some wires have", () => {
     }
   });
 
-  test("OpenAI keeps nothing: no storage, no references, reasoning encrypted where there is any", async () => {
+  test("OpenAI stores nothing: reasoning comes encrypted, where there is any", async () => {
     await using server = await startWire("openai", () => ({ reply: "answer", answer: { blocks: [spoken] } }));
     await ask(modelOn("openai", server.url), opening("openai", says("Compute.")));
     await ask(modelOn("openai", server.url, "openai/gpt-4.1"), opening("openai", says("Compute.")));
@@ -234,7 +234,7 @@ describe("what only some wires have", () => {
     assert.equal(failure.kind, "garbled");
   });
 
-  test("a server that says stop where tools are asked for is understood, and one without usage too", async () => {
+  test("a server may say stop where tools are asked for, and nothing of usage", async () => {
     const blocks = [reads("one", "a.json")];
     const texts = wires.compatible
       .events({ blocks, finish: "stop" })

@@ -50,7 +50,7 @@ for (const wire of names) {
   });
 }
 
-test("the marks of Anthropic's cache stand after the system text, at the last end and at this one", async () => {
+test("Anthropic's cache is marked after the system text, at the last end and at this one", async () => {
   const blocks = [{ type: "call", id: "one", tool: "read", input: "{}" }] as const;
   await using server = await startWire("anthropic", () => ({ reply: "answer", answer: { blocks } }));
   const model = modelOn("anthropic", server.url);

@@ -82,7 +82,7 @@ describe("a model by name", () => {
       assert.deepEqual(await refusal(models().model(name)), [
         "unavailable",
         `${name} needs a key`,
-        `set ${variable}, or give it as providers.${provider}.key in the configuration`,
+        `set ${variable}, or providers.${provider}.key in the configuration`,
       ]);
     }
   });

@@ -75,7 +75,7 @@ export const compatibleWire: WireFormat = {
       "BadRequestError",
       400,
       "This model's maximum context length is 4096 tokens. However, you requested 5120 tokens " +
-        "(4096 in the messages, 1024 in the completion). Please reduce the length of the messages or completion.",
+        "(4096 in the messages, 1024 in the completion). Please reduce the length of the messages.",
     ),
     "bad-key": error(401, "invalid_request_error", "invalid_api_key", "Invalid API key"),
     "unknown-model": error(404, "api_error", null, 'model "llama-nobody" not found, try pulling it first'),

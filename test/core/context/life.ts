@@ -69,7 +69,12 @@ export interface Move {
   readonly flag: boolean;
 }
 
-export const models = ["anthropic/sonnet", "openai/gpt", "google/gemini", "ollama/llama"] as const;
+export const models = [
+  "anthropic/claude-sonnet-4-5",
+  "openai/gpt-5",
+  "google/gemini-3-pro-preview",
+  "ollama/llama3",
+] as const;
 
 /** Lives of this many moves; some kinds of moves can be left out. */
 export const moves = (lengthMax: number, without: readonly MoveKind[] = []): fc.Arbitrary<Move[]> =>
@@ -140,9 +145,10 @@ const steps: Readonly<Record<MoveKind, Step>> = {
     const { reserved, turn } = now(life).standing;
     if (turn === null || (reserved === null && also % 8 !== 0)) return;
     const open = now(life).mind.calls;
-    const { blocks, calls } = answerOf(pick, life.settings.model, (id) => open.has(id));
-    const { model } = life.settings;
-    const body = { ...samples["model.responded"].body, model: flag ? model : pickOf(models, also) };
+    const model = flag ? life.settings.model : pickOf(models, also);
+    const serial = life.records.length;
+    const { blocks, calls } = answerOf(pick, { model, serial, isOpen: (id) => open.has(id) });
+    const body = { ...samples["model.responded"].body, model };
     append(life, { type: "model.responded", body, content: { blocks } });
     // A crash in the middle of an append cannot happen; an outside harness may still write less.
     const asked = also % 10 === 0 ? calls.slice(1) : calls;
@@ -206,9 +212,11 @@ const steps: Readonly<Record<MoveKind, Step>> = {
     const { body, content } = samples["session.merged"];
     append(life, { type: "session.merged", body: { ...body, toSeq: also + 1 }, content });
   },
-  migrate(life, { pick, flag }) {
+  migrate(life, { pick, also, flag }) {
     const to = pickOf(models, pick);
-    life.settings = { model: to, images: flag };
+    // Anthropic's budget for thinking has rules of its own, which are the driver's to keep.
+    const reasons = also % 2 === 0 && !to.startsWith("anthropic/");
+    life.settings = { model: to, images: flag, ...(reasons ? { reasoning: "low" } : {}) };
     life.breaks.push(append(life, { type: "session.migrated", body: { from: models[0], to } }));
   },
   compact,

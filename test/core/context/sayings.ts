@@ -59,21 +59,29 @@ export interface Asked {
   readonly input: unknown;
 }
 
-/** What a provider wants to see again, under its own name. */
-const metadataOf: Readonly<Record<string, Record<string, unknown>>> = {
-  anthropic: { anthropic: { signature: "EqQBCgIYAhIM" } },
-  openai: { openai: { itemId: "rs_1", reasoningEncryptedContent: "gAAAAABo" } },
-  google: { google: { thoughtSignature: "CiQBcsjafJ" } },
+/** What a provider wants to see again, under its own name. Items of OpenAI have ids that never repeat. */
+const metadataOf = (provider: string, id: string): Record<string, unknown> | undefined => {
+  switch (provider) {
+    case "anthropic":
+      return { anthropic: { signature: "EqQBCgIYAhIM" } };
+    case "openai":
+      return { openai: { itemId: id, reasoningEncryptedContent: "gAAAAABo" } };
+    case "google":
+      return { google: { thoughtSignature: "CiQBcsjafJ" } };
+    default:
+      return undefined;
+  }
 };
 
 /** An answer of a model, and the calls it asks for. */
 export function answerOf(
   pick: number,
-  model: string,
-  isOpen: (id: string) => boolean,
+  { model, serial, isOpen }: { model: string; serial: number; isOpen: (id: string) => boolean },
 ): { readonly blocks: Block[]; readonly calls: readonly Asked[] } {
-  const metadata = metadataOf[model.split("/")[0] ?? ""];
-  const own = metadata === undefined ? {} : { metadata };
+  const own = (id: string): { metadata?: Record<string, unknown> } => {
+    const metadata = metadataOf(model.split("/")[0] ?? "", `${id}_${serial}`);
+    return metadata === undefined ? {} : { metadata };
+  };
   const count = pick % 4;
   const calls: Asked[] = [];
   for (let place = 0; place < count; place++) {
@@ -81,8 +89,13 @@ export function answerOf(
     const call = isOpen(id) || calls.some((one) => one.call === id) ? `${id}-${pick}-${place}` : id;
     calls.push({ call, tool: pickOf(tools, pick >> 2), input: pickOf(arguments_, pick + place * 3) });
   }
-  const asked = calls.map(({ call, tool }): Block => ({ type: "tool-call", call, tool, ...own }));
-  const reasoning = odd({ type: "reasoning", text: pick % 3 === 0 ? "" : "The rate matters.", ...own });
+  const asked = calls.map(({ call, tool }, place): Block => ({
+    type: "tool-call",
+    call,
+    tool,
+    ...own(`fc_${place}`),
+  }));
+  const reasoning = odd({ type: "reasoning", text: pick % 3 === 0 ? "" : "The rate matters.", ...own("rs") });
   const text: Block = { type: "text", text: "The rate is 4.1." };
   const shapes: readonly (readonly Block[])[] = [
     [text, ...asked],

@@ -21,6 +21,8 @@ export interface LedgerWorld {
   readonly isHeld: () => boolean;
 }
 
+type Ready = Entry & { readonly tool: OuterTool };
+
 interface Entry {
   readonly id: string;
   readonly open: OpenCall;
@@ -37,19 +39,30 @@ export async function settleCalls(ledger: LedgerWorld, state: State): Promise<vo
     await ledger.drive.change({ do: "suspend", by: "approval", on, reason: "tool calls wait for approval" });
     return;
   }
-  const ready: (Entry & { readonly tool: OuterTool })[] = [];
+  const ready: Ready[] = [];
+  const unsure: Entry[] = [];
   for (const entry of entries) {
     if (ledger.signal.aborted) return;
     const { tool } = entry;
     if (tool?.effect === "session") await actOn(ledger, entry, tool);
+    else if (isCutOff(entry) && !(await isUndone(ledger, entry))) unsure.push(entry);
     else if (tool === undefined) await gone(ledger, entry);
-    else if (await mayRun(ledger, { ...entry, tool })) ready.push({ ...entry, tool });
+    else ready.push({ ...entry, tool });
   }
-  if (ready.length === 0 || ledger.signal.aborted) return;
+  if (ready.length > 0 && !(await runAll(ledger, ready))) return;
+  // Last, since asking about one suspends the session, and nothing more is begun then.
+  const open = (await ledger.drive.state()).mind.calls;
+  for (const { id, open: call } of unsure) if (open.has(id)) await unknown(ledger, id, call);
+}
+
+/** False when the session stands still or was interrupted, and nothing more is to be done. */
+async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boolean> {
+  const { drive, context, signal } = ledger;
   const calls = ready.map(({ id }) => id);
-  const started = await ledger.drive.change({ do: "start", calls, nowMs: ledger.context.world.now() });
-  if (started.state.standing.status !== "running") return;
+  const started = await drive.change({ do: "start", calls, nowMs: context.world.now() });
+  if (started.state.standing.status !== "running") return false;
   await Promise.all(ready.map((entry) => runEntry(ledger, entry)));
+  return !signal.aborted;
 }
 
 async function readEntries({ context, drive, crew }: LedgerWorld, state: State): Promise<Entry[]> {
@@ -78,24 +91,22 @@ async function actOn(
 
 /** The tool is no longer there: unbound since, or of another program. */
 async function gone(ledger: LedgerWorld, { id, open }: Entry): Promise<void> {
-  if (open.phase === "started" && open.effect === "unsafe") return unknown(ledger, id, open);
   const output = `the tool ${open.tool} is not there any more`;
   await ledger.drive.change({ do: "settle", call: id, status: "error", output });
 }
 
-/** Whether the call may run now. If not, it has its outcome already. */
-async function mayRun(ledger: LedgerWorld, entry: Entry & { readonly tool: OuterTool }): Promise<boolean> {
-  const { id, open, tool, input } = entry;
-  // What it was when it was requested counts, not what the tool calls itself today.
-  if (open.phase !== "started" || open.effect !== "unsafe") return true;
-  const { drive, signal } = ledger;
+/** Whether a dead runner was in the middle of it. What it was when it was requested counts, not today. */
+const isCutOff = ({ open }: Entry): boolean => open.phase === "started" && open.effect === "unsafe";
+
+/** Whether it certainly did not happen. If it certainly did, it is settled so. */
+async function isUndone({ drive, signal }: LedgerWorld, { id, open, tool, input }: Entry): Promise<boolean> {
+  if (tool === undefined || tool.effect === "session") return false;
   const probed = await tool.probe?.(drive.key(open.seq), { input, signal }).catch(() => null);
-  if (probed?.outcome === "not-done") return true;
   if (probed?.outcome === "done") {
     const output = probed.output ?? "it had been done";
     await drive.change({ do: "settle", call: id, status: "ok", output });
-  } else await unknown(ledger, id, open);
-  return false;
+  }
+  return probed?.outcome === "not-done";
 }
 
 /** It never runs again by itself: model and person are told that nobody knows. */
@@ -105,10 +116,7 @@ async function unknown({ drive, crew }: LedgerWorld, id: string, { tool }: OpenC
   await drive.change({ do: "settle", call: id, status: "unknown", output, ask });
 }
 
-async function runEntry(
-  ledger: LedgerWorld,
-  { id, open, tool, input }: Entry & { readonly tool: OuterTool },
-): Promise<void> {
+async function runEntry(ledger: LedgerWorld, { id, open, tool, input }: Ready): Promise<void> {
   const { context, drive, signal } = ledger;
   const { world } = context;
   const checked = await tool.check(input);

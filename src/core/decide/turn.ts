@@ -98,7 +98,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
     return accept(draft("model.failed", body, content, more));
   },
-  answer: (state, command) => forbidden(state, "settle", "be answered") ?? answer(state, command),
+  answer,
   start: (state, { calls, nowMs }) => {
     const refusal = mayGo(state, "run a tool");
     if (refusal !== null) return refusal;
@@ -325,7 +325,7 @@ function answer(state: State, { allow, calls, reason, input }: CommandOf<"answer
   const { status, why } = state.standing;
   const waits = status === "suspended" && (why?.by === "unknown" || why?.by === "error");
   if (chosen.length === 0 && !waits)
-    return refuse("refused", "nothing waits for an answer", "an input is given with append");
+    return refuse("refused", "nothing waits for an answer", "to tell it something, give it an input");
   const answered = chosen.flatMap(([call, open]) => {
     const after = { ...inTurn(state), cause: open.seq };
     if (allow) return [draft("tool.approved", { call }, because(reason), after)];

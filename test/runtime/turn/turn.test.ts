@@ -9,7 +9,9 @@ test("a question is answered, and the log says how", async () => {
   const session = await engine.open({ objective: "Greet" });
   const heard: string[] = [];
   for await (const event of session.ask("Hi")) {
-    heard.push(event.type === "delta" ? `delta ${JSON.stringify((event as { delta: unknown }).delta)}` : event.type);
+    heard.push(
+      event.type === "delta" ? `delta ${JSON.stringify((event as { delta: unknown }).delta)}` : event.type,
+    );
   }
   assert.deepEqual(heard, [
     "input.received",

@@ -46,6 +46,17 @@ const Bind = z.strictObject({
   secrets: z.array(z.string()).readonly().exactOptional(),
   options: Json.exactOptional(),
 });
+/** A binding replaces one of the same name; in one definition that can only be a mistake. */
+const Binds = z
+  .array(Bind)
+  .max(limit.bindingsMax)
+  .superRefine((list, { addIssue }) => {
+    const names = list.map(({ name, path, url, kind }) => name ?? path ?? url ?? kind);
+    const twice = names.findIndex((name, place) => names.indexOf(name) < place);
+    if (twice === -1) return;
+    const message = `the one before has the name ${quote(names[twice])} too; give it a name of its own`;
+    addIssue({ code: "custom", path: [twice], message });
+  });
 const Limits = z.strictObject({
   usd: z.number().nonnegative().max(9_000_000).exactOptional(),
   tokens: Count.exactOptional(),
@@ -64,7 +75,7 @@ export const AgentDefinition = z.strictObject({
   /** Names of tools, with `*` for any run of characters. Absent: all that are bound. */
   tools: z.array(ToolPattern).max(limit.permissionsMax).readonly().exactOptional(),
   permissions: z.array(Rule).max(limit.permissionsMax).readonly().exactOptional(),
-  bind: z.array(Bind).max(limit.bindingsMax).readonly().exactOptional(),
+  bind: Binds.readonly().exactOptional(),
   /** Of each session, unless it is opened with one of its own. */
   budget: Limits.exactOptional(),
   temperature: z.number().min(0).max(2).exactOptional(),
@@ -181,7 +192,7 @@ export function checkAgent(
     });
   }
   const value = withoutUndefined(given);
-  checkJson(where, value);
+  checkJson(`${where}: definition`, value);
   const checked = AgentDefinition.safeParse(value);
   if (checked.success) return checked.data;
   // A name that was misspelled is often why another is missing.

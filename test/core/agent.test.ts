@@ -93,6 +93,17 @@ test("a mistake is told with its place and the right spelling", () => {
       'there is no field "budget.dollars"',
       "one of usd, tokens, steps, turns, toolCalls, wallMs",
     ],
+    [
+      {
+        ...small,
+        bind: [
+          { kind: "directory", path: "notes" },
+          { kind: "shell", path: "notes" },
+        ],
+      },
+      '"bind[1]": the one before has the name "notes" too; give it a name of its own',
+      undefined,
+    ],
     [{ name: "reviewer" }, '"instructions" is missing', undefined],
     [{ ...small, instructions: " \n" }, '"instructions": instructions cannot be empty', undefined],
     [{ ...small, tools: "read_file" }, '"tools" is a text, not a list', undefined],

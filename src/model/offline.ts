@@ -11,7 +11,7 @@ import { answerTo, helpText, introduction, missingText, outcomeText } from "./of
 import { isSummaryRequest, summaryOf } from "./offline/summary.ts";
 import { ModelError, type Answer, type AnswerBlock, type Delta, type Model, type ModelCall } from "./port.ts";
 
-export const offlineName = "offline/offline";
+const offlineName = "offline/offline";
 
 export interface OfflineOptions {
   /** With a world it knows what day it is, and may take its time. */

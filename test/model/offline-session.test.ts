@@ -55,9 +55,12 @@ test("a newcomer's first session: files, facts, decisions, and what was learned"
       ["fact", "base-rate", 4.1],
     ],
   );
-  await ask(session, 'write "rate: 4.1" to notes.txt and then replace 4.1 with 4.2 in notes.txt');
+  assert.equal(
+    await ask(session, 'write "rate: 4.1" to notes.txt and then replace 4.1 with 4.2 in notes.txt'),
+    "Created notes.txt (9 bytes).\n\nReplaced once in notes.txt, first in line 1.",
+  );
   assert.equal(readFileSync(join(folder, "notes.txt"), "utf8"), "rate: 4.2");
-  assert.equal(await ask(session, "find *.txt"), "To find *.txt gave:\n\nnotes.txt");
+  assert.equal(await ask(session, "find *.txt"), "Files that match *.txt:\n\nnotes.txt");
   assert.match(await ask(session, "grep rate in notes.txt"), /notes\.txt:1: rate: 4\.2$/);
   assert.match(
     await ask(session, "read missing.txt and then list files"),
@@ -77,6 +80,11 @@ test("sessions talk, fork and sleep when they are told to", async () => {
   await using engine = offlineEngine();
   const [first, second] = [await engine.open({ objective: "A" }), await engine.open({ objective: "B" })];
   assert.match(await ask(first, `send remember cap is 9 to ${second.id}`), /Sent to ses_\w+\.$/);
+  await second.run();
+  assert.deepEqual(
+    (await second.items()).map(({ key, value }) => [key, value]),
+    [["cap", 9]],
+  );
   const said = await ask(first, "remember floor is 2 and then fork to try another way");
   const [, child = ""] = /Forked: (ses_\w+)\.$/.exec(said) ?? [];
   assert.deepEqual(

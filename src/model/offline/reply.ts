@@ -46,9 +46,25 @@ function okText(tool: string, input: Input, text: string, what: string): string 
       return `Forked: ${(jsonOf(text) as { session?: string } | undefined)?.session ?? text}.`;
     case "sleep":
       return `I sleep when this turn has ended.`;
+    case "write_file":
+    case "edit_file":
+      return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
     default:
-      return text === "" ? `Done: ${what}.` : `To ${what} gave:\n\n${shown(text)}`;
+      return text === "" ? `Done: ${what}.` : `${titleOf(tool, input)}:\n\n${shown(text)}`;
   }
+}
+
+/** What an output is headed with. */
+function titleOf(tool: string, input: Input): string {
+  const field = (name: string): string => asText(input[name]);
+  const known: Readonly<Record<string, string>> = {
+    list_files: input["path"] === undefined ? "Files" : `Files in ${field("path")}`,
+    find_files: `Files that match ${field("pattern")}`,
+    grep_files: `Lines that match ${field("pattern")}`,
+    shell: `${field("command")} gave`,
+    query_database: "The database gave",
+  };
+  return known[tool] ?? `${tool} gave`;
 }
 
 function recalledText(text: string): string {
@@ -138,14 +154,17 @@ export function helpText(tools: readonly ToolDefinition[]): string {
   const lines = examples.filter(([tool]) => offered.has(tool)).map(([, example]) => `- ${example}`);
   const named = new Set(examples.map(([tool]) => tool));
   const others = tools.filter(({ name }) => !named.has(name)).map(({ name }) => `- call ${name} {…}`);
-  const missing = ["read_file", "shell", "query_database"].filter((tool) => !offered.has(tool));
-  const bind =
-    missing.length === 0 ? [] : ["With skein bind I get more: files, a shell, databases, MCP servers."];
+  const bound = [
+    ["read_file", "files"],
+    ["shell", "a shell"],
+    ["query_database", "databases"],
+  ] as const;
+  const more = bound.filter(([tool]) => !offered.has(tool)).map(([, what]) => what);
   const all = [...lines, ...others];
   return [
     ...(all.length === 0 ? ["I am offered no tools now."] : ["You can say, for example:", ...all]),
     'Join several with "and", or with "and then" for one after the other. Ask "what is base-rate?".',
-    ...bind,
+    `With skein bind I get more: ${[...more, "MCP servers", "your own tools"].join(", ")}.`,
   ].join("\n");
 }
 

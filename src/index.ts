@@ -1,9 +1,13 @@
 /** Skein: the session engine for AI agents. This is the library; `openEngine` is where it starts. */
+import { hostname } from "node:os";
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
 import { Engine } from "./runtime/engine.ts";
 import { realWorld } from "./runtime/world.ts";
+import type { ModelConfig } from "./model/model-config.ts";
+import type { Models } from "./model/port.ts";
 import type { Durability, Store } from "./store/port.ts";
+import type { OuterTool } from "./tool/port.ts";
 
 export interface OpenEngineOptions {
   /** A path, `memory:`, or a store of your own. */
@@ -19,12 +23,24 @@ export interface OpenEngineOptions {
   readonly actor?: string;
   /** How long to wait for a lock that another program holds. */
   readonly lockWaitMs?: number;
+  /** Keys, addresses, windows and prices of models, as in the configuration file; or models of your own. */
+  readonly models?: ModelConfig | Models;
+  /** Tools of your own, which sessions use that bind them: `{ kind: "tool", name }`. */
+  readonly tools?: readonly OuterTool[];
+  /** Where keys and secrets are looked up; by default the environment of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Who runs sessions here, as others are told; by default the host and the process. */
+  readonly holder?: string;
+  /** How long a run holds a session without a sign of life. */
+  readonly leaseMs?: number;
 }
 
 /** Opens a store and gives the engine on it. */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
-  checkOptions("openEngine", options, ["store", "durability", "create", "actor", "lockWaitMs"]);
-  const world = realWorld();
+  const known = ["store", "durability", "create", "actor", "lockWaitMs", "models", "tools", "env", "holder"];
+  checkOptions("openEngine", options, [...known, "leaseMs"]);
+  const env = options.env ?? process.env;
+  const world = { ...realWorld(), secret: (name: string) => env[name] };
   const { store: place, durability, create, actor, lockWaitMs } = options;
   if (durability !== undefined && durability !== "disk" && durability !== "process") {
     throw new SkeinError("invalid", `there is no durability ${JSON.stringify(durability)}`, {
@@ -54,7 +70,29 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     });
   };
   const store = await opening();
-  return new Engine(actor === undefined ? { store, world } : { store, world, actor });
+  const { tools = [], leaseMs } = options;
+  return new Engine({
+    store,
+    world,
+    holder: options.holder ?? `${hostname()}:${process.pid}`,
+    models: () => loadModels(options.models, env),
+    tools: async () => (await import("./tool/source.ts")).makeToolSource({ world, tools }),
+    ...(actor === undefined ? {} : { actor }),
+    ...(leaseMs === undefined ? {} : { leaseMs }),
+  });
+}
+
+/** Loaded when the first session runs: providers' libraries take a while. */
+async function loadModels(
+  given: ModelConfig | Models = {},
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Models> {
+  if ("byDefault" in given) return given;
+  const [{ makeModels }, { offlineModel }] = await Promise.all([
+    import("./model/models.ts"),
+    import("./model/offline.ts"),
+  ]);
+  return makeModels({ env, config: given, offline: offlineModel() });
 }
 
 function checkStore(store: Store | undefined): Store {
@@ -69,8 +107,28 @@ export type { ErrorCode } from "./core/error.ts";
 export { limit } from "./core/limit.ts";
 export { Engine } from "./runtime/engine.ts";
 export type { SessionsOptions } from "./runtime/engine.ts";
-export { Session, View } from "./runtime/session.ts";
-export type { WriteOptions, Written } from "./runtime/session.ts";
+export { Session } from "./runtime/session.ts";
+export { View } from "./runtime/view.ts";
+export type { AnswerOptions, AskOptions, WriteOptions, Written } from "./runtime/session.ts";
+export { Drive } from "./runtime/drive.ts";
+export type { DrivenCall, DriveOptions, Requested, RequestOptions, RespondOptions } from "./runtime/drive.ts";
+export type { Heard } from "./runtime/ask.ts";
+export type { LiveDelta } from "./runtime/live.ts";
+export type { Ran, RunOptions } from "./runtime/runner.ts";
+export type { RenderedContext } from "./runtime/context-view.ts";
+export type { Compressed, Strategy } from "./runtime/compress.ts";
+export type { OfferedTool } from "./runtime/crew.ts";
+export type { Sent } from "./runtime/send.ts";
+export type { AgentSummary, AgentVersion } from "./runtime/agents.ts";
+export type { AgentDefinition } from "./core/agent.ts";
+export type { Part } from "./core/part.ts";
+export { defineTool } from "./tool/define.ts";
+export type { ProbeAnswer, ToolOptions } from "./tool/define.ts";
+export { ToolOutput } from "./tool/port.ts";
+export type { OuterTool, ToolCall } from "./tool/port.ts";
+export { ModelError } from "./model/port.ts";
+export type { Answer, Delta, Model, ModelCall, ModelFacts, Models, Usage } from "./model/port.ts";
+export type { ModelConfig } from "./model/model-config.ts";
 export type { Lease } from "./runtime/lease.ts";
 export type { Event, EventsOptions } from "./runtime/event-reader.ts";
 export type { Hit, Item, Progress } from "./runtime/projection.ts";

@@ -146,6 +146,8 @@ export type Command =
       readonly do: "wake";
       readonly by: "person" | "time" | "trigger" | "message" | "session";
       readonly trigger?: string;
+      /** What the session is told on waking. */
+      readonly text?: string;
     }
   /** `idle`: nobody runs the session, so that the turn is ended here and now. */
   | { readonly do: "interrupt"; readonly reason?: string; readonly idle?: boolean }

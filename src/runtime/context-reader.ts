@@ -89,6 +89,8 @@ export interface NextOptions {
   readonly uncompacted?: boolean;
   /** Nothing after this position: for a summary of what came before. */
   readonly toSeq?: number;
+  /** What is asked after it. */
+  readonly prompt?: string;
 }
 
 /** What a request right after a state would send. Its digest is the one that the request must record. */
@@ -106,7 +108,8 @@ export async function nextContext(
   }
   const taken = inputs.map(([seq]) => seq);
   const source = await gather(context, session, { state, settings, taken, uncompacted, toSeq });
-  const { parts, reasons } = render(source);
+  const asked = options.prompt === undefined ? {} : { prompt: options.prompt };
+  const { parts, reasons } = render({ ...source, ...asked });
   const digest = contextDigest(context.world.digest, parts);
   const { model } = settings;
   const made = { parts, reasons, digest, renderer, model, settings, state, inputs };
@@ -127,6 +130,7 @@ async function rebuild(
     renderer: body.renderer,
     uncompacted,
     ...(body.toSeq === undefined ? {} : { toSeq: body.toSeq }),
+    ...(content?.prompt === undefined ? {} : { prompt: content.prompt }),
   });
   return { ...next, requestSeq: seq, matches: uncompacted ? null : next.digest === body.context };
 }

@@ -105,12 +105,33 @@ export async function readBindings(
   return bound;
 }
 
+export interface OfferedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly effect: Tool["effect"];
+  readonly rule: "allow" | "ask" | "deny";
+}
+
+/** The tools that a run would offer now. Opens what they need, and closes it again. */
+export async function listTools(context: Context, session: SessionId): Promise<readonly OfferedTool[]> {
+  const state = await context.writer.current(session);
+  const { agent } = await agentOf(context, session, state);
+  await using toolbox = await openTools(context, session, state, new AbortController().signal);
+  const offered: OfferedTool[] = [];
+  for (const { name, description, effect } of toolbox.tools) {
+    if (!mayOffer(agent, name)) continue;
+    const { rule } = await permissionFor(context, session, state, { agent }, { tool: name, input: {} });
+    offered.push({ name, description, effect, rule });
+  }
+  return offered;
+}
+
 /** What becomes of a call, by the rules of the agent and the session. */
 export async function permissionFor(
   { store }: Context,
   session: SessionId,
   { standing }: State,
-  { agent }: Crew,
+  { agent }: Pick<Crew, "agent">,
   call: { readonly tool: string; readonly input: unknown },
 ): Promise<ReturnType<typeof ruleFor>> {
   const rules = [];

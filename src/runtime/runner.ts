@@ -43,10 +43,20 @@ export async function runSession(
   const { actor } = await agentOf(context, session, await context.writer.current(session));
   await using drive = await takeDrive(context, session, { ...lease, actor });
   await using keeper = keepLease(context, drive);
+  await wakeIfDue(context, drive);
   const state = await drive.state();
   if (isAtRest(state)) return ranOf(state);
   await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });
   return await new Runner(context, drive, crew, keeper).run(signal);
+}
+
+/** A session that slept until a time goes on once it has come, and is told so. */
+async function wakeIfDue({ world }: Context, drive: Drive): Promise<void> {
+  const { status, sleep } = (await drive.state()).standing;
+  const untilMs = sleep?.untilMs ?? null;
+  if (status !== "sleeping" || untilMs === null || untilMs > world.now()) return;
+  const text = `The time you slept until has come: ${new Date(untilMs).toISOString()}.`;
+  await drive.change({ do: "wake", by: "time", text });
 }
 
 /** Nothing to do, and so no need for models and tools. */

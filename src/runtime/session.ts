@@ -18,7 +18,7 @@ import { absolute } from "./bootstrap.ts";
 import type { Compressed, Strategy } from "./compress.ts";
 import type { EventCache } from "./context-reader.ts";
 import { showContext, type RenderedContext } from "./context-view.ts";
-import { agentOf, modelOf } from "./crew.ts";
+import { agentOf, listTools, modelOf, type OfferedTool } from "./crew.ts";
 import { takeDrive, type Drive, type DriveOptions } from "./drive.ts";
 import { forkCommand } from "./fork.ts";
 import type { Live } from "./live.ts";
@@ -33,6 +33,7 @@ import { readItems, type Item } from "./projection.ts";
 import type { StateReader } from "./state-reader.ts";
 import { viewState, type StateView } from "./state-view.ts";
 import { verifyLog, type VerifyOptions, type VerifyReport } from "./verify.ts";
+import { View } from "./view.ts";
 import type { Build, Change, ChangeOptions, Writer } from "./writer.ts";
 import type { World } from "./world.ts";
 
@@ -394,6 +395,11 @@ export class Session {
     return compressSession(this.#context, this.id, options);
   }
 
+  /** What the model is offered, and what becomes of calls by the rules that name no arguments. */
+  tools(): Promise<readonly OfferedTool[]> {
+    return listTools(this.#context, this.id);
+  }
+
   /** A message to another session's inbox: one append for both. */
   async send(to: string, text: string, options: { readonly topic?: string } = {}): Promise<Sent> {
     checkOptions("send", options, ["topic"]);
@@ -459,33 +465,6 @@ interface Reason {
   readonly reason?: string;
 }
 type SimpleVerb = "activate" | "suspend" | "cancel" | "reopen" | "archive";
-
-/** A session as it was at a position. Reads only; to go on from here, fork or rewind. */
-export class View {
-  readonly session: Session;
-  readonly seq: number;
-
-  constructor(session: Session, seq: number) {
-    this.session = session;
-    this.seq = seq;
-  }
-
-  state(): Promise<StateView> {
-    return this.session.state({ atSeq: this.seq });
-  }
-  items(): Promise<Item[]> {
-    return this.session.items({ atSeq: this.seq });
-  }
-  events(options: EventsOptions = {}): AsyncGenerator<Event> {
-    return this.session.events({ ...options, toSeq: Math.min(this.seq, options.toSeq ?? this.seq) });
-  }
-  fork(options: ForkOptions = {}): Promise<Session> {
-    return this.session.fork({ ...options, atSeq: this.seq });
-  }
-  rewind(options: { readonly requeue?: boolean; readonly reason?: string } = {}): Promise<Written> {
-    return this.session.rewind(this.seq, options);
-  }
-}
 
 const written = ({ firstSeq, headSeq, duplicate }: Change): Written => ({
   seq: firstSeq,

@@ -20,6 +20,8 @@ export interface ContextSource {
   readonly objectiveSeq: number;
   /** Without overlays, as if nothing had ever been compacted. */
   readonly uncompacted?: boolean;
+  /** What is asked after all of it, in a message of its own: for a summary. */
+  readonly prompt?: string;
 }
 
 /** Why a part is there, and where in the log it comes from. 0 where it comes from no record. */

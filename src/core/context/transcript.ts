@@ -40,6 +40,7 @@ interface Reading {
 }
 
 const goOn = "(Go on.)";
+const endsWithInput = "a request ends with input";
 const emptyStretch = (): Stretch => ({ answers: [], calls: [], tools: [], said: [], saidAt: [] });
 
 export function renderTranscript(source: ContextSource, sheet: Sheet): void {
@@ -58,6 +59,7 @@ export function renderTranscript(source: ContextSource, sheet: Sheet): void {
   const requestSeq = source.state.seq + 1;
   takeUp(reading, source.taken, requestSeq);
   flush(reading);
+  if (source.prompt !== undefined) putPrompt(sheet, source.prompt, requestSeq);
 }
 
 type Reader<T extends SessionEventType> = (reading: Reading, event: EventOf<T>) => void;
@@ -182,7 +184,18 @@ function flush(reading: Reading): void {
 
 /** Providers want the last word to be the user's, and the first too. */
 const putGoOn = (sheet: Sheet): void =>
-  put(sheet, { part: "message", role: "user", content: [text(goOn)] }, "a request ends with input", [0, 0]);
+  put(sheet, { part: "message", role: "user", content: [text(goOn)] }, endsWithInput, [0, 0]);
+
+/** A prompt is input enough. */
+function putPrompt(sheet: Sheet, prompt: string, seq: number): void {
+  const { parts, reasons } = sheet;
+  if (reasons.at(-1)?.why === endsWithInput) {
+    parts.pop();
+    reasons.pop();
+  }
+  const content = [text(prompt)];
+  put(sheet, { part: "message", role: "user", content }, "what is asked about all of this", [seq, seq]);
+}
 
 function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
   const { sheet, source } = reading;

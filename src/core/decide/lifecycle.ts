@@ -16,7 +16,7 @@ import { Keyed } from "../keyed.ts";
 import { limit } from "../limit.ts";
 import { mindForm, mindHash, type State } from "../state.ts";
 import type { Digest } from "../chain.ts";
-import { boundDraft, grantDraft } from "./work.ts";
+import { boundDraft, grantDraft, inputDraft } from "./work.ts";
 
 type Names =
   | "open"
@@ -67,9 +67,14 @@ export const lifecycleDecisions: Decisions<Names> = {
     };
     return forbidden(state, "sleep", "go to sleep") ?? accept(draft("session.slept", body, because(reason)));
   },
-  wake: (state, { by, trigger }) =>
-    forbidden(state, "wake", "be woken") ??
-    accept(draft("session.woken", trigger === undefined ? { by } : { by, trigger })),
+  wake: (state, { by, trigger, text }) => {
+    const told = { type: "input.received", from: "trigger", text: text ?? "" } as const;
+    const input = text === undefined ? [] : [inputDraft(told, state.standing.inbox.received + 1)];
+    return (
+      forbidden(state, "wake", "be woken") ??
+      accept(draft("session.woken", trigger === undefined ? { by } : { by, trigger }), ...input)
+    );
+  },
   interrupt: (state, { reason, idle = false }, { digest }) => {
     if (state.standing.turn === null) {
       return refuse("refused", "there is no turn in progress to interrupt", "the session is idle already");

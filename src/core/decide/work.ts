@@ -110,10 +110,15 @@ export const workDecisions: Decisions<Names> = {
     const wrong = records.find((record) => record.type !== "input.received" && !isForeign(record.type));
     if (wrong !== undefined) return refusedType(wrong.type);
     let input = state.standing.inbox.received;
+    // What a person says is meant to be heard, also by one who sleeps.
+    const heard = records.some((record) => record.type === "input.received" && isFromUser(record));
+    const woken =
+      heard && state.standing.status === "sleeping" ? [draft("session.woken", { by: "person" })] : [];
     return accept(
       ...records.map((record) =>
         record.type === "input.received" ? inputDraft(record, ++input) : foreignDraft(record),
       ),
+      ...woken,
     );
   },
 };
@@ -125,6 +130,8 @@ function refusedType(type: string): Decision {
     'only "input.received" and foreign types "x.name"',
   );
 }
+
+const isFromUser = ({ from }: { readonly from?: unknown }): boolean => from === undefined || from === "user";
 
 type InputRecord = Extract<AppendRecord, { readonly type: "input.received" }>;
 

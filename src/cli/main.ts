@@ -4,7 +4,7 @@
  * gets a clear line and no stack trace; and it must be over soon, so everything else is loaded only when it
  * is needed.
  */
-import { version } from "./version.ts";
+import { version } from "../core/version.ts";
 
 const words = process.argv.slice(2);
 const major = Number(process.versions.node.split(".")[0]);
@@ -15,9 +15,7 @@ if (major < 24) {
 } else if (words[0] === "--version" || words[0] === "-V") {
   const { node, sqlite } = process.versions;
   const json = words.includes("--json");
-  process.stdout.write(
-    `${json ? JSON.stringify({ version: version(), node, sqlite }) : `skein ${version()}`}\n`,
-  );
+  process.stdout.write(`${json ? JSON.stringify({ version, node, sqlite }) : `skein ${version}`}\n`);
 } else {
   cacheCode();
   const { runProcess } = await import("./process.ts");

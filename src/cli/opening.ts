@@ -1,5 +1,9 @@
-/** Opening a store and the engine on it: the place where the command line chooses the driver. */
+/**
+ * Opening a store and the engine on it: the place where the command line chooses the drivers. Models and tools
+ * are loaded by the first run that needs them.
+ */
 import { statSync } from "node:fs";
+import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { makeWorkspaceId, quote } from "../core/ids.ts";
@@ -38,7 +42,13 @@ export function makeOpening(place: string): Opening {
         opened ??= store(create);
         // The store is opened while the engine loads; if both fail, the store's failure is the one to tell.
         const [ready, { Engine }] = await Promise.all([opened, loading]);
-        return new Engine({ store: ready, world });
+        return new Engine({
+          store: ready,
+          world,
+          holder: holderHere(),
+          models: once(async () => (await import("./config.ts")).loadModels(world)),
+          tools: once(async () => (await import("../tool/source.ts")).makeToolSource({ world })),
+        });
       })()),
     close: async () => {
       // What failed to open was told already, and there is nothing to close.
@@ -47,6 +57,19 @@ export function makeOpening(place: string): Opening {
       await (running ?? ready)?.close();
     },
   };
+}
+
+/** What whoever finds a session taken is told: the machine and the process that runs it. */
+export const holderHere = (): string => `${hostname()}:${process.pid}`;
+
+/** Loads on first use, and gives the same from then on. What failed is tried again. */
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | null = null;
+  return () =>
+    (loaded ??= load().catch((error: unknown) => {
+      loaded = null;
+      throw error;
+    }));
 }
 
 function checkPlace(place: string, create: boolean): void {

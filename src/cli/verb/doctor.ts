@@ -5,7 +5,7 @@ import { SkeinError } from "../../core/error.ts";
 import { applicationId, schemaVersion } from "../../store/sqlite/schema.ts";
 import { bytes, count, oneLine, plural } from "../text.ts";
 import { verb, type Call } from "../verb.ts";
-import { version } from "../version.ts";
+import { version } from "../../core/version.ts";
 
 interface Check {
   readonly name: string;
@@ -28,7 +28,7 @@ export const doctor = verb({
   async run({ out, place, store }) {
     const checks = [...machineChecks(place), ...(await storeChecks(place, store))];
     const ok = checks.every((check) => check.ok);
-    await out.answer({ ok, version: version(), store: place, checks }, () => [
+    await out.answer({ ok, version, store: place, checks }, () => [
       ...checks.flatMap(({ name, ok, found, todo }) => [
         `${ok ? out.green("ok  ") : out.red("BAD ")}${name.padEnd(14)}${oneLine(found)}`,
         ...(ok || todo === undefined ? [] : [`      ${out.bold("to do:")} ${oneLine(todo)}`]),
@@ -55,7 +55,7 @@ function machineChecks(place: string): Check[] {
   const folder = dirname(resolve(place));
   const there = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
   return [
-    { name: "Skein", ok: true, found: version() },
+    { name: "Skein", ok: true, found: version },
     { name: "Node", ok: Number(node.split(".")[0]) >= 24, found: node, todo: "install Node 24 or newer" },
     {
       name: "SQLite",

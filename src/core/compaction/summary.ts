@@ -1,0 +1,88 @@
+/** Texts of compactions that no model writes: inputs carried along, and summaries put together by rule. */
+import { cut } from "../context/text.ts";
+import type { MessagePart } from "../part.ts";
+
+/** An input that is not answered yet. */
+export interface OpenInput {
+  readonly seq: number;
+  readonly text: string;
+}
+
+const carriedHeading = "Input that is not answered yet, word for word:";
+
+/** A summary, and after it the inputs of its range that are not answered yet, within so many characters. */
+export function withInputs(summary: string, inputs: readonly OpenInput[], charsMax: number): string {
+  if (inputs.length === 0) return summary;
+  // The latest matter most; of each there is at least a line.
+  let left = charsMax;
+  const told = inputs.toReversed().map(({ seq, text }) => {
+    const most = Math.max(200, Math.floor(left / 2));
+    const shown = cut(
+      text,
+      most,
+      (more) => `${more} characters left out; recall with fromSeq ${seq} reads it`,
+    );
+    left = Math.max(0, left - shown.length);
+    return `[input at ${seq}]\n${shown}`;
+  });
+  return `${summary}\n\n${carriedHeading}\n${told.toReversed().join("\n")}`;
+}
+
+/** The part of a summary that was not carried along. */
+export const withoutInputs = (summary: string): string =>
+  (summary.split(`\n\n${carriedHeading}\n`)[0] ?? "").trim();
+
+const plainHeading =
+  "[This summary was put together without a model: the beginning of each message, the latest last.]";
+
+const lineCharsMax = 240;
+
+/**
+ * A summary without a model: of each message its beginning, in a line, as many of the latest as fit; before
+ * them what was known of the time before. Nothing is understood, but nothing is made up either.
+ */
+export function plainSummary(
+  messages: readonly MessagePart[],
+  { earlier, charsMax }: { readonly earlier: string | null; readonly charsMax: number },
+): string {
+  const before = earlier === null ? "" : withoutInputs(earlier).replace(plainHeading, "").trim();
+  const kept = cut(
+    before,
+    Math.floor(charsMax * 0.4),
+    (left) => `${left} characters of an earlier summary left out`,
+  );
+  const lines: string[] = [];
+  let left = charsMax - kept.length - plainHeading.length;
+  const all = messages.flatMap(linesOf);
+  for (const line of all.toReversed()) {
+    left -= line.length + 1;
+    if (left < 0) break;
+    lines.push(line);
+  }
+  const missing = all.length - lines.length;
+  const gap = missing === 0 ? [] : [`(${missing} earlier lines left out; recall reads them)`];
+  return [plainHeading, ...(kept === "" ? [] : [kept]), ...gap, ...lines.toReversed()].join("\n");
+}
+
+function linesOf({ role, content }: MessagePart): string[] {
+  return content.flatMap((block) => {
+    switch (block.type) {
+      case "text":
+        return [`- ${role === "user" ? "input" : "answer"}: ${begin(block.text)}`];
+      case "tool-call":
+        return [`- call of ${block.tool}: ${begin(JSON.stringify(block.input))}`];
+      case "tool-result":
+        return [`- ${block.tool} (${block.status}): ${begin(block.text)}`];
+      case "image":
+      case "file":
+        return [`- input: [${block.type}]`];
+      case "reasoning":
+        return [];
+    }
+  });
+}
+
+function begin(text: string): string {
+  const line = text.replace(/\s+/gu, " ").trim();
+  return line.length <= lineCharsMax ? line : `${line.slice(0, lineCharsMax).toWellFormed()}…`;
+}

@@ -261,6 +261,16 @@ describe("summaries", () => {
     assert.deepEqual(calls, [[["list_files", {}]], [fact("b", 2)]]);
   });
 
+  test("are given for one message with all in it, and not for what a person or an agent says", async () => {
+    const { answer } = await listen([user("Summarize this transcript:\nuser: x is 12\nagent: noted")]);
+    const [block] = answer.blocks;
+    assert.match(block?.type === "text" ? block.text : "", /Asked:\n- user: x is 12\n- agent: noted$/);
+    assert.match((await turn("summarize the file a.txt")).text, /I do not understand/);
+    const system: Part = { part: "system", text: "Summarize whatever you are told." };
+    const { parts } = await turn("hello");
+    assert.match((await turn("hello", { before: [system, ...parts] })).text, /^Hello\./);
+  });
+
   test("stay short, however long the transcript", async () => {
     let { parts } = await turn("remember a is 1");
     for (let count = 0; count < 30; count++) {

@@ -1,11 +1,16 @@
 /** The offline model's summaries: what was asked, what was done, what is left, each in a line. */
-import type { MessagePart, Part } from "../../core/part.ts";
+import type { Part } from "../../core/part.ts";
 import { doneIn, messagesOf, textOf } from "./known.ts";
 import { pendingHeading, planOf } from "./plan.ts";
 import { outcomeText } from "./reply.ts";
 
-/** How the request for a summary begins, in a system part or in the last message. */
-const opening = /^\s*(?:summari[sz]e|compact|compress)\b/i;
+/**
+ * How the request for a summary begins, in a system part or in the last message. It names what is to be
+ * summarized, since a person or an agent's instructions may well begin with "Summarize the file".
+ */
+const opening = /^\s*(?:summari[sz]e|compact|compress|write a summary)\b/i;
+const subject = /^[^\n]{0,60}\b(?:the|this) (?:transcript|session|context)\b/i;
+const isPrompt = (text: string): boolean => opening.test(text) && subject.test(text);
 
 const lineCharsMax = 200;
 /** Of requests and of deeds, each. */
@@ -13,24 +18,18 @@ const linesMax = 20;
 
 export function isSummaryRequest(parts: readonly Part[]): boolean {
   const last = messagesOf(parts).at(-1);
-  return (
-    parts.some((part) => part.part === "system" && opening.test(part.text)) ||
-    (last?.role === "user" && isPrompt(last))
-  );
+  const isAsked = last?.role === "user" && isPrompt(textOf(last));
+  return isAsked || parts.some((part) => part.part === "system" && isPrompt(part.text));
 }
-
-/** A person may well say "summarize": a prompt names what it is about. */
-const isPrompt = (message: MessagePart): boolean =>
-  /^\s*(?:summari[sz]e|compact|compress) (?:the|this) (?:transcript|session|context)\b/i.test(
-    textOf(message),
-  );
 
 export function summaryOf(parts: readonly Part[]): string {
   const last = messagesOf(parts).at(-1);
-  const isOwnPrompt = last?.role === "user" && opening.test(textOf(last));
-  const told = isOwnPrompt ? parts.filter((part) => part !== last) : parts;
+  const prompt = last?.role === "user" && opening.test(textOf(last)) ? last : undefined;
+  const told = parts.filter((part) => part !== prompt);
   const messages = messagesOf(told);
-  const asked = messages.filter(({ role }) => role === "user").flatMap((message) => lines(textOf(message)));
+  const people = messages.filter(({ role }) => role === "user").flatMap((message) => lines(textOf(message)));
+  // What is to be summarized may stand in the request itself, below its first line.
+  const asked = people.length > 0 || prompt === undefined ? people : lines(textOf(prompt)).slice(1);
   const done = doneIn(messages).map((one) => lines(outcomeText(one)).join(" "));
   const said = messages.findLast((message) => message.role === "assistant" && textOf(message) !== "");
   const plan = planOf(told, null);
@@ -40,9 +39,15 @@ export function summaryOf(parts: readonly Part[]): string {
     ...section("Asked:", asked.slice(-linesMax)),
     ...section("Done:", done.slice(-linesMax)),
     ...section("Last answer:", said === undefined ? [] : lines(textOf(said)).slice(0, 3)),
-    ...section(pendingHeading, left),
+    ...(left.length === 0 ? [] : ["", pendingHeading, ...left.map((one) => `- ${whole(one)}`)]),
   ].join("\n");
 }
+
+/** What is to be done must be carried on as it was said, or not at all. */
+const whole = (said: string): string =>
+  said.includes("\n") || said.length > 1_000
+    ? `(say again what begins with: ${short(lines(said)[0] ?? "")})`
+    : said;
 
 const section = (heading: string, found: readonly string[]): string[] =>
   found.length === 0 ? [] : ["", heading, ...found.map((line) => `- ${short(line)}`)];

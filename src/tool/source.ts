@@ -1,5 +1,6 @@
 /** Where a session's tools come from: its own, those of its bindings, and those the program was given. */
 import { nearest, SkeinError } from "../core/error.ts";
+import { databaseTools } from "./database.ts";
 import { checkToolName } from "./define.ts";
 import { fileTools } from "./files.ts";
 import type { Bound, OuterTool, Tool, Toolbox, ToolSource, ToolWorld } from "./port.ts";
@@ -25,6 +26,7 @@ export function makeToolSource(options: {
       const of = (...kinds: readonly Bound["kind"][]) => bound.filter(({ kind }) => kinds.includes(kind));
       tools.push(...fileTools(await Promise.all(of("file", "directory").map(openRoot))));
       tools.push(...(await shellTools(options.world, of("shell"))));
+      tools.push(...(await databaseTools(options.world, of("database"), opened)));
       tools.push(...of("tool").map(({ name }) => named(given, name)));
       signal.throwIfAborted();
       checkUnique(tools);

@@ -1,0 +1,104 @@
+/** The tool `query_database`: SQL on bound databases, for reading only unless a binding says `write`. */
+import { z } from "zod";
+import { SkeinError } from "../core/error.ts";
+import { defineTool } from "./define.ts";
+import { ToolOutput, type Bound, type OuterTool, type ToolWorld } from "./port.ts";
+import { openPostgres } from "./postgres-query.ts";
+import { rowsLimit, rowsText, type Rows } from "./rows.ts";
+import { secretsOf } from "./secret.ts";
+import { openSqlite } from "./sqlite-query.ts";
+
+const databaseLimit = { sqlCharsMax: 20_000, timeoutMsDefault: 30_000, timeoutMsMax: 600_000 } as const;
+
+export interface Database {
+  readonly name: string;
+  readonly kind: "SQLite" | "PostgreSQL";
+  readonly mode: "read" | "write";
+  readonly timeoutMs: number;
+  /** One statement. Rejects with a `SkeinError` that says what is wrong with it. */
+  query(
+    sql: string,
+    options: { readonly rowsMax: number; readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<Rows>;
+}
+
+/** None without a database. What is opened is given to the stack. */
+export async function databaseTools(
+  world: ToolWorld,
+  bound: readonly Bound[],
+  opened: AsyncDisposableStack,
+): Promise<OuterTool[]> {
+  if (bound.length === 0) return [];
+  const databases = await Promise.all(bound.map((one) => openDatabase(world, one, opened)));
+  const [first] = databases;
+  const names = databases.map(({ name }) => name);
+  const told = databases.map(({ name, kind, mode }) => `${name} (${kind}, ${mode})`).join(", ");
+  return [
+    defineTool({
+      name: "query_database",
+      description:
+        "Run one SQL statement. Gives a line with the columns and one line of JSON a row. To see what there is, " +
+        "ask SQLite's sqlite_schema or PostgreSQL's information_schema. " +
+        `Bound: ${told}.`,
+      input: z.strictObject({
+        sql: z.string().min(1).max(databaseLimit.sqlCharsMax).describe("One statement"),
+        ...(names.length > 1 && { database: z.enum(names) }),
+        rows: z
+          .int()
+          .positive()
+          .max(rowsLimit.rowsMax)
+          .default(rowsLimit.rowsDefault)
+          .describe("At most so many"),
+      }),
+      effect: databases.every(({ mode }) => mode === "read") ? "read" : "unsafe",
+      timeoutMs: Math.max(...databases.map(({ timeoutMs }) => timeoutMs)) + 15_000,
+      run: async ({ sql, database: name, rows }, { signal }) => {
+        const database = databases.find((one) => one.name === name) ?? first;
+        if (database === undefined) throw new SkeinError("not-found", "there is no such database");
+        const { timeoutMs } = database;
+        const result = await database.query(sql, { rowsMax: rows, timeoutMs, signal });
+        return new ToolOutput(rowsText(result), {
+          detail: { rows: result.rows.length, isMore: result.isMore },
+        });
+      },
+    }),
+  ];
+}
+
+async function openDatabase(world: ToolWorld, bound: Bound, opened: AsyncDisposableStack): Promise<Database> {
+  const { name, mode, path, url } = bound;
+  const mayWrite = mode === "write";
+  const timeoutMs = timeoutOf(bound);
+  const secrets = Object.values(secretsOf(world, bound));
+  // A secret is a whole URL, or the password of the one that is bound.
+  const address = secrets.find(isPostgres) ?? url;
+  if (address !== undefined && isPostgres(address)) {
+    const password = secrets.find((secret) => !isPostgres(secret));
+    const database = opened.use(openPostgres({ name, url: address, password, mayWrite }));
+    return { name, mode, kind: "PostgreSQL", timeoutMs, query: database.query };
+  }
+  const file = path ?? (address?.startsWith("file:") === true ? address.slice("file:".length) : undefined);
+  if (file === undefined) {
+    throw new SkeinError("invalid", `the database "${name}" is bound without a path or a postgres:// URL`, {
+      hint: "bind it again",
+    });
+  }
+  return {
+    name,
+    mode,
+    kind: "SQLite",
+    timeoutMs,
+    ...(await openSqlite(world, { name, path: file, mayWrite })),
+  };
+}
+
+const isPostgres = (url: string): boolean => /^postgres(ql)?:\/\//.test(url);
+
+function timeoutOf({ name, options }: Bound): number {
+  const isSet = typeof options === "object" && options !== null && "timeoutMs" in options;
+  const timeoutMs: unknown = isSet ? options.timeoutMs : databaseLimit.timeoutMsDefault;
+  const most = databaseLimit.timeoutMsMax;
+  if (typeof timeoutMs === "number" && Number.isSafeInteger(timeoutMs) && timeoutMs > 0 && timeoutMs <= most)
+    return timeoutMs;
+  throw new SkeinError("invalid", `the database "${name}" has a timeoutMs that is not from 1 to ${most}`);
+}

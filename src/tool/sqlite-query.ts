@@ -1,0 +1,81 @@
+/** Statements on a bound SQLite file, each in a process that can be ended. */
+import { open } from "node:fs/promises";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { SkeinError } from "../core/error.ts";
+import type { Database } from "./database.ts";
+import type { ToolWorld } from "./port.ts";
+import type { StatementAnswer, StatementRequest } from "./sqlite-worker.ts";
+
+const headOfFile = "SQLite format 3\0";
+
+export async function openSqlite(
+  world: ToolWorld,
+  { name, path, mayWrite }: { readonly name: string; readonly path: string; readonly mayWrite: boolean },
+): Promise<Pick<Database, "query">> {
+  const absolute = resolve(path);
+  await checkFile(name, absolute, mayWrite);
+  return {
+    query: async (sql, { rowsMax, timeoutMs, signal }) => {
+      const answer = await ask(world, { path: absolute, sql, rowsMax, mayWrite }, { timeoutMs, signal });
+      if ("error" in answer) throw new SkeinError("invalid", `${name}: ${answer.error}`);
+      return answer;
+    },
+  };
+}
+
+/** A file that is no database is refused when it is bound for use, not at the first query. */
+async function checkFile(name: string, path: string, mayWrite: boolean): Promise<void> {
+  try {
+    await using handle = await open(path, "r");
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(16), 0, 16, 0);
+    if (bytesRead > 0 && buffer.toString("latin1") !== headOfFile)
+      throw new SkeinError("invalid", `"${name}" is bound as a database, but ${path} is no SQLite file`);
+  } catch (error) {
+    if (error instanceof SkeinError) throw error;
+    if (mayWrite && (error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw new SkeinError("unavailable", `"${name}" is bound to ${path}, which cannot be opened`, {
+      hint: "create it, or unbind it",
+      cause: error,
+    });
+  }
+}
+
+async function ask(
+  world: ToolWorld,
+  request: StatementRequest,
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<StatementAnswer> {
+  // The worker's file has the extension of this one: .ts in a checkout, .js in the package.
+  const file = new URL(
+    import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.js",
+    import.meta.url,
+  );
+  const child = await world.spawn([process.execPath, fileURLToPath(file), JSON.stringify(request)], {
+    env: {},
+  });
+  const over = new AbortController();
+  const late = world.sleep(timeoutMs, AbortSignal.any([signal, over.signal])).then(() => "late" as const);
+  const reading = Promise.all([textOf(child.stdout), textOf(child.stderr)]);
+  try {
+    const first = await Promise.race([reading, late]);
+    if (first === "late") {
+      signal.throwIfAborted();
+      throw new SkeinError("refused", `it took longer than ${timeoutMs} ms and was ended; narrow it down`);
+    }
+    const [out, complaint] = first;
+    if (out === "")
+      throw new SkeinError("unavailable", `the query ended without an answer: ${complaint.slice(-500)}`);
+    return JSON.parse(out) as StatementAnswer;
+  } finally {
+    over.abort();
+    child.kill();
+    await reading.catch(() => undefined);
+  }
+}
+
+async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const bytes of stream) parts.push(bytes);
+  return Buffer.concat(parts).toString("utf8");
+}

@@ -1,0 +1,68 @@
+/**
+ * Runs one SQL statement on a SQLite file and prints what it gave, as JSON. It is a program of its own, since
+ * only a process can be ended in the middle of a query. Its argument is a `StatementRequest` in JSON.
+ */
+import { constants, DatabaseSync } from "node:sqlite";
+import { cell, type Rows } from "./rows.ts";
+
+export interface StatementRequest {
+  readonly path: string;
+  readonly sql: string;
+  readonly rowsMax: number;
+  readonly mayWrite: boolean;
+}
+
+export type StatementAnswer = Rows | { readonly error: string };
+
+/** What may be asked of the schema, without changing anything. */
+const readingPragmas: ReadonlySet<string> = new Set(
+  "table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list".split(" "),
+);
+const busyMs = 5_000;
+
+process.stdout.write(JSON.stringify(answer(JSON.parse(process.argv[2] ?? "{}") as StatementRequest)));
+
+function answer({ path, sql, rowsMax, mayWrite }: StatementRequest): StatementAnswer {
+  try {
+    using database = new DatabaseSync(path, { readOnly: !mayWrite, timeout: busyMs });
+    if (!mayWrite) database.exec("PRAGMA query_only=ON; PRAGMA trusted_schema=OFF");
+    database.setAuthorizer((action, first, second) =>
+      isAllowed(action, [first, second], mayWrite) ? constants.SQLITE_OK : constants.SQLITE_DENY,
+    );
+    const statement = database.prepare(sql);
+    if (restOf(sql, statement.sourceSQL) !== "")
+      return { error: "there is more than one statement; send them one by one" };
+    const columns = statement.columns().map(({ name }) => name);
+    if (columns.length === 0)
+      return { columns, rows: [], isMore: false, changes: Number(statement.run().changes) };
+    statement.setReadBigInts(true);
+    statement.setReturnArrays(true);
+    const rows: unknown[][] = [];
+    for (const row of statement.iterate() as unknown as Iterable<unknown[]>) {
+      if (rows.length === rowsMax) return { columns, rows, isMore: true };
+      rows.push(row.map(cell));
+    }
+    return { columns, rows, isMore: false };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** What stands behind the statement, apart from comments and semicolons. */
+function restOf(sql: string, statement: string): string {
+  const rest = sql.slice(sql.indexOf(statement) + statement.length);
+  return rest.replaceAll(/--[^\n]*|\/\*[^]*?\*\/|[\s;]/g, "");
+}
+
+/** No other file is ever opened, and reading stays reading. */
+function isAllowed(action: number, [first, second]: readonly (string | null)[], mayWrite: boolean): boolean {
+  const { SQLITE_ATTACH, SQLITE_TRANSACTION, SQLITE_SAVEPOINT, SQLITE_PRAGMA } = constants;
+  const { SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE } = constants;
+  // VACUUM attaches too, and may name a file to write to.
+  if (action === SQLITE_ATTACH) return false;
+  if (action === SQLITE_FUNCTION) return second !== "load_extension";
+  if (action === SQLITE_PRAGMA) return readingPragmas.has(first?.toLowerCase() ?? "");
+  // Every statement is a transaction of its own: the connection ends with it.
+  if (action === SQLITE_TRANSACTION || action === SQLITE_SAVEPOINT) return false;
+  return mayWrite || action === SQLITE_SELECT || action === SQLITE_READ || action === SQLITE_RECURSIVE;
+}

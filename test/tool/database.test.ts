@@ -1,0 +1,182 @@
+/** The database tool on SQLite files: reading stays reading, and nothing takes for ever. */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { realWorld } from "../../src/runtime/world.ts";
+import { databaseTools } from "../../src/tool/database.ts";
+import type { Bound, OuterTool } from "../../src/tool/port.ts";
+import { callTool, failure, openFolder } from "./calling.ts";
+
+const world = realWorld();
+
+interface Place extends AsyncDisposable {
+  readonly path: string;
+  readonly file: string;
+  open(...bound: readonly Partial<Bound>[]): Promise<readonly OuterTool[]>;
+}
+
+async function openPlace(): Promise<Place> {
+  const folder = await openFolder();
+  const file = join(folder.path, "rates.db");
+  using database = new DatabaseSync(file);
+  database.exec(
+    "CREATE TABLE rate (name TEXT, value REAL); INSERT INTO rate VALUES ('base', 4.1), ('top', 9)",
+  );
+  const opened = new AsyncDisposableStack();
+  opened.use(folder);
+  return {
+    path: folder.path,
+    file,
+    open: (...bound) =>
+      databaseTools(
+        world,
+        bound.map((one) => ({ kind: "database", name: "rates", mode: "read", path: file, ...one })),
+        opened,
+      ),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+const query = (tools: readonly OuterTool[], sql: string, more: object = {}) =>
+  callTool(tools, "query_database", { sql, ...more });
+
+test("a query gives columns and rows, and says when there are more", async () => {
+  await using place = await openPlace();
+  const tools = await place.open({});
+  assert.equal(tools[0]?.effect, "read");
+  assert.deepEqual(await query(tools, "SELECT * FROM rate ORDER BY name;  -- all of them"), {
+    text: '["name","value"]\n["base",4.1]\n["top",9]',
+    detail: { rows: 2, isMore: false },
+  });
+  assert.deepEqual(await query(tools, "SELECT name FROM rate", { rows: 1 }), {
+    text: '["name"]\n["base"]\n[the first 1 rows; there are more: narrow it down]',
+    detail: { rows: 1, isMore: true },
+  });
+  const odd = "SELECT 9007199254740993, x'0102', NULL, 1e999, 'a' || char(10) || 'b'";
+  assert.equal(
+    (await query(tools, odd)).text.split("\n")[1],
+    '["9007199254740993","[2 bytes]",null,"Infinity","a\\nb"]',
+  );
+  assert.equal((await query(tools, "SELECT 1 WHERE 0")).text, '["1"]\n[no rows]');
+  assert.match((await query(tools, "SELECT name FROM pragma_table_info('rate')")).text, /\["value"\]$/);
+});
+
+test("what is large is cut", async () => {
+  await using place = await openPlace();
+  const tools = await place.open({});
+  const long = await query(tools, "SELECT printf('%.*c', 100000000, 'x') AS x");
+  assert.equal(long.text, `["x"]\n["${"x".repeat(4_000)}[… 99996000 characters more]"]`);
+  const many =
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT printf('%.*c', 1000, 'x') FROM n";
+  const { text, detail } = await query(tools, many, { rows: 1_000 });
+  assert.match(text, /\n\[the first 65 rows; there are more: narrow it down\]$/);
+  assert.deepEqual(detail, { rows: 1_000, isMore: true });
+});
+
+const reasons =
+  /^invalid: rates: (not authorized|authorization denied|there is more than one statement|no such table|near )/;
+
+test("bound for reading, nothing can be written, and no other file can be reached", async () => {
+  await using place = await openPlace();
+  const tools = await place.open({});
+  const refused = [
+    "DELETE FROM rate",
+    "INSERT INTO rate VALUES ('x', 1) RETURNING *",
+    "CREATE TABLE t (a)",
+    "CREATE TEMP TABLE t (a)",
+    "PRAGMA query_only=OFF",
+    "PRAGMA journal_mode=WAL",
+    `ATTACH '${join(place.path, "other.db")}' AS other`,
+    `VACUUM INTO '${join(place.path, "copy.db")}'`,
+    "VACUUM",
+    "BEGIN IMMEDIATE",
+    "SELECT load_extension('x')",
+    "SELECT 1; DELETE FROM rate",
+    "SELECT * FROM nowhere",
+    "nonsense",
+  ];
+  for (const sql of refused) assert.match(await failure(query(tools, sql)), /^invalid: rates: /, sql);
+  assert.deepEqual(
+    [existsSync(join(place.path, "other.db")), existsSync(join(place.path, "copy.db"))],
+    [false, false],
+  );
+  assert.equal((await query(tools, "SELECT count(*) AS n FROM rate")).text, '["n"]\n[2]');
+});
+
+test("bound for writing, a statement changes what it says, and still reaches no other file", async () => {
+  await using place = await openPlace();
+  const tools = await place.open({ mode: "write" });
+  assert.equal(tools[0]?.effect, "unsafe");
+  const { text } = await query(tools, "UPDATE rate SET value = value + 1");
+  assert.equal(text, "done; rows changed: 2");
+  assert.equal(
+    (await query(tools, "INSERT INTO rate VALUES ('low', 1) RETURNING name")).text,
+    '["name"]\n["low"]',
+  );
+  assert.equal((await query(tools, "SELECT sum(value) AS s FROM rate")).text, '["s"]\n[16.1]');
+  const copy = join(place.path, "copy.db");
+  for (const sql of [
+    `ATTACH '${copy}' AS c`,
+    `VACUUM INTO '${copy}'`,
+    "BEGIN",
+    "UPDATE rate SET value=0; SELECT 1",
+  ])
+    assert.match(await failure(query(tools, sql)), reasons, sql);
+  assert.equal(existsSync(copy), false);
+});
+
+const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+test("a query that takes too long is ended, holds up nothing, and ends with an interrupt", async () => {
+  await using place = await openPlace();
+  const tools = await place.open({ options: { timeoutMs: 1_500 } });
+  const begun = performance.now();
+  const slow = failure(query(tools, endless));
+  let ticks = 0;
+  while (ticks < 5) {
+    await setTimeout(10);
+    ticks += 1;
+  }
+  assert.ok(performance.now() - begun < 1_200, "the event loop goes on meanwhile");
+  assert.equal(await slow, "refused: it took longer than 1500 ms and was ended; narrow it down");
+  const call = new AbortController();
+  const stopped = failure(callTool(await place.open({}), "query_database", { sql: endless }, call.signal));
+  await setTimeout(100);
+  call.abort(new Error("interrupted"));
+  assert.equal(await stopped, "error: interrupted");
+});
+
+test("several databases are told apart by name", async () => {
+  await using place = await openPlace();
+  const other = join(place.path, "new.db");
+  const tools = await place.open({}, { name: "new", mode: "write", path: other });
+  assert.equal(tools[0]?.effect, "unsafe");
+  await query(tools, "CREATE TABLE t (a)", { database: "new" });
+  assert.match(await failure(query(tools, "CREATE TABLE t (a)", { database: "rates" })), /^invalid: rates: /);
+  assert.match(await failure(query(tools, "SELECT 1")), /do not fit: database/);
+  assert.match(await failure(query(tools, "SELECT 1", { database: "none" })), /do not fit: database/);
+});
+
+test("what is no database is refused when it is opened", async () => {
+  await using place = await openPlace();
+  const text = join(place.path, "a.txt");
+  await writeFile(text, "this is no database at all");
+  const cases: readonly [Partial<Bound>, RegExp][] = [
+    [{ path: text }, /^invalid: .* is no SQLite file$/],
+    [{ path: join(place.path, "none.db") }, /^unavailable: .* cannot be opened$/],
+    [{ path: join(place.path, "no", "none.db"), mode: "write" }, /^invalid|^unavailable|unable to open/],
+    [{ path: place.path }, /^unavailable: /],
+    [{ path: undefined, url: "mysql://x" } as object, /^invalid: .* without a path or a postgres:\/\/ URL$/],
+    [{ options: { timeoutMs: 0 } }, /timeoutMs/],
+    [{ secrets: ["SKEIN_TEST_NONE"] }, /needs the secret SKEIN_TEST_NONE/],
+  ];
+  for (const [bound, says] of cases) {
+    const opening = place.open(bound).then((tools) => query(tools, "SELECT 1"));
+    assert.match(await failure(opening), says, JSON.stringify(bound));
+  }
+  assert.deepEqual(await place.open(), []);
+});

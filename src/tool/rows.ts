@@ -19,7 +19,7 @@ export interface Rows {
 }
 
 export function rowsText({ columns, rows, isMore, changes }: Rows): string {
-  if (columns.length === 0) return changes === undefined ? "done" : `done; rows changed: ${changes}`;
+  if (columns.length === 0) return changes === undefined ? "done; no rows" : `done; rows changed: ${changes}`;
   const lines = [JSON.stringify(columns)];
   let chars = 0;
   for (const row of rows) {

@@ -165,7 +165,7 @@ test("a second attempt is not a second step", () => {
 test("a call goes from requested over approved and started to gone", () => {
   const { body } = samples["tool.requested"];
   const asked = given().and("tool.requested", body, { input: 1 });
-  const call = { seq: 2, tool: "files.read", effect: "read", phase: "asked" };
+  const call = { seq: 2, tool: "files.read", effect: "read", phase: "asked", attempts: 0 };
   assert.deepEqual(asked.state.mind.calls.toJSON(), [["call_1", call]]);
   const { ask: _, ...unasked } = body;
   const requested = given().and("tool.requested", unasked, { input: 1 });

@@ -134,7 +134,7 @@ const bootstrap = {
   "resource.unbound": { body: { name: "rates" } },
   "resource.changed": { body: { name: "rates", digest: sha }, content: { detail: { lines: 3 } } },
   "tools.bound": {
-    body: { digest: sha, tools: ["files.read", "shell"] },
+    body: { digest: sha, count: 2, tools: ["files.read", "shell"] },
     content: { definitions: [{ name: "files.read" }, { name: "shell" }] },
   },
   "permission.set": {
@@ -158,8 +158,11 @@ const turn = {
       inputs: [[3, 2]],
       reserved: amounts,
       estimatedTokens: 120,
+      outputTokensMax: 4_096,
+      purpose: "step",
+      toSeq: 2,
     },
-    content: { settings: { temperature: 0 } },
+    content: { settings: { temperature: 0 }, prompt: "Summarize." },
   },
   "model.responded": {
     body: { model: "acme/large-2", finish: "tool-calls", usage, costNanoUsd: 1_500, sent: sha, ms: 800 },
@@ -171,7 +174,7 @@ const turn = {
   },
   "zone.crossed": { body: { zone: "strained", tokens: 60_000, windowTokens: 100_000 } },
   "tool.requested": {
-    body: { call: "call_1", tool: "files.read", effect: "read", ask: true },
+    body: { call: "call_1", tool: "files.read", effect: "read", ask: true, model: "acme/large-2" },
     content: { input: { path: "rates.json" } },
   },
   "tool.approved": { body: { call: "call_1" }, content: reason },

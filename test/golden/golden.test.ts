@@ -42,9 +42,8 @@ const expectedOf = (version: string): Readonly<Record<string, Expected>> =>
 
 /** All that was expected is there; what a later program knows besides does not matter. */
 function assertHolds(actual: unknown, expected: unknown, where: string): void {
-  if (typeof expected !== "object" || expected === null || Array.isArray(expected)) {
-    return assert.deepEqual(actual, expected, where);
-  }
+  if (typeof expected !== "object" || expected === null) return assert.deepEqual(actual, expected, where);
+  if (Array.isArray(expected)) assert.equal((actual as unknown[]).length, expected.length, where);
   for (const [name, value] of Object.entries(expected)) {
     assertHolds((actual as Record<string, unknown>)[name], value, `${where}.${name}`);
   }

@@ -157,7 +157,7 @@ test("a rewind of a suspended turn ends the turn first, and skips the calls that
   assert.deepEqual(
     drafts.map(({ type, body, cause, turn }) => [type, (body as { status?: string }).status, cause, turn]),
     [
-      ["tool.settled", "unknown", undefined, 1],
+      ["tool.settled", "unknown", 3, 1],
       ["turn.ended", undefined, undefined, 1],
       ["session.rewound", undefined, undefined, undefined],
       ["tool.settled", "skipped", 8, undefined],

@@ -207,8 +207,8 @@ test("cancelling ends the turn: what ran is unknown, what waited is skipped, the
   const drafts = inTurn().brings({ do: "cancel" });
   const hash = (drafts[2]?.body as { mindHash?: string } | undefined)?.mindHash;
   assert.deepEqual(drafts, [
-    { type: "tool.settled", body: { call: "a", status: "unknown" }, turn: 1 },
-    { type: "tool.settled", body: { call: "b", status: "skipped" }, turn: 1 },
+    { type: "tool.settled", body: { call: "a", status: "unknown" }, turn: 1, cause: 3 },
+    { type: "tool.settled", body: { call: "b", status: "skipped" }, turn: 1, cause: 4 },
     { type: "turn.ended", body: { outcome: "cancelled", steps: 0, mindForm: 1, mindHash: hash }, turn: 1 },
     { type: "session.closed", body: { outcome: "cancelled" } },
   ]);

@@ -129,11 +129,16 @@ async function rebuild(
     inputs: body.inputs,
     renderer: body.renderer,
     uncompacted,
-    ...(body.toSeq === undefined ? {} : { toSeq: body.toSeq }),
-    ...(content?.prompt === undefined ? {} : { prompt: content.prompt }),
+    ...(body.purpose === "compaction" ? summaryOf(body.toSeq, content?.prompt) : {}),
   });
   return { ...next, requestSeq: seq, matches: uncompacted ? null : next.digest === body.context };
 }
+
+/** A summary is asked for with a prompt, about what stands up to a position. */
+const summaryOf = (toSeq: number | undefined, prompt: string | undefined): Partial<NextOptions> => ({
+  ...(toSeq === undefined ? {} : { toSeq }),
+  ...(prompt === undefined ? {} : { prompt }),
+});
 
 /** Those of the last request; without one, of the session's model, of which nothing more is known. */
 async function lastSettings({ store }: ContextWorld, session: SessionId, state: State): Promise<Settings> {

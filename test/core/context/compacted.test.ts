@@ -141,7 +141,7 @@ describe("another past", () => {
 
   test("a rewind into the middle of a call leaves it skipped, and what came after unsaid", async () => {
     const session = worked();
-    const back = session.when({ do: "rewind", earlier: session.states[6]! });
+    const back = session.when({ do: "suspend" }).when({ do: "rewind", earlier: session.states[6]! });
     assert.deepEqual((await told(back)).slice(-2), [
       "model calls: call_6 read {}",
       "call_6 read skipped: This call was skipped: it did not run.",

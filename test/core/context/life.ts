@@ -230,6 +230,7 @@ const steps: Readonly<Record<MoveKind, Step>> = {
     append(life, { type: "model.responded", ...answer });
   },
   rewind(life, { pick, flag }) {
+    if (now(life).standing.status === "running") obey(life, { do: "suspend" });
     const toSeq = 1 + (pick % now(life).seq);
     if (!obey(life, { do: "rewind", earlier: life.states[toSeq]!, requeue: flag })) return;
     life.breaks.push(life.records.length);
@@ -251,10 +252,11 @@ async function request(life: Life, { also }: Move): Promise<void> {
     settings,
     inputs,
   });
-  const { body } = samples["model.requested"];
+  const { model } = settings;
+  const body = { model, renderer: 1, context, parts: parts.length, inputs, attempt: 1, reserved: {} };
   const seq = append(life, {
     type: "model.requested",
-    body: { ...body, model: settings.model, inputs, context, parts: parts.length },
+    body,
     content: { settings },
   });
   life.requests.push({ seq, parts, settings });

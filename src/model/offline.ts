@@ -6,7 +6,7 @@
 import type { Part } from "../core/part.ts";
 import { estimateTokens, roughTokens } from "../core/tokens.ts";
 import { messagesOf, textOf } from "./offline/known.ts";
-import { planOf, toolsOf, type Plan } from "./offline/plan.ts";
+import { isLost, planOf, toolsOf, type Plan } from "./offline/plan.ts";
 import { answerTo, helpText, introduction, missingText, outcomeText } from "./offline/reply.ts";
 import { isSummaryRequest, summaryOf } from "./offline/summary.ts";
 import { ModelError, type Answer, type AnswerBlock, type Delta, type Model, type ModelCall } from "./port.ts";
@@ -56,7 +56,8 @@ type Words = Pick<Answer, "blocks" | "finish">;
 function answerOf(parts: readonly Part[], nowMs: number | null): Words {
   if (isSummaryRequest(parts)) return say(summaryOf(parts));
   const plan = planOf(parts, nowMs);
-  if (plan === null) return say(introduced(parts, ["There is nothing left for me to do."]));
+  if (plan === null)
+    return say(introduced(parts, [isLost(parts) ? lost : "There is nothing left for me to do."]));
   const next = plan.isStopped ? undefined : plan.groups[plan.begun];
   if (next === undefined) return say(introduced(parts, replyTo(plan, parts)));
   const before = messagesOf(parts).flatMap(({ content }) =>
@@ -67,6 +68,9 @@ function answerOf(parts: readonly Part[], nowMs: number | null): Words {
   });
   return { blocks, finish: "tool-calls" };
 }
+
+const lost =
+  "My context was compacted in the middle of this, so I cannot tell what was done. Say again what is left.";
 
 const say = (text: string): Words => ({ blocks: [{ type: "text", text }], finish: "stop" });
 

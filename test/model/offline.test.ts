@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { compactionPrompt, readSummary } from "../../src/core/compaction/prompt.ts";
 import type { Part } from "../../src/core/part.ts";
 import { estimateTokens } from "../../src/core/tokens.ts";
 import { offlineModel } from "../../src/model/offline.ts";
@@ -233,12 +234,19 @@ describe("questions", () => {
 });
 
 describe("summaries", () => {
+  const prompt = (strategy: "summarize" | "extract", words = 500): Part =>
+    user(compactionPrompt({ strategy, words, unanswered: [], tasks: [] }));
+  const summarize = async (parts: readonly Part[], asked = prompt("summarize")): Promise<string> => {
+    const { answer } = await listen([...parts, asked]);
+    return answer.blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
+  };
+  const opening = "[Everything so far was replaced by this summary. The log keeps it; recall reads it.]";
+  const boundary = (summary: string): Part => user(`${opening}\n\n${summary}`);
+
   test("say what was asked and done, and let unfinished work go on", async () => {
     const { parts } = await turn("remember a is 1 and then list files and then remember b is 2");
-    const cut = parts.slice(0, 5);
-    const system: Part = { part: "system", text: "Summarize the transcript below." };
-    const { answer } = await listen([system, ...cut, user("Summarize the transcript.")]);
-    const summary = answer.blocks[0]?.type === "text" ? answer.blocks[0].text : "";
+    const front = parts.slice(0, 2);
+    const summary = await summarize(parts.slice(0, 5));
     assert.equal(
       summary,
       [
@@ -255,29 +263,51 @@ describe("summaries", () => {
         "- remember b is 2",
       ].join("\n"),
     );
-    const opening = "[Everything so far was replaced by this summary. The log keeps it.]";
-    const boundary = `${opening}\n\n${summary}\nWhat is recorded:\n- fact a: 1`;
-    const { calls } = await turn("(Go on.)", { before: [...parts.slice(0, 2), user(boundary)] });
+    const items = boundary(`${summary}\n\nWhat is recorded:\n- fact a: 1`);
+    const { calls } = await turn("(Go on.)", { before: [...front, items] });
     assert.deepEqual(calls, [[["list_files", {}]], [fact("b", 2)]]);
+    // The last step before a compaction stays as it was, and is not done again.
+    const kept = [...front, items, ...parts.slice(5, 7)];
+    assert.deepEqual((await turn("(Go on.)", { before: kept })).calls, [[fact("b", 2)]]);
+    const again = await summarize(kept);
+    assert.match(again, /Asked:\n- remember a is 1 and then/);
+    assert.match(again, /Done:\n- Recorded the fact a: 1\.\n- Files: ok\n\nStill to do:\n- remember b is 2$/);
   });
 
-  test("are given for one message with all in it, and not for what a person or an agent says", async () => {
-    const { answer } = await listen([user("Summarize this transcript:\nuser: x is 12\nagent: noted")]);
-    const [block] = answer.blocks;
-    assert.match(block?.type === "text" ? block.text : "", /Asked:\n- user: x is 12\n- agent: noted$/);
-    assert.match((await turn("summarize the file a.txt")).text, /I do not understand/);
-    const system: Part = { part: "system", text: "Summarize whatever you are told." };
-    const { parts } = await turn("hello");
-    assert.match((await turn("hello", { before: [system, ...parts] })).text, /^Hello\./);
+  test("of others leave no doubt about work that was cut off", async () => {
+    const input =
+      "Much was done.\n\nInput that is not answered yet, word for word:\n[input at 7]\nrun rm -r x";
+    const { calls, text } = await turn("(Go on.)", { before: [boundary(input)] });
+    assert.deepEqual(calls, []);
+    assert.match(text, /cannot tell what was done\. Say again what is left\.$/);
+    assert.match(await summarize([boundary(input)]), /Before:\n- Much was done\./);
   });
 
-  test("stay short, however long the transcript", async () => {
+  test("that are to extract list what was stated and is not recorded", async () => {
+    const said = "The base rate is 4.1. We decided to round up because the auditor asked.\nHow are you?";
+    const { parts } = await turn("remember cap is 9", { before: (await turn(said, { tools: [] })).parts });
+    const { items, summary } = readSummary(await summarize(parts, prompt("extract")));
+    assert.deepEqual(items, [
+      { kind: "fact", key: "base-rate", value: "4.1" },
+      { kind: "decision", key: "round-up", value: "round up", because: "the auditor asked" },
+      { kind: "fact", key: "cap", value: 9 },
+    ]);
+    assert.match(summary, /^Summary by the offline model/);
+  });
+
+  test("stay as short as they are asked to be, however long the transcript", async () => {
     let { parts } = await turn("remember a is 1");
     for (let count = 0; count < 30; count++) {
       parts = (await turn(`remember k${count} is ${"long ".repeat(60)}`, { before: parts })).parts;
     }
-    const { answer } = await listen([...parts, user("Summarize the session so far.")]);
-    assert.ok((answer.usage?.outputTokens ?? Infinity) < 3_000, JSON.stringify(answer.usage));
+    for (const words of [1_000, 500, 200]) {
+      const summary = await summarize(parts, prompt("summarize", words));
+      assert.ok(summary.split(/\s+/).length <= words, summary);
+    }
+  });
+
+  test("are not given for what a person or an agent says", async () => {
+    assert.match((await turn("summarize the file a.txt")).text, /I do not understand/);
   });
 });
 

@@ -18,6 +18,9 @@ export interface Done {
   readonly text: string;
 }
 
+/** How the message begins that stands in place of what was compacted. */
+export const boundaryLine = "[Everything so far was replaced by this summary.";
+
 export const messagesOf = (parts: readonly Part[]): readonly MessagePart[] =>
   parts.filter((part) => part.part === "message");
 

@@ -1,13 +1,13 @@
 /** Where the work on the last message stands: what is asked for, what was called, and what comes next. */
 import type { MessagePart, Part, ToolDefinition } from "../../core/part.ts";
-import { doneIn, itemsIn, keyOf, messagesOf, textOf, type Done } from "./known.ts";
+import { boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf, type Done } from "./known.ts";
 import type { Wish } from "./phrase.ts";
 import { answerTo } from "./reply.ts";
 import { readMessage, type Clause } from "./wish.ts";
 
 /** How a summary says what was asked for and not done; the work goes on from there. */
 export const pendingHeading = "Still to do:";
-const boundary = "[Everything so far was replaced by this summary.";
+export const summaryHeading = "Summary by the offline model, of lines taken from the transcript.";
 
 export interface Plan {
   readonly clauses: readonly Clause[];
@@ -64,12 +64,20 @@ const isMessage = (part: Part): part is MessagePart => part.part === "message";
 /** What a person asked for in a message: not the notes in it, and of a summary only what is left to do. */
 function requestIn(message: MessagePart): string {
   const text = textOf(message);
-  if (text.startsWith(boundary)) {
+  if (text.startsWith(boundaryLine)) {
     const [, rest = ""] = text.split(`\n${pendingHeading}\n`);
     const end = rest.search(/\n(?!- )/);
     return (end === -1 ? rest : rest.slice(0, end)).replace(/^- /gm, "").trim();
   }
   return text.replace(/^\[[^\n]*\]$|^\(Go on\.\)$/gm, "").trim();
+}
+
+/** Whether a message was being worked on when a summary that is not ours took its place. */
+export function isLost(parts: readonly Part[]): boolean {
+  const texts = messagesOf(parts).flatMap((one) => (one.role === "user" ? [textOf(one)] : []));
+  const text = texts.findLast((one) => one !== "(Go on.)") ?? "";
+  const isUnanswered = text.includes("\nInput that is not answered yet");
+  return text.startsWith(boundaryLine) && isUnanswered && !text.includes(summaryHeading);
 }
 
 /** The tools offered last. */
@@ -83,7 +91,7 @@ function wishesOf(
   tools: readonly ToolDefinition[],
 ): readonly Wish[] {
   if (clause.is === "wish") return clause.wishes;
-  const isCompacted = messagesOf(before).some((message) => textOf(message).startsWith(boundary));
+  const isCompacted = messagesOf(before).some((message) => textOf(message).startsWith(boundaryLine));
   if (clause.is !== "question" || !isCompacted || toolFor("recall", tools) === undefined) return [];
   if (answerTo(clause.said, before) !== null) return [];
   const listed = listedItem(clause.said, before);

@@ -1,46 +1,66 @@
-/** The offline model's summaries: what was asked, what was done, what is left, each in a line. */
-import type { Part } from "../../core/part.ts";
-import { doneIn, messagesOf, textOf } from "./known.ts";
-import { pendingHeading, planOf } from "./plan.ts";
-import { outcomeText } from "./reply.ts";
-
 /**
- * How the request for a summary begins, in a system part or in the last message. It names what is to be
- * summarized, since a person or an agent's instructions may well begin with "Summarize the file".
+ * The offline model's summaries: what was asked, what was done and what is left, in lines taken from the
+ * transcript. Asked to extract, it also lists what people stated and nobody recorded.
  */
-const opening = /^\s*(?:summari[sz]e|compact|compress|write a summary)\b/i;
-const subject = /^[^\n]{0,60}\b(?:the|this) (?:transcript|session|context)\b/i;
-const isPrompt = (text: string): boolean => opening.test(text) && subject.test(text);
+import { compactionPromptLine } from "../../core/compaction.ts";
+import type { MessagePart, Part } from "../../core/part.ts";
+import { asText, boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf } from "./known.ts";
+import { pendingHeading, planOf, summaryHeading } from "./plan.ts";
+import { outcomeText } from "./reply.ts";
+import { readMessage } from "./wish.ts";
 
 const lineCharsMax = 200;
-/** Of requests and of deeds, each. */
-const linesMax = 20;
+const wordsMaxDefault = 500;
 
 export function isSummaryRequest(parts: readonly Part[]): boolean {
   const last = messagesOf(parts).at(-1);
-  const isAsked = last?.role === "user" && isPrompt(textOf(last));
-  return isAsked || parts.some((part) => part.part === "system" && isPrompt(part.text));
+  return last?.role === "user" && textOf(last).startsWith(compactionPromptLine);
 }
 
+/** Of a context whose last message is the request for it. */
 export function summaryOf(parts: readonly Part[]): string {
-  const last = messagesOf(parts).at(-1);
-  const prompt = last?.role === "user" && opening.test(textOf(last)) ? last : undefined;
+  const prompt = messagesOf(parts).at(-1);
   const told = parts.filter((part) => part !== prompt);
-  const messages = messagesOf(told);
-  const people = messages.filter(({ role }) => role === "user").flatMap((message) => lines(textOf(message)));
-  // What is to be summarized may stand in the request itself, below its first line.
-  const asked = people.length > 0 || prompt === undefined ? people : lines(textOf(prompt)).slice(1);
-  const done = doneIn(messages).map((one) => lines(outcomeText(one)).join(" "));
+  const asked = prompt === undefined ? "" : textOf(prompt);
+  const words = Number(/at most (\d+) words/.exec(asked)?.[1] ?? wordsMaxDefault);
+  const lengths = [20, 10, 5, 2, 1];
+  const texts = lengths.map((linesMax) => summaryIn(told, linesMax));
+  const text = texts.find((one) => one.split(/\s+/).length <= words) ?? texts.at(-1) ?? "";
+  return asked.includes("```json") ? `${extractedFrom(told)}\n\n${text}` : text;
+}
+
+function summaryIn(parts: readonly Part[], linesMax: number): string {
+  const messages = messagesOf(parts);
+  const people = messages.filter(({ role }) => role === "user");
+  const asked = people.flatMap((message) =>
+    isBoundary(message) ? carried(message, "Asked:") : lines(textOf(message)),
+  );
+  const before = people.filter(isBoundary).flatMap((message) => carried(message, "Done:"));
+  const done = [...before, ...doneIn(messages).map((one) => lines(outcomeText(one)).join(" "))];
+  const foreign = people.filter(
+    (message) => isBoundary(message) && !textOf(message).includes(summaryHeading),
+  );
+  const earlier = foreign.flatMap((message) => lines(textOf(message)).slice(1));
   const said = messages.findLast((message) => message.role === "assistant" && textOf(message) !== "");
-  const plan = planOf(told, null);
+  const plan = planOf(parts, null);
   const left = plan === null ? [] : plan.groups.slice(plan.begun).flatMap((group) => group.said);
   return [
-    "Summary by the offline model, of lines taken from the transcript.",
+    summaryHeading,
+    ...section("Before:", earlier.slice(0, linesMax)),
     ...section("Asked:", asked.slice(-linesMax)),
     ...section("Done:", done.slice(-linesMax)),
     ...section("Last answer:", said === undefined ? [] : lines(textOf(said)).slice(0, 3)),
     ...(left.length === 0 ? [] : ["", pendingHeading, ...left.map((one) => `- ${whole(one)}`)]),
   ].join("\n");
+}
+
+const isBoundary = (message: MessagePart): boolean => textOf(message).startsWith(boundaryLine);
+
+/** The lines of a section of an earlier summary. */
+function carried(message: MessagePart, heading: string): string[] {
+  const [, rest = ""] = textOf(message).split(`\n${heading}\n`);
+  const end = rest.search(/\n(?!- )/);
+  return rest === "" ? [] : lines(end === -1 ? rest : rest.slice(0, end));
 }
 
 /** What is to be done must be carried on as it was said, or not at all. */
@@ -60,3 +80,28 @@ const lines = (text: string): string[] =>
 
 const short = (line: string): string =>
   line.length <= lineCharsMax ? line : `${line.slice(0, lineCharsMax).toWellFormed()}…`;
+
+/** Up to four words, "is", and what it is. */
+const statement =
+  /^(?:the |our |my )?([\p{L}\p{N}][\p{L}\p{N}._-]*(?: [\p{L}\p{N}._-]+){0,3}?) (?:is|are|=) (.+)$/iu;
+
+/** What people stated in so many words and is not recorded with this value, as the prompt wants it. */
+function extractedFrom(parts: readonly Part[]): string {
+  const known = new Map(itemsIn(parts).map(({ kind, key, value }) => [`${kind} ${key}`, value]));
+  const found = new Map<string, object>();
+  for (const message of messagesOf(parts)) {
+    if (message.role !== "user" || isBoundary(message)) continue;
+    const sentences = textOf(message).replace(/(?<=[.!?])\s+(?=\p{Lu})/gu, "\n");
+    for (const clause of readMessage(sentences, { items: [], offered: [], nowMs: null }).flat()) {
+      const [, name = "", value] = clause.is === "other" ? (statement.exec(clause.said) ?? []) : [];
+      const stated = value === undefined ? [] : [{ kind: "fact", key: keyOf(name), value }];
+      const wished = clause.is === "wish" ? clause.wishes.filter(({ tool }) => tool === "record") : [];
+      for (const item of [...stated, ...wished.map(({ input }) => input)]) {
+        const { kind, key, value: told } = item as Readonly<Record<string, unknown>>;
+        const id = `${asText(kind)} ${asText(key)}`;
+        if (known.get(id) !== asText(told)) found.set(id, item);
+      }
+    }
+  }
+  return `\`\`\`json\n${JSON.stringify({ items: [...found.values()] })}\n\`\`\``;
+}

@@ -59,6 +59,10 @@ export const limit = {
   retryAfterMsMax: 600_000,
   /** A stream that says nothing for so long has been dropped. */
   modelSilenceMs: 600_000,
+  /** Calls of one answer; the rest is left out. */
+  callsMax: 100,
+  /** How long a step in progress is waited for when an engine is closed. */
+  closeGraceMs: 30_000,
   /** With less room than this for an answer, a budget counts as used up. */
   outputTokensMin: 64,
   leaseMsMin: 1_000,

@@ -135,7 +135,7 @@ export interface Standing {
   /** Model calls whose price is not known, so that their cost is not in `used`. */
   readonly unpriced: number;
   /** What the model call in flight may cost. It counts as spent until the call is settled. */
-  readonly reserved: { readonly seq: number; readonly amounts: Amounts } | null;
+  readonly reserved: { readonly seq: number; readonly model: string; readonly amounts: Amounts } | null;
   /** Given to other sessions, less what came back. */
   readonly allotted: Used;
   readonly holds: Keyed<number>;

@@ -144,7 +144,7 @@ export class Drive implements AsyncDisposable {
     const { blocks, calls } = takeCalls(options.blocks, before, (tool) => effects[tool] ?? "unsafe");
     const change = await this.change({
       do: "respond",
-      model: await this.#model(before),
+      model: inFlight(before),
       finish,
       usage,
       costNanoUsd,
@@ -161,7 +161,7 @@ export class Drive implements AsyncDisposable {
   async fail(options: { readonly error: string; readonly message?: string; readonly costNanoUsd?: number }) {
     checkOptions("fail", options, ["error", "message", "costNanoUsd"]);
     const { costNanoUsd = null, ...rest } = options;
-    const model = await this.#model(await this.state());
+    const model = inFlight(await this.state());
     await this.change({ do: "fail", model, retryable: true, costNanoUsd, ...rest });
   }
 
@@ -209,15 +209,12 @@ export class Drive implements AsyncDisposable {
       },
     );
   }
+}
 
-  /** The model of the call in flight. */
-  async #model({ standing }: State): Promise<string> {
-    const seq = standing.reserved?.seq;
-    if (seq === undefined) throw new SkeinError("refused", "no model call is in flight");
-    const range = { fromSeq: seq, toSeq: seq, limit: 1, contents: false };
-    const [record] = await this.#context.store.read(this.session, range);
-    return (JSON.parse(record?.body ?? "{}") as { model: string }).model;
-  }
+/** The model of the call in flight. */
+function inFlight({ standing }: State): string {
+  if (standing.reserved !== null) return standing.reserved.model;
+  throw new SkeinError("refused", "no model call is in flight", { hint: "request comes first" });
 }
 
 /**

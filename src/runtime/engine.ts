@@ -22,6 +22,7 @@ import { makeLive } from "./live.ts";
 import { checkOpen } from "./options.ts";
 import { makeRuns } from "./running.ts";
 import { makeTokenizer } from "./tokenizer.ts";
+import { chunksOf } from "./tool-output.ts";
 import { Session, type Context } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
@@ -236,6 +237,17 @@ export class Engine implements AsyncDisposable {
     ]);
     writer.forget(session);
     await store.sweep();
+  }
+
+  /** Keeps the bytes of an image or file, and gives the hash by which a block of an input names them. */
+  async putBlob(bytes: Uint8Array): Promise<string> {
+    if (!(bytes instanceof Uint8Array) || bytes.length > limit.blobBytesMax) {
+      throw new SkeinError("invalid", `putBlob: not bytes, or more than ${limit.blobBytesMax} of them`);
+    }
+    const { store, world } = this.#context;
+    const hash = world.hashBytes(bytes);
+    await store.putBlob(hash, chunksOf(bytes));
+    return hash;
   }
 
   stats(): Promise<StoreStats> {

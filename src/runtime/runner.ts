@@ -112,7 +112,7 @@ class Runner {
         return this.#begin();
       case "write-off": {
         const message = "the runner that asked the model is gone";
-        const model = this.#crew.model.name;
+        const model = state.standing.reserved?.model ?? this.#crew.model.name;
         const fail = { do: "fail", model, error: "crashed", retryable: true, costNanoUsd: null } as const;
         await drive.change({ ...fail, message });
         return;

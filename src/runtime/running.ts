@@ -4,13 +4,17 @@
  */
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
 import { runSession, type Ran, type RunOptions } from "./runner.ts";
 import type { Context } from "./session.ts";
 
 export interface Runs {
   /** Runs the session here. A run that goes on already is joined; what came too late for it gets another. */
   run(session: SessionId, options?: RunOptions): Promise<Ran>;
-  /** Stops every run before its next step, and resolves when all have given their lease back. */
+  /**
+   * Stops every run before its next step, and resolves when all have given their lease back; one that takes
+   * too long is left to whoever runs the session next.
+   */
   stop(): Promise<void>;
 }
 
@@ -41,7 +45,9 @@ export function makeRuns(context: () => Context): Runs {
     run,
     async stop() {
       stopping.abort();
-      await Promise.allSettled(going.values());
+      const ended = new AbortController();
+      const all = Promise.allSettled(going.values()).then(() => ended.abort());
+      await Promise.race([all, context().world.sleep(limit.closeGraceMs, ended.signal)]);
     },
   };
 }

@@ -3,7 +3,6 @@
  * down. What may cost something is reserved before and settled after, so that a crash loses no charge.
  */
 import { budgetLeft } from "../core/budget.ts";
-import type { Block } from "../core/catalogue/entry.ts";
 import type { Called, Counted, Taken, Zoned } from "../core/command/turn.ts";
 import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
@@ -13,6 +12,7 @@ import type { Amounts, State } from "../core/state.ts";
 import { corrected } from "../core/tokens.ts";
 import { zoneOf } from "../core/zone.ts";
 import { ModelError, type Answer, type ModelFacts } from "../model/port.ts";
+import { storeAnswer } from "./answer.ts";
 import { nextContext, type Context as Rendered } from "./context-reader.ts";
 import { permissionFor, type Crew } from "./crew.ts";
 import { takeCalls, type Drive } from "./drive.ts";
@@ -144,16 +144,13 @@ async function respond(
   const sent = answer.sent === null ? {} : { sent: context.world.digest("", answer.sent) };
   if (answer.usage !== null)
     step.lesson = { estimated: measured.estimated, actual: answer.usage.inputTokens };
-  const answered = answer.blocks.map(storable);
-  const malformed = new Set(
-    answer.blocks.flatMap((block, place) => (block.type === "tool-call" && block.malformed ? [place] : [])),
-  );
+  const { blocks: answered, wrong } = storeAnswer(answer);
   await drive.change(async (state) => {
     const { blocks, calls } = takeCalls(answered, state, (tool) => crew.tools.get(tool)?.effect ?? "unsafe");
     const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
     const judged: Called[] = [];
     for (const [number, call] of calls.entries()) {
-      judged.push(await judge(step, state, call, malformed.has(places[number] ?? -1)));
+      judged.push(await judge(step, state, call, wrong.get(places[number] ?? -1)));
     }
     const zone = zoneNow(step, state, usage.inputTokens + usage.outputTokens);
     const { finish } = answer;
@@ -173,7 +170,12 @@ async function respond(
 }
 
 /** Whether a call may run: it is known, its arguments are as they should be, and the rules allow it. */
-async function judge(step: StepWorld, state: State, call: Called, malformed: boolean): Promise<Called> {
+async function judge(
+  step: StepWorld,
+  state: State,
+  call: Called,
+  unfit: string | undefined,
+): Promise<Called> {
   const { context, drive, crew } = step;
   const tool = crew.tools.get(call.tool);
   const wrong = (reason: string): Called => ({ ...call, verdict: "error", reason });
@@ -182,7 +184,7 @@ async function judge(step: StepWorld, state: State, call: Called, malformed: boo
     const there = names.length === 0 ? "there are none" : `there are ${names.slice(0, 50).join(", ")}`;
     return wrong(`there is no tool ${call.tool}; ${there}`);
   }
-  if (malformed) return wrong("the arguments are not JSON; ask again with an object that is");
+  if (unfit !== undefined) return wrong(unfit);
   const checked = await tool.check(call.input);
   if (!checked.ok) return wrong(checked.message);
   const { rule, reason } = await permissionFor(context, drive.session, state, crew, call);
@@ -223,14 +225,4 @@ async function fail({ drive, crew }: StepWorld, error: ModelError): Promise<void
 async function counted(context: Context, measured: Measured, answer: Answer): Promise<Counted> {
   const outputTokens = await context.tokenizer.count(JSON.stringify(answer.blocks));
   return { inputTokens: measured.tokens, outputTokens, estimated: true };
-}
-
-/** What the model said, as it can be stored. */
-function storable(block: Answer["blocks"][number]): Block {
-  const clean = JSON.parse(JSON.stringify(block), (_, value: unknown) =>
-    typeof value === "string" ? cleanText(value) : value,
-  ) as Answer["blocks"][number];
-  if (clean.type !== "tool-call") return clean;
-  const { malformed: _, ...rest } = clean;
-  return { ...rest, tool: clean.tool.replace(/[^A-Za-z0-9_.:/-]/g, "-").slice(0, 128) || "unnamed" };
 }

@@ -83,7 +83,7 @@ async function keep(
   return hash;
 }
 
-function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
+export function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += limit.blobChunkBytesMax) {
     yield bytes.subarray(from, from + limit.blobChunkBytesMax);
   }

@@ -36,19 +36,21 @@ export const itemEvents = {
       status: TaskStatus.optional(),
       /** Where the value was copied from, for what came by merge or memory. */
       origin: Position.optional(),
+      /** The model that recorded it, if one did. */
+      model: ModelName.optional(),
     }),
     content: z.looseObject({ value: Json, because: z.string().optional() }),
   }),
   "item.retracted": event({
     meaning: "The item under this key no longer holds.",
     erased: "It was retracted; the reason is gone.",
-    body: z.looseObject({ kind: ItemKind, key: Key }),
+    body: z.looseObject({ kind: ItemKind, key: Key, model: ModelName.optional() }),
     content: z.looseObject({ because: z.string() }).optional(),
   }),
   "scratch.set": event({
     meaning: "A key of the scratch has this value, or none.",
     erased: "The key is set; its value is gone.",
-    body: z.looseObject({ key: Key, removed: z.boolean().optional() }),
+    body: z.looseObject({ key: Key, removed: z.boolean().optional(), model: ModelName.optional() }),
     content: z.looseObject({ value: Json }).optional(),
   }),
 };

@@ -153,6 +153,14 @@ function openNow(command: CommandOf<"open">): Decision {
   );
 }
 
+/** A model call in flight that nobody will hear the answer of: what was reserved for it counts as spent. */
+function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[] {
+  if (reserved === null || turn === null) return [];
+  const { model, seq: cause } = reserved;
+  const body = { model, error: "interrupted", retryable: false, costNanoUsd: null };
+  return [draft("model.failed", body, undefined, { turn: turn.number, cause })];
+}
+
 const pinDraft = ({ definition, ...body }: Pin): DraftEvent => draft("agent.pinned", body, { definition });
 
 const loadedDraft = ({ path, text, ...body }: Loaded): DraftEvent =>
@@ -176,5 +184,5 @@ export function endTurn(
   const toSeq = settled.length === 0 ? state.mind.toSeq : state.seq + settled.length;
   const hash = mindHash(digest, { ...state.mind, calls: Keyed.empty(), toSeq });
   const body = { outcome, steps: turn.steps, mindForm, mindHash: hash };
-  return [...settled, draft("turn.ended", body, undefined, { turn: turn.number })];
+  return [...settled, ...writeOff(state), draft("turn.ended", body, undefined, { turn: turn.number })];
 }

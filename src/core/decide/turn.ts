@@ -131,8 +131,11 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
       const output = hint === undefined ? message : `${message}; ${hint}`;
       return accept(settled(state, command.call, call, { status: "error", output }));
     }
+    const { model } = state.standing;
+    const by = model === null ? {} : { model };
     const caused = (done?.drafts ?? []).map((one) => ({
       ...one,
+      body: { ...(one.body as object), ...by },
       ...inTurn(state),
       cause: call.seq,
       actor: `tool:${call.tool}`,

@@ -74,7 +74,7 @@ export const turnFolds: Folds<Types> = {
   "model.requested": (state, { body, seq }) => {
     const settled = spendReservation(state.standing);
     const { turn, inbox } = state.standing;
-    const reserved = { seq, amounts: body.reserved };
+    const reserved = { seq, model: body.model, amounts: body.reserved };
     if (body.purpose === "compaction") return stand(state, { used: settled, reserved });
     const first = body.attempt <= 1 ? 1 : 0;
     const next = stand(state, {

@@ -90,7 +90,8 @@ export function cutsOf(marks: readonly Mark[], weights: readonly Weight[]): Cut[
   return places.filter(({ toSeq }) => toSeq < lastStepSeq).map((place) => weighed(place, weights));
 }
 
-function weighed(place: Pick<Cut, "toSeq" | "endsTurn">, weights: readonly Weight[]): Cut {
+/** A place with the weight of what stands before it and after it. */
+export function weighed(place: Pick<Cut, "toSeq" | "endsTurn">, weights: readonly Weight[]): Cut {
   const last = weights.findLastIndex(({ toSeq }) => toSeq > 0 && toSeq <= place.toSeq);
   const sum = (some: readonly Weight[]): number => some.reduce((all, { tokens }) => all + tokens, 0);
   return { ...place, goneTokens: sum(weights.slice(0, last + 1)), keptTokens: sum(weights.slice(last + 1)) };

@@ -1,0 +1,233 @@
+/**
+ * Summaries by a model. The intent is written down and what it may cost is reserved before the model is
+ * asked; what it did cost is written down with the summary, or with the failure.
+ */
+import { budgetLeft, budgetReason, budgetShort } from "../core/budget.ts";
+import type { Cut } from "../core/compaction.ts";
+import { compactionPrompt, readSummary, type FoundItem } from "../core/compaction/prompt.ts";
+import type { OpenInput } from "../core/compaction/summary.ts";
+import type { Counted } from "../core/command/turn.ts";
+import { SkeinError } from "../core/error.ts";
+import { limit } from "../core/limit.ts";
+import type { Settings } from "../core/part.ts";
+import { costOf } from "../core/price.ts";
+import type { Amounts, State } from "../core/state.ts";
+import { ModelError, type Answer, type Model } from "../model/port.ts";
+import type { Survey } from "./compaction-survey.ts";
+import { nextContext } from "./context-reader.ts";
+import { modelOf } from "./crew.ts";
+import { listen } from "./model-stream.ts";
+import { outputRoom, reservation, type StepWorld } from "./step.ts";
+import { cleanText } from "./tool-output.ts";
+
+/** A model that may be asked, and how. */
+export interface Summarizer {
+  readonly model: Model;
+  readonly settings: Settings;
+  /** The most that a request of it may hold. */
+  readonly windowTokens: number;
+}
+
+/** The agent's choice first, then the session's own model. A choice that cannot be had is passed over. */
+export async function summarizersOf(
+  { context, crew }: StepWorld,
+  windowTokens: number,
+): Promise<readonly Summarizer[]> {
+  const own: Summarizer = { model: crew.model, settings: crew.settings, windowTokens };
+  const name = crew.rules.compaction.model;
+  if (name === undefined || name === crew.model.name) return [own];
+  const chosen = await modelOf(context, name).catch(() => null);
+  if (chosen === null) return [own];
+  const settings = { model: chosen.name, images: chosen.facts.images };
+  return [{ model: chosen, settings, windowTokens: chosen.facts.windowTokens }, own];
+}
+
+/** The longest summary that is asked for. It stands in every context from then on. */
+export const summaryTokens = (windowTokens: number, goneTokens: number): number =>
+  Math.max(100, Math.floor(Math.min(4_000, windowTokens / 8, goneTokens / 2)));
+
+/** What the model has room for besides what it reads: the summary, items, and perhaps its thoughts. */
+const answerTokens = ({ model, windowTokens }: Summarizer): number =>
+  Math.min(model.facts.outputTokensMax, 16_384, Math.floor(windowTokens / 6));
+
+const promptTokens = 1_200;
+
+/** How much of the messages this model can read. */
+export const readableTokens = (summarizer: Summarizer, { frameTokens }: Survey): number =>
+  summarizer.windowTokens -
+  frameTokens -
+  Math.min(promptTokens, Math.floor(summarizer.windowTokens / 6)) -
+  Math.floor(answerTokens(summarizer) / 2);
+
+export interface SummaryOptions {
+  readonly strategy: "summarize" | "extract";
+  readonly reason: "threshold" | "overflow" | "asked";
+  readonly instructions?: string | undefined;
+  readonly inputs: readonly OpenInput[];
+}
+
+export type Summarized =
+  | {
+      readonly kind: "summary";
+      readonly summary: string;
+      readonly items: readonly FoundItem[];
+      readonly usage: Counted;
+      readonly costNanoUsd: number | null;
+    }
+  | { readonly kind: "failed"; readonly error: ModelError }
+  /** The session stands still now, or the turn is over: a limit was reached, or somebody interrupted. */
+  | { readonly kind: "stopped" };
+
+/** How often a model is asked that is too busy, or whose answer was lost. */
+const attemptsMax = 3;
+const backoffMs = 500;
+
+/** Asks for a summary of everything up to a cut. A summary that comes back is not written down yet. */
+export async function summarize(
+  step: StepWorld,
+  survey: Survey,
+  cut: Cut,
+  summarizer: Summarizer,
+  options: SummaryOptions,
+): Promise<Summarized> {
+  for (let attempt = 1; ; attempt++) {
+    const summarized = await ask(step, survey, cut, summarizer, options);
+    if (summarized.kind !== "failed") return summarized;
+    const { retryable, retryAfterMs } = summarized.error;
+    const wait = retryAfterMs ?? backoffMs * 2 ** (attempt - 1);
+    if (!retryable || attempt >= attemptsMax || wait > limit.retryAfterMsMax / 10) return summarized;
+    await step.context.world.sleep(wait, step.signal);
+    if (step.signal.aborted) return { kind: "stopped" };
+  }
+}
+
+async function ask(
+  step: StepWorld,
+  survey: Survey,
+  cut: Cut,
+  summarizer: Summarizer,
+  options: SummaryOptions,
+): Promise<Summarized> {
+  const { context, drive } = step;
+  const { model, windowTokens } = summarizer;
+  const prompt = promptFor(survey, summaryTokens(windowTokens, cut.goneTokens), options);
+  const request = await makeRequest(step, summarizer, { toSeq: cut.toSeq, prompt, reason: options.reason });
+  if (request === null) return { kind: "stopped" };
+  let answer: Answer;
+  try {
+    const { parts, outputTokensMax, requestSeq } = request;
+    const call = { parts, outputTokensMax, requestSeq, signal: step.signal };
+    answer = await listen(context, drive.session, model, call);
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    await failed(step, model, error);
+    return error.kind === "interrupted" ? { kind: "stopped" } : { kind: "failed", error };
+  }
+  const said = answer.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  const usage = answer.usage ?? {
+    inputTokens: request.tokens,
+    outputTokens: await context.tokenizer.count(said),
+    estimated: true,
+  };
+  const costNanoUsd = costOf(model.facts.price, usage);
+  const words = cleanText(said);
+  const { summary, items } =
+    options.strategy === "extract" ? readSummary(words) : { summary: words.trim(), items: [] };
+  if (summary !== "" || items.length > 0) return { kind: "summary", summary, items, usage, costNanoUsd };
+  // It was answered and must be paid, but with nothing that could stand for the range.
+  const error = new ModelError("invalid", `there is no summary in the answer (${answer.finish})`);
+  await failed(step, model, error, { usage, costNanoUsd });
+  return { kind: "failed", error };
+}
+
+function promptFor({ state }: Survey, tokens: number, options: SummaryOptions): string {
+  const { strategy, instructions, inputs } = options;
+  const tasks = [...state.mind.items.values()].filter(({ status }) => status === "open");
+  return compactionPrompt({
+    strategy,
+    words: Math.floor(tokens * 0.6),
+    ...(instructions === undefined ? {} : { instructions }),
+    unanswered: inputs.map(({ text }) => text.replace(/\s+/gu, " ").slice(0, 200).toWellFormed()),
+    tasks: tasks.map(({ key }) => key),
+  });
+}
+
+interface MadeRequest {
+  readonly parts: Awaited<ReturnType<typeof nextContext>>["parts"];
+  readonly outputTokensMax: number;
+  readonly requestSeq: number;
+  readonly tokens: number;
+}
+
+/** Writes down what is about to be asked; null when a limit stands in the way and the session stands still. */
+async function makeRequest(
+  step: StepWorld,
+  summarizer: Summarizer,
+  { toSeq, prompt, reason }: { toSeq: number; prompt: string; reason: SummaryOptions["reason"] },
+): Promise<MadeRequest | null> {
+  const { context, drive } = step;
+  const { model, settings } = summarizer;
+  let made: Omit<MadeRequest, "requestSeq"> | null = null;
+  const change = await drive.change(async (state) => {
+    const rendered = await nextContext(context, drive.session, {
+      state,
+      settings,
+      inputs: [],
+      toSeq,
+      prompt,
+    });
+    const { tokens } = await context.tokenizer.estimate(rendered.parts);
+    const outputTokensMax = outputRoom(model.facts, answerTokens(summarizer), tokens, budgetLeft(state));
+    const reserved = reservation(model.facts, tokens, outputTokensMax);
+    if (reason === "asked") assertAffordable(state, reserved, model);
+    made = { parts: rendered.parts, outputTokensMax, tokens };
+    return {
+      do: "request",
+      model: model.name,
+      renderer: rendered.renderer,
+      context: rendered.digest,
+      parts: rendered.parts.length,
+      inputs: [],
+      reserved,
+      estimatedTokens: tokens,
+      outputTokensMax,
+      settings,
+      prompt,
+      nowMs: context.world.now(),
+      compactTo: toSeq,
+    };
+  });
+  if (made === null || change.state.standing.reserved === null) return null;
+  return { ...(made as Omit<MadeRequest, "requestSeq">), requestSeq: change.headSeq };
+}
+
+/** Somebody who asks for a summary is told that there is no money for it; the session goes on as it is. */
+function assertAffordable(state: State, reserved: Amounts, model: Model): void {
+  const short = budgetShort(state, reserved);
+  const unpriced = state.standing.limits.nanoUsd !== undefined && reserved.nanoUsd === undefined;
+  if (short === null && !unpriced) return;
+  const message =
+    short === null
+      ? `the price of ${model.name} is not known, so that the budget for money cannot be kept`
+      : budgetReason(short.resource, short.limit, short.used);
+  throw new SkeinError("refused", message, { hint: "give the session more, or prune instead" });
+}
+
+/** What never reached a model costs nothing; what was cut off may have cost all that was reserved. */
+const free: readonly string[] = ["auth", "invalid", "overflow", "rate-limited", "overloaded"];
+
+/** The session may be over while a model was asked; then there is nobody to tell. */
+export async function failed(
+  { drive }: StepWorld,
+  model: Model,
+  { kind: error, message, retryable }: Pick<ModelError, "message" | "retryable"> & { readonly kind: string },
+  paid?: { readonly usage: Counted; readonly costNanoUsd: number | null },
+): Promise<void> {
+  const cost = paid ?? { costNanoUsd: free.includes(error) ? 0 : null };
+  const words = cleanText(message).slice(0, limit.reasonCharsMax);
+  try {
+    await drive.change({ do: "fail", model: model.name, error, retryable, message: words, ...cost });
+  } catch (cause) {
+    if (!(cause instanceof SkeinError) || cause.code !== "refused") throw cause;
+  }
+}

@@ -33,8 +33,6 @@ export interface Life {
   settings: Settings;
   /** Steps that were asked for, also those that were rewound away since. */
   requests: Request[];
-  /** Positions after which a context may begin anew. */
-  breaks: number[];
 }
 
 const moveWeights = {
@@ -100,7 +98,6 @@ export async function live(given: readonly Move[]): Promise<Life> {
     states: [emptyState],
     settings: { model: models[0], images: true },
     requests: [],
-    breaks: [],
   };
   const { body, content } = samples["session.opened"];
   append(life, { type: "session.opened", body: { ...body, workspace: workspaceId }, content });
@@ -217,7 +214,7 @@ const steps: Readonly<Record<MoveKind, Step>> = {
     // Anthropic's budget for thinking has rules of its own, which are the driver's to keep.
     const reasons = also % 2 === 0 && !to.startsWith("anthropic/");
     life.settings = { model: to, images: flag, ...(reasons ? { reasoning: "low" } : {}) };
-    life.breaks.push(append(life, { type: "session.migrated", body: { from: models[0], to } }));
+    append(life, { type: "session.migrated", body: { from: models[0], to } });
   },
   compact,
   summaryAsked(life, { flag }) {
@@ -232,8 +229,7 @@ const steps: Readonly<Record<MoveKind, Step>> = {
   rewind(life, { pick, flag }) {
     if (now(life).standing.status === "running") obey(life, { do: "suspend" });
     const toSeq = 1 + (pick % now(life).seq);
-    if (!obey(life, { do: "rewind", earlier: life.states[toSeq]!, requeue: flag })) return;
-    life.breaks.push(life.records.length);
+    obey(life, { do: "rewind", earlier: life.states[toSeq]!, requeue: flag });
   },
   fork,
   erase(life, { pick }) {
@@ -295,7 +291,7 @@ function compact(life: Life, { pick, also, flag }: Move): void {
     body: { ...body, fromSeq: 1, toSeq, strategy },
     content,
   } as const;
-  life.breaks.push(append(life, draft));
+  append(life, draft);
 }
 
 /** The life goes on as a fork from an earlier position. */
@@ -305,7 +301,6 @@ function fork(life: Life, { pick, also, flag }: Move): void {
   life.records = life.records.slice(0, atSeq);
   life.states = life.states.slice(0, atSeq + 1);
   life.requests = life.requests.filter(({ seq }) => seq <= atSeq);
-  life.breaks = life.breaks.filter((seq) => seq <= atSeq);
   life.session = idOf(1 + also);
   const last = life.requests.at(-1);
   const migrated = life.records.some(
@@ -318,10 +313,9 @@ function fork(life: Life, { pick, also, flag }: Move): void {
   if (decision.ok) append(life, ...decision.drafts);
 }
 
-function obey(life: Life, command: Parameters<typeof decide>[1]): boolean {
+function obey(life: Life, command: Parameters<typeof decide>[1]): void {
   const decision = decide(now(life), command, facts);
   if (decision.ok) append(life, ...decision.drafts);
-  return decision.ok;
 }
 
 /** A store and a reader of states over a life: small pages, and states as they come back from snapshots. */

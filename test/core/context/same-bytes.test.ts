@@ -49,5 +49,7 @@ test("each context starts with the one before, but for a compaction, rewind or m
   assert.ok(seen.grown > numRuns && seen.begun > numRuns / 10, JSON.stringify(seen));
 });
 
-const isBroken = ({ breaks }: Life, fromSeq: number, toSeq: number): boolean =>
-  breaks.some((seq) => fromSeq < seq && seq < toSeq);
+/** After these a context may begin anew. */
+const breaks = ["transcript.compacted", "session.rewound", "session.migrated"];
+const isBroken = ({ records }: Life, fromSeq: number, toSeq: number): boolean =>
+  records.slice(fromSeq, toSeq).some(({ type }) => breaks.includes(type));

@@ -1,0 +1,77 @@
+/**
+ * The program that a crash test of turns kills. It takes one order from its standard input, runs a session to
+ * the end of its plan, and says on its standard output which points it passes. At the point that the order
+ * names it kills or stops itself, so that nothing happens after it.
+ */
+import { readSync, writeSync } from "node:fs";
+import { flushCompileCache, registerHooks } from "node:module";
+import type { Place } from "./turn-place.ts";
+import type { Pace } from "./turn-script.ts";
+
+export type TurnOrder =
+  | { readonly do: "warm" }
+  | (Partial<Pace> & {
+      readonly do: "run";
+      readonly place: Place;
+      readonly holder: string;
+      /** A signal that it sends itself at a point. */
+      readonly at?: { readonly point: string; readonly signal: "SIGKILL" | "SIGSTOP" };
+    });
+
+type RunOrder = Extract<TurnOrder, { do: "run" }>;
+
+// A real tokenizer is more than half of what a start costs, and how tokens are counted is no matter here.
+registerHooks({
+  resolve: (name, context, next) =>
+    name.startsWith("gpt-tokenizer/")
+      ? { url: new URL("turn-tokens.ts", import.meta.url).href, shortCircuit: true }
+      : next(name, context),
+});
+
+function say(line: string): void {
+  const bytes = Buffer.from(`${line}\n`);
+  for (let from = 0; from < bytes.length;) from += writeSync(1, bytes, from);
+}
+
+function readOrder(): TurnOrder {
+  const bytes = Buffer.alloc(65_536);
+  let length = 0;
+  while (!bytes.subarray(0, length).includes("\n")) {
+    const count = readSync(0, bytes, length, bytes.length - length, null);
+    if (count === 0) process.exit(0);
+    length += count;
+  }
+  return JSON.parse(bytes.toString("utf8", 0, length)) as TurnOrder;
+}
+
+async function run({ place, holder, at, ...pace }: RunOrder): Promise<void> {
+  const { engineAt, finish } = await import("./turn-place.ts");
+  const reached = (name: string): void => {
+    say(`at ${name}`);
+    if (name === at?.point) process.kill(process.pid, at.signal);
+  };
+  const engine = await engineAt(place, { holder, reached, ...pace });
+  say("opened");
+  const { unknowns } = await finish(engine, place);
+  say(`idle ${unknowns}`);
+  await engine.close();
+}
+
+async function main(): Promise<void> {
+  const { makeTokenizer } = await import("../../src/runtime/tokenizer.ts");
+  const { realWorld } = await import("../../src/runtime/world.ts");
+  await import("./turn-place.ts");
+  await makeTokenizer(realWorld()).count("");
+  say("ready");
+  const order = readOrder();
+  if (order.do === "warm") return flushCompileCache();
+  try {
+    await run(order);
+  } catch (error) {
+    const code = (error as { code?: unknown }).code;
+    if (typeof code !== "string") throw error;
+    say(`failed ${code} ${(error as Error).message}`);
+  }
+}
+
+await main();

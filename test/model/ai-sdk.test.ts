@@ -46,6 +46,16 @@ for (const wire of names) {
       assert.equal(answer.sent, server.requests[0]!.text);
     });
 
+    test("text that no log could hold is mended", async () => {
+      const blocks: WireBlock[] = [{ type: "text", text: "a\0b" }];
+      const texts = wires[wire]
+        .events({ blocks })
+        .map((event) => event.replace("a\\u0000b", "a\\u0000b\\ud800"));
+      await using server = await startWire(wire, [{ reply: "stream", texts }]);
+      const { answer } = await ask(modelOn(wire, server.url), opening(wire, says("Compute.")));
+      assert.deepEqual(answer.blocks.map(bare), [{ type: "text", text: "a\uFFFDb\uFFFD" }]);
+    });
+
     test("parallel calls of tools come whole, in order, with the provider's ids", async () => {
       const blocks = [spoken, reads("one", "a.json", "sig"), reads("two", "b.json")];
       await using server = await startWire(wire, [{ reply: "answer", answer: { blocks } }]);

@@ -226,6 +226,30 @@ test("a blob that cannot be read fails the call before it is sent", async () => 
   assert.deepEqual([failure.kind, server.requests.length], ["failed", 0]);
 });
 
+test("an interrupt does not wait for a blob", async () => {
+  await using server = await startWire("anthropic", []);
+  const image = { type: "image", blob: "abc", mediaType: "image/png" } as const;
+  const parts = opening("anthropic", { part: "message", role: "user", content: [image] });
+  const stop = new AbortController();
+  const blob = (): Promise<Uint8Array> => {
+    queueMicrotask(() => stop.abort());
+    return new Promise(() => {});
+  };
+  const failure = await failureOf(modelOn("anthropic", server.url), parts, { blob, signal: stop.signal });
+  assert.deepEqual([failure.kind, server.requests.length], ["interrupted", 0]);
+});
+
+test("a call that failed hangs up, whatever else the provider has to say", async () => {
+  for (const wire of names) {
+    const gone = Promise.withResolvers<void>();
+    const texts = [wires[wire].lateTrouble];
+    await using server = await startWire(wire, [{ reply: "stream", texts, onClose: gone.resolve }]);
+    const failure = await failureOf(modelOn(wire, server.url), opening(wire, says("Compute.")));
+    assert.equal(failure.kind, "overloaded");
+    await gone.promise;
+  }
+});
+
 test("whoever stops listening hangs up", async () => {
   for (const wire of names) {
     const gone = Promise.withResolvers<void>();

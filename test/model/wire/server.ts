@@ -37,8 +37,8 @@ export type WireReply =
     }
   /** Not even headers come. */
   | { readonly reply: "silence" }
-  /** A stream of exactly this text. */
-  | { readonly reply: "stream"; readonly texts: readonly string[] };
+  /** A stream of exactly this text; when `onClose` is given it stays open until the other side hangs up. */
+  | { readonly reply: "stream"; readonly texts: readonly string[]; readonly onClose?: () => void };
 
 export interface WireRequest {
   readonly path: string;
@@ -112,7 +112,8 @@ async function give(format: WireFormat, reply: WireReply, response: ServerRespon
     case "silence":
       return;
     case "stream":
-      return stream(response, reply.texts, "end");
+      if (reply.onClose !== undefined) response.once("close", reply.onClose);
+      return stream(response, reply.texts, reply.onClose === undefined ? "end" : "hang");
   }
 }
 

@@ -2,10 +2,10 @@
 import { z } from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
+import { secretsOf } from "./environment.ts";
 import { ToolOutput, type Bound, type OuterTool, type ToolWorld } from "./port.ts";
 import { openPostgres } from "./postgres-query.ts";
 import { rowsLimit, rowsText, type Rows } from "./rows.ts";
-import { secretsOf } from "./secret.ts";
 import { openSqlite } from "./sqlite-query.ts";
 
 const databaseLimit = { sqlCharsMax: 20_000, timeoutMsDefault: 30_000, timeoutMsMax: 600_000 } as const;

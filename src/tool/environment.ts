@@ -1,4 +1,7 @@
-/** Secrets of bindings: named in the log, looked up when a tool is opened, hidden again in what it says. */
+/**
+ * What a started program gets to see. Secrets of bindings are named in the log, looked up when a tool is opened,
+ * and hidden again in what it says.
+ */
 import { SkeinError } from "../core/error.ts";
 import type { Bound, ToolWorld } from "./port.ts";
 
@@ -25,4 +28,14 @@ export function hideSecrets(text: string, secrets: Readonly<Record<string, strin
     .filter(([, value]) => value.length >= hiddenCharsMin)
     .toSorted(([, a], [, b]) => b.length - a.length)
     .reduce((hidden, [name, value]) => hidden.replaceAll(value, () => `[${name}]`), text);
+}
+
+/** Enough for programs to be found and to behave; nothing else of this process is shown to them. */
+export function plainEnv(world: Pick<ToolWorld, "secret">): Record<string, string> {
+  return {
+    PATH: world.secret("PATH") ?? "/usr/local/bin:/usr/bin:/bin",
+    HOME: world.secret("HOME") ?? "/",
+    LANG: world.secret("LANG") ?? "C.UTF-8",
+    TERM: "dumb",
+  };
 }

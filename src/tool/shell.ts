@@ -6,8 +6,8 @@ import { SkeinError } from "../core/error.ts";
 import { makeCapture } from "./capture.ts";
 import { watchChanges } from "./changes.ts";
 import { defineTool } from "./define.ts";
+import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import { ToolOutput, type Bound, type Child, type OuterTool, type ToolWorld } from "./port.ts";
-import { hideSecrets, secretsOf } from "./secret.ts";
 
 const shellLimit = {
   timeoutSecondsDefault: 120,
@@ -133,14 +133,4 @@ async function drain(stream: AsyncIterable<Uint8Array>, take: (bytes: Uint8Array
   } catch {
     // A stream that is cut off has said what it had to say.
   }
-}
-
-/** Enough for programs to be found and to behave; nothing else of this process is shown to them. */
-function plainEnv(world: ToolWorld): Record<string, string> {
-  return {
-    PATH: world.secret("PATH") ?? "/usr/local/bin:/usr/bin:/bin",
-    HOME: world.secret("HOME") ?? "/",
-    LANG: world.secret("LANG") ?? "C.UTF-8",
-    TERM: "dumb",
-  };
 }

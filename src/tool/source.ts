@@ -3,7 +3,9 @@ import { nearest, SkeinError } from "../core/error.ts";
 import { databaseTools } from "./database.ts";
 import { checkToolName } from "./define.ts";
 import { fileTools } from "./files.ts";
-import type { Bound, OuterTool, Tool, Toolbox, ToolSource, ToolWorld } from "./port.ts";
+import type { McpWorld } from "./mcp-stdio.ts";
+import { mcpTools } from "./mcp.ts";
+import type { Bound, OuterTool, Tool, Toolbox, ToolSource } from "./port.ts";
 import { openRoot } from "./root.ts";
 import { sessionTools } from "./session.ts";
 import { shellTools } from "./shell.ts";
@@ -13,7 +15,7 @@ import { shellTools } from "./shell.ts";
  * once.
  */
 export function makeToolSource(options: {
-  readonly world: ToolWorld;
+  readonly world: McpWorld;
   readonly tools?: readonly OuterTool[];
 }): ToolSource {
   const given = options.tools ?? [];
@@ -27,6 +29,7 @@ export function makeToolSource(options: {
       tools.push(...fileTools(await Promise.all(of("file", "directory").map(openRoot))));
       tools.push(...(await shellTools(options.world, of("shell"))));
       tools.push(...(await databaseTools(options.world, of("database"), opened)));
+      tools.push(...(await mcpTools(options.world, of("mcp"), opened, signal)));
       tools.push(...of("tool").map(({ name }) => named(given, name)));
       signal.throwIfAborted();
       checkUnique(tools);

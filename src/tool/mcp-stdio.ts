@@ -1,0 +1,112 @@
+/**
+ * Speaks to an MCP server over its standard input and output: a message of JSON a line. The server is the
+ * leader of a process group, which is ended as a whole. What it prints besides is kept for complaints.
+ */
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import { makeCapture } from "./capture.ts";
+import { messageOf } from "./define.ts";
+import type { Child, ToolWorld } from "./port.ts";
+
+export interface PipedChild extends Child {
+  write(text: string): Promise<void>;
+  end(): void;
+}
+
+/** A world that can also start what is spoken to. */
+export interface McpWorld extends ToolWorld {
+  spawnPiped(...given: Parameters<ToolWorld["spawn"]>): Promise<PipedChild>;
+}
+
+const stdioLimit = {
+  lineBytesMax: 33_554_432,
+  /** Lines that are no messages, such as banners, before the server is given up. */
+  strayLinesMax: 1_000,
+  /** How long a server may take to end by itself once its input is closed. */
+  graceMs: 1_000,
+} as const;
+
+export interface StdioTransport extends Transport {
+  /** What is known of why it does not work: how it ended, what it printed that is no message. */
+  complaint(): string;
+}
+
+export function makeStdioTransport(
+  world: McpWorld,
+  child: PipedChild,
+  parse: (line: string) => JSONRPCMessage,
+): StdioTransport {
+  const printed = makeCapture(500, 1_000);
+  const strays: string[] = [];
+  let ended: string | undefined;
+  let isClosed = false;
+  const takeLine = (line: string): void => {
+    if (line.trim() === "") return;
+    try {
+      transport.onmessage?.(parse(line));
+    } catch (error) {
+      strays.push(line.slice(0, 200));
+      transport.onerror?.(new Error(`no message: ${line.slice(0, 200)}: ${messageOf(error)}`));
+      if (strays.length > stdioLimit.strayLinesMax) child.kill();
+    }
+  };
+  const watch = async (): Promise<void> => {
+    const { code, signal } = await child.exited;
+    ended = code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
+    transport.onclose?.();
+  };
+  const transport: StdioTransport = {
+    start: async () => {
+      void readAll(child.stderr, (bytes) => printed.add(bytes));
+      void readAll(
+        child.stdout,
+        lineSplitter(takeLine, () => child.kill()),
+      );
+      void watch();
+      return Promise.resolve();
+    },
+    send: (message) => child.write(`${JSON.stringify(message)}\n`),
+    close: async () => {
+      if (isClosed) return;
+      isClosed = true;
+      child.end();
+      const over = new AbortController();
+      await Promise.race([child.exited, world.sleep(stdioLimit.graceMs, over.signal)]);
+      over.abort();
+      child.kill();
+      await child.exited;
+    },
+    complaint: () => {
+      const said = printed.text().trim();
+      const stray =
+        strays[0] === undefined ? undefined : `it printed what is no message: ${JSON.stringify(strays[0])}`;
+      return [ended, stray, said === "" ? undefined : `it said: ${said}`].filter(Boolean).join("; ");
+    },
+  };
+  return transport;
+}
+
+async function readAll(stream: AsyncIterable<Uint8Array>, take: (bytes: Uint8Array) => void): Promise<void> {
+  try {
+    for await (const bytes of stream) take(bytes);
+  } catch {
+    // Cut off: how the process ended tells more.
+  }
+}
+
+/** Cuts a stream into lines; gives up when one does not end. */
+function lineSplitter(takeLine: (line: string) => void, giveUp: () => void): (bytes: Uint8Array) => void {
+  let [pieces, length]: [Uint8Array[], number] = [[], 0];
+  return (bytes) => {
+    let start = 0;
+    for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
+      takeLine(Buffer.concat([...pieces, bytes.subarray(start, end)]).toString("utf8"));
+      [pieces, length, start] = [[], 0, end + 1];
+    }
+    pieces.push(Buffer.from(bytes.subarray(start)));
+    length += bytes.length - start;
+    if (length <= stdioLimit.lineBytesMax) return;
+    [pieces, length] = [[], 0];
+    giveUp();
+  };
+}

@@ -1,0 +1,236 @@
+/** The tools of bound MCP servers, over stdio and streamable HTTP, through the protocol's own client. */
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
+import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
+import type { JsonSchemaType } from "@modelcontextprotocol/sdk/validation";
+import { z } from "zod";
+import { SkeinError } from "../core/error.ts";
+import { version } from "../core/version.ts";
+import { messageOf } from "./define.ts";
+import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
+import { outputOf, type McpResult } from "./mcp-output.ts";
+import { makeStdioTransport, type McpWorld } from "./mcp-stdio.ts";
+import type { Bound, Checked, OuterTool } from "./port.ts";
+
+const mcpLimit = {
+  openMsDefault: 20_000,
+  /** Without a word from the server; each word of progress starts it anew. */
+  timeoutMsDefault: 120_000,
+  /** In all, as a multiple of that. */
+  totalFactor: 10,
+  toolsMax: 200,
+  pagesMax: 50,
+  nameCharsMax: 64,
+} as const;
+
+const Options = z.strictObject({
+  cwd: z.string().optional(),
+  /** Plain values; what is secret is named in the binding's secrets. */
+  env: z.record(z.string(), z.string()).optional(),
+  /** The header that carries the secret; by default `Authorization`, as a bearer token. */
+  header: z.string().optional(),
+  openMs: z.int().positive().max(600_000).default(mcpLimit.openMsDefault),
+  timeoutMs: z.int().positive().max(3_600_000).default(mcpLimit.timeoutMsDefault),
+});
+
+interface Server {
+  readonly name: string;
+  readonly client: Client;
+  readonly timeoutMs: number;
+  readonly secrets: Readonly<Record<string, string>>;
+  /** What is known of why it does not work. */
+  complaint(): string;
+}
+
+/** Starts or reaches all servers. What is opened is given to the stack at once, so that a failure closes it. */
+export async function mcpTools(
+  world: McpWorld,
+  bound: readonly Bound[],
+  opened: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<OuterTool[]> {
+  const settled = await Promise.allSettled(bound.map((one) => openServer(world, one, opened, signal)));
+  const failed = settled.find((one) => one.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+}
+
+async function openServer(
+  world: McpWorld,
+  bound: Bound,
+  opened: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<OuterTool[]> {
+  const { name } = bound;
+  const options = Options.safeParse(bound.options ?? {});
+  if (!options.success)
+    throw new SkeinError("invalid", `the options of "${name}" are wrong: ${z.prettifyError(options.error)}`);
+  const { openMs, timeoutMs } = options.data;
+  const secrets = secretsOf(world, bound);
+  const sdk = await import("@modelcontextprotocol/sdk/client/index.js");
+  const { transport, complaint, end } = await reach(world, bound, { ...options.data, secrets });
+  const client = new sdk.Client({ name: "skein", version });
+  opened.defer(async () => {
+    await end();
+    await client.close();
+  });
+  const server: Server = { name, client, timeoutMs, secrets, complaint };
+  try {
+    await client.connect(transport, { timeout: openMs, signal });
+    const listed = await listTools(client, { timeout: openMs, signal });
+    return await toolsOf(world, server, listed);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw unavailable(server, `the MCP server "${name}" cannot be used`, error);
+  }
+}
+
+async function reach(
+  world: McpWorld,
+  { name, command, url }: Bound,
+  options: z.infer<typeof Options> & { readonly secrets: Readonly<Record<string, string>> },
+): Promise<{ transport: Transport; complaint: () => string; end: () => Promise<void> }> {
+  const [program, ...args] = command ?? [];
+  if (program !== undefined) {
+    const { deserializeMessage } = await import("@modelcontextprotocol/sdk/shared/stdio.js");
+    const env = { ...plainEnv(world), ...options.env, ...options.secrets };
+    const cwd = options.cwd === undefined ? {} : { cwd: options.cwd };
+    const child = await world.spawnPiped([program, ...args], { ...cwd, env }).catch((cause: unknown) => {
+      throw new SkeinError("unavailable", `the MCP server "${name}" does not start: ${messageOf(cause)}`, {
+        hint: `is ${program} installed? or unbind "${name}"`,
+        cause,
+      });
+    });
+    const transport = makeStdioTransport(world, child, deserializeMessage);
+    return { transport, complaint: transport.complaint, end: () => transport.close() };
+  }
+  if (url === undefined || !URL.canParse(url)) {
+    throw new SkeinError("invalid", `the MCP server "${name}" is bound without a command or a URL`, {
+      hint: "bind it again",
+    });
+  }
+  const { StreamableHTTPClientTransport } =
+    await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
+  const headers = headersOf(options);
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+  const over = new AbortController();
+  const end = async () => {
+    // A server that does not answer is not waited for.
+    await Promise.race([
+      transport.terminateSession().catch(() => undefined),
+      world.sleep(1_000, over.signal),
+    ]);
+    over.abort();
+  };
+  return { transport, complaint: () => "", end };
+}
+
+function headersOf({
+  header,
+  secrets,
+}: {
+  readonly header?: string | undefined;
+  readonly secrets: Readonly<Record<string, string>>;
+}): Record<string, string> {
+  const [secret] = Object.values(secrets);
+  if (secret === undefined) return {};
+  return header === undefined ? { Authorization: `Bearer ${secret}` } : { [header]: secret };
+}
+
+async function listTools(
+  client: Client,
+  options: { readonly timeout: number; readonly signal: AbortSignal },
+): Promise<McpTool[]> {
+  const tools: McpTool[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < mcpLimit.pagesMax; page++) {
+    const answer = await client.listTools(cursor === undefined ? {} : { cursor }, options);
+    tools.push(...answer.tools);
+    if (tools.length > mcpLimit.toolsMax) throw new Error(`it has more than ${mcpLimit.toolsMax} tools`);
+    cursor = answer.nextCursor;
+    if (cursor === undefined) return tools;
+  }
+  throw new Error(`its list of tools has more than ${mcpLimit.pagesMax} pages`);
+}
+
+/** In the order of their names, since a server may list them in another order each time. */
+async function toolsOf(world: McpWorld, server: Server, tools: readonly McpTool[]): Promise<OuterTool[]> {
+  const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/sdk/validation/ajv");
+  const validator = new AjvJsonSchemaValidator();
+  const taken = new Set<string>();
+  const sorted = tools.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return sorted.map((tool) => {
+    const name = toolName(world, `${server.name}_${tool.name}`, taken);
+    const { timeoutMs } = server;
+    return {
+      name,
+      description: tool.description ?? tool.title ?? tool.name,
+      input: { ...tool.inputSchema },
+      effect: effectOf(tool),
+      timeoutMs: timeoutMs * mcpLimit.totalFactor + 5_000,
+      check: (input) => Promise.resolve(checkInput(validator, tool, input)),
+      run: async (input, { signal }) => callTool(server, tool.name, input, signal),
+    };
+  });
+}
+
+/** Fit for every provider, and one's own even where letters had to go. */
+function toolName(world: McpWorld, raw: string, taken: Set<string>): string {
+  const plain = raw.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
+  const mark = world.hashBytes(Buffer.from(raw)).slice(0, 6);
+  const isFree = plain.length <= mcpLimit.nameCharsMax && !taken.has(plain);
+  const name = isFree ? plain : `${plain.slice(0, mcpLimit.nameCharsMax - 7)}_${mark}`;
+  taken.add(name);
+  return name;
+}
+
+function effectOf({ annotations }: McpTool): OuterTool["effect"] {
+  if (annotations?.readOnlyHint === true) return "read";
+  return annotations?.idempotentHint === true ? "idempotent" : "unsafe";
+}
+
+/** Against the server's schema, if that is one; what it cannot say the server will. */
+function checkInput(validator: AjvJsonSchemaValidator, { inputSchema }: McpTool, input: unknown): Checked {
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return { ok: false, message: "the arguments are no object" };
+  try {
+    const { valid, errorMessage = "" } = validator.getValidator(inputSchema as JsonSchemaType)(input);
+    if (!valid) return { ok: false, message: `the arguments do not fit: ${errorMessage}` };
+  } catch {
+    return { ok: true, value: input };
+  }
+  return { ok: true, value: input };
+}
+
+/** Codes of the SDK for a connection that is closed and a time that is over. */
+const lostCodes: readonly number[] = [-32_000, -32_001];
+
+async function callTool(server: Server, name: string, input: unknown, signal: AbortSignal): Promise<unknown> {
+  const { client, timeoutMs, secrets } = server;
+  try {
+    const result = await client.callTool({ name, arguments: input as Record<string, unknown> }, undefined, {
+      signal,
+      timeout: timeoutMs,
+      onprogress: () => undefined,
+      resetTimeoutOnProgress: true,
+      maxTotalTimeout: timeoutMs * mcpLimit.totalFactor,
+    });
+    return outputOf(result as McpResult, (text) => hideSecrets(text, secrets));
+  } catch (error) {
+    signal.throwIfAborted();
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const isAnswer = typeof code === "number" && !lostCodes.includes(code);
+    const what = isAnswer ? "refused the call" : "did not answer the call";
+    throw unavailable(server, `the MCP server "${server.name}" ${what}`, error);
+  }
+}
+
+function unavailable({ name, secrets, complaint }: Server, what: string, error: unknown): SkeinError {
+  if (error instanceof SkeinError) return error;
+  const why = [messageOf(error).slice(0, 500), complaint()].filter((part) => part !== "").join("; ");
+  return new SkeinError("unavailable", hideSecrets(`${what}: ${why}`, secrets), {
+    hint: `see that the server works, or unbind "${name}"`,
+    cause: error,
+  });
+}

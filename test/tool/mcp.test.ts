@@ -1,0 +1,247 @@
+/** MCP servers, good and broken, over stdio and HTTP; and that nothing of them is left. */
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { realWorld } from "../../src/runtime/world.ts";
+import type { McpWorld } from "../../src/tool/mcp-stdio.ts";
+import { mcpTools } from "../../src/tool/mcp.ts";
+import type { Bound, OuterTool } from "../../src/tool/port.ts";
+import { callTool, failure, outerTool } from "./calling.ts";
+import { answer } from "./mcp-server.ts";
+
+const program = new URL("./mcp-server.ts", import.meta.url).pathname;
+const secrets: Readonly<Record<string, string>> = { TOKEN: "s3cr3t-value", PATH: process.env["PATH"] ?? "" };
+
+interface Place extends AsyncDisposable {
+  readonly tools: readonly OuterTool[];
+  readonly pids: readonly number[];
+}
+
+/** The processes that were started are noted, so that it can be seen that they are gone. */
+async function openServers(...bound: readonly Partial<Bound>[]): Promise<Place> {
+  const pids: number[] = [];
+  const real = realWorld();
+  const world: McpWorld = {
+    ...real,
+    secret: (name) => secrets[name],
+    spawnPiped: async (...given) => {
+      const child = await real.spawnPiped(...given);
+      pids.push(child.pid);
+      return child;
+    },
+  };
+  const opened = new AsyncDisposableStack();
+  const whole = bound.map((one): Bound => ({ kind: "mcp", name: "srv", mode: "read", ...one }));
+  try {
+    const tools = await mcpTools(world, whole, opened, new AbortController().signal);
+    return { tools, pids, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  } catch (error) {
+    await opened.disposeAsync();
+    for (const pid of pids) assert.deepEqual(await groupOf(pid), [], "nothing is left of what did not open");
+    throw error;
+  }
+}
+
+const stdio = (way = "well", more: Partial<Bound> = {}): Partial<Bound> => ({
+  command: [process.execPath, program, way],
+  ...more,
+});
+
+/** Living processes of a group. */
+async function groupOf(leader: number): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found: number[] = [];
+  for (const pid of pids) {
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+    const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (Number(group) === leader && state !== "Z" && state !== "X") found.push(pid);
+  }
+  return found;
+}
+
+describe("over stdio", () => {
+  test("a server's tools have its name in front, names that all take, and the effect it declares", async () => {
+    await using place = await openServers(stdio());
+    const cut = `srv_long_${"x".repeat(48)}_`;
+    assert.deepEqual(
+      place.tools.map(({ name, effect }) => `${name.startsWith(cut) ? cut : name} ${effect}`),
+      [
+        "srv_babble unsafe",
+        "srv_die unsafe",
+        "srv_echo read",
+        "srv_env unsafe",
+        "srv_every_thing unsafe",
+        `${outerName(place.tools, 5)} unsafe`,
+        "srv_fail unsafe",
+        "srv_hang unsafe",
+        "srv_large unsafe",
+        `${cut} unsafe`,
+        "srv_refuse unsafe",
+        "srv_set idempotent",
+        "srv_slow unsafe",
+      ],
+    );
+    assert.match(outerName(place.tools, 5), /^srv_every_thing_[0-9a-f]{6}$/);
+    assert.ok(place.tools.every(({ name }) => /^[a-zA-Z0-9_-]{1,64}$/.test(name)));
+    assert.equal(outerTool(place.tools, outerName(place.tools, 5)).description, "All of it");
+  });
+
+  test("texts, images, structure and errors come through", async () => {
+    await using place = await openServers(stdio());
+    assert.deepEqual(await callTool(place.tools, "srv_echo", { text: "hello" }), { text: "hello" });
+    assert.deepEqual(await callTool(place.tools, "srv_set", { text: "x" }), {
+      text: '{"set":"x"}',
+      detail: { structured: { set: "x" } },
+    });
+    assert.deepEqual(await callTool(place.tools, "srv_every_thing", {}), {
+      text:
+        "one\n[audio, audio/wav, which cannot be shown]\n[notes: file:///notes]\n[file:///a]\ntwo\n" +
+        "[file:///b, application/x-b, which cannot be shown]",
+      detail: { structured: { n: 1 } },
+      images: ["image/png"],
+    });
+    assert.deepEqual(await callTool(place.tools, outerName(place.tools, 5), {}), {
+      text: "[it gave nothing back]",
+    });
+    assert.deepEqual(await callTool(place.tools, "srv_fail", {}), { text: "no such thing", isError: true });
+    assert.match(await failure(callTool(place.tools, "srv_echo", {})), /the arguments do not fit: .*text/);
+    assert.match(await failure(callTool(place.tools, "srv_echo", [])), /the arguments are no object/);
+    assert.match(
+      await failure(callTool(place.tools, "srv_refuse", {})),
+      /^unavailable: the MCP server "srv" refused the call: .*not like this/,
+    );
+  });
+
+  test("it gets named secrets and plain values, nothing else, and secrets do not come back", async () => {
+    process.env["SKEIN_TEST_LEAK"] = "leak";
+    await using place = await openServers(
+      stdio("well", { secrets: ["TOKEN"], options: { env: { PLAIN: "p" } } }),
+    );
+    delete process.env["SKEIN_TEST_LEAK"];
+    assert.deepEqual(await callTool(place.tools, "srv_env", {}), { text: "[TOKEN] p undefined" });
+  });
+
+  test("one that prints a banner first works all the same", async () => {
+    await using place = await openServers(stdio("banner"));
+    assert.deepEqual(await callTool(place.tools, "srv_echo", { text: "hello" }), { text: "hello" });
+  });
+
+  test("one that is slow but says so is waited for, one that hangs is not, and an interrupt ends a call", async () => {
+    await using place = await openServers(stdio("well", { options: { timeoutMs: 700 } }));
+    const [slow, hung] = await Promise.all([
+      callTool(place.tools, "srv_slow", {}),
+      failure(callTool(place.tools, "srv_hang", {})),
+    ]);
+    assert.deepEqual(slow, { text: "at last" });
+    assert.match(hung, /^unavailable: the MCP server "srv" did not answer the call: .*timed out/);
+    const call = new AbortController();
+    const running = failure(callTool(place.tools, "srv_hang", {}, call.signal));
+    await setTimeout(50);
+    call.abort(new Error("interrupted"));
+    assert.equal(await running, "error: interrupted");
+  });
+
+  test("one that dies, babbles or never stops talking in a call gives an error, and the next call too", async () => {
+    await using place = await openServers(stdio());
+    assert.match(
+      await failure(callTool(place.tools, "srv_babble", {})),
+      /^unavailable: .*did not answer the call/,
+    );
+    assert.deepEqual(await callTool(place.tools, "srv_echo", { text: "still here" }), { text: "still here" });
+    const died = /^unavailable: the MCP server "srv" did not answer the call: .*it ended with exit code 4/;
+    assert.match(await failure(callTool(place.tools, "srv_die", {})), died);
+    assert.match(
+      await failure(callTool(place.tools, "srv_echo", { text: "x" })),
+      /^unavailable: .*exit code 4/,
+    );
+    await using other = await openServers(stdio());
+    assert.match(await failure(callTool(other.tools, "srv_large", {})), /^unavailable: .*ended by SIGKILL/);
+  });
+
+  test("the whole process group is gone afterwards, however stubborn", async () => {
+    await using place = await openServers(stdio("stubborn"));
+    const [leader = 0] = place.pids;
+    assert.equal((await groupOf(leader)).length, 2);
+    await place[Symbol.asyncDispose]();
+    assert.deepEqual(await groupOf(leader), []);
+  });
+});
+
+describe("servers that do not work", () => {
+  test("say what is wrong, and leave nothing running", async () => {
+    const quick = { options: { openMs: 1_500 } };
+    const cases: readonly [Partial<Bound>, RegExp][] = [
+      [{ command: ["/nonexistent/server"] }, /^unavailable: .* "srv" does not start: .*ENOENT/],
+      [stdio("dies"), /^unavailable: .*it ended with exit code 3; it said: no configuration found$/],
+      [stdio("hangs", quick), /^unavailable: .*timed out/],
+      [stdio("babbles"), /^unavailable: .*it printed what is no message: "<html>hello<\/html>"/],
+      [stdio("endless"), /^unavailable: .*more than 50 pages/],
+      [{ command: ["/bin/true"] }, /^unavailable: .*it ended with exit code 0|EPIPE/],
+      [{ command: [] }, /^invalid: .*without a command or a URL/],
+      [{ url: "not a url" }, /^invalid: .*without a command or a URL/],
+      [stdio("well", { options: { timeout: 3 } }), /^invalid: the options of "srv" are wrong/],
+      [stdio("well", { secrets: ["NONE"] }), /^unavailable: "srv" needs the secret NONE/],
+    ];
+    const told = await Promise.all(cases.map(([bound]) => failure(openServers(bound))));
+    for (const [place, message] of told.entries()) assert.match(message, cases[place]![1]);
+  });
+
+  test("take the good ones with them: opening is all or nothing", async () => {
+    assert.match(await failure(openServers(stdio(), stdio("dies", { name: "bad" }))), /"bad" cannot be used/);
+  });
+});
+
+describe("over HTTP", () => {
+  async function openHttp(
+    handle: (request: IncomingMessage, response: ServerResponse, body: string) => void,
+  ): Promise<AsyncDisposable & { readonly url: string }> {
+    const server = createServer((request, response) => {
+      const parts: Buffer[] = [];
+      request.on("data", (part: Buffer) => parts.push(part));
+      request.on("end", () => handle(request, response, Buffer.concat(parts).toString()));
+    });
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    return {
+      url: `http://127.0.0.1:${port}/mcp`,
+      [Symbol.asyncDispose]: async () => {
+        server.closeAllConnections();
+        await new Promise((resolve) => void server.close(resolve));
+      },
+    };
+  }
+
+  test("a server works as well, with its secret in a header", async () => {
+    const seen: (string | undefined)[] = [];
+    await using http = await openHttp((request, response, body) => {
+      seen.push(request.headers.authorization);
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      const reply = answer(JSON.parse(body) as Parameters<typeof answer>[0]);
+      if (reply === undefined) return void response.writeHead(202).end();
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`event: message\ndata: ${JSON.stringify(reply)}\n\n`);
+    });
+    await using place = await openServers({ url: http.url, secrets: ["TOKEN"] });
+    assert.deepEqual(await callTool(place.tools, "srv_echo", { text: "hello" }), { text: "hello" });
+    assert.deepEqual([...new Set(seen)], ["Bearer s3cr3t-value"]);
+  });
+
+  test("servers that are not there, refuse, hang or talk nonsense say so", async () => {
+    await using refusing = await openHttp((_, response) => void response.writeHead(401).end("no"));
+    await using babbling = await openHttp((_, response) => {
+      response.writeHead(200, { "content-type": "text/html" }).end("<html>");
+    });
+    await using hanging = await openHttp(() => undefined);
+    const options = { openMs: 700 };
+    for (const url of [refusing.url, babbling.url, hanging.url, "http://127.0.0.1:1/mcp"])
+      assert.match(
+        await failure(openServers({ url, options })),
+        /^unavailable: the MCP server "srv" cannot be used: ./,
+      );
+  });
+});
+
+const outerName = (tools: readonly OuterTool[], place: number): string => tools[place]?.name ?? "";

@@ -94,3 +94,36 @@ test("sessions talk, fork and sleep when they are told to", async () => {
   assert.match(await ask(first, "sleep for 2 hours"), /I sleep when this turn has ended\.$/);
   assert.equal((await first.state()).status, "sleeping");
 });
+
+test("a turn of several windows compacts itself and does everything once", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-offline-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const names = Array.from({ length: 9 }, (_, place) => `f${place}.txt`);
+  for (const name of names) writeFileSync(join(folder, name), `words of ${name}, `.repeat(1_200));
+  await using engine = offlineEngine();
+  await engine.addAgent({ name: "reader", instructions: "Read.", compaction: { strategy: "extract" } });
+  const session = await engine.open({
+    objective: "Read it all",
+    agent: "reader",
+    bind: [{ kind: "directory", path: folder }],
+  });
+  await ask(session, "The ceiling is 12.");
+  await ask(session, `${names.map((name) => `read ${name}`).join(" and then ")} and then remember last is 1`);
+  const read: unknown[] = [];
+  for await (const { content } of session.events({ types: ["tool.requested"] })) {
+    const { path } = (content as { readonly input: { readonly path?: string } }).input;
+    if (path !== undefined) read.push(path);
+  }
+  assert.deepEqual(read, names);
+  let compactions = 0;
+  for await (const _ of session.events({ types: ["transcript.compacted"] })) compactions += 1;
+  assert.ok(compactions >= 2, `${compactions} compactions`);
+  assert.deepEqual(
+    (await session.items()).map(({ kind, key, value }) => [kind, key, value]),
+    [
+      ["fact", "ceiling", "12"],
+      ["fact", "last", 1],
+    ],
+  );
+  assert.match(await ask(session, "what is the ceiling?"), /ceiling is 12\.$/);
+});

@@ -252,15 +252,15 @@ describe("summaries", () => {
       [
         "Summary by the offline model, of lines taken from the transcript.",
         "",
+        "Still to do:",
+        "- list files",
+        "- remember b is 2",
+        "",
         "Asked:",
         "- remember a is 1 and then list files and then remember b is 2",
         "",
         "Done:",
         "- Recorded the fact a: 1.",
-        "",
-        "Still to do:",
-        "- list files",
-        "- remember b is 2",
       ].join("\n"),
     );
     const items = boundary(`${summary}\n\nWhat is recorded:\n- fact a: 1`);
@@ -270,8 +270,13 @@ describe("summaries", () => {
     const kept = [...front, items, ...parts.slice(5, 7)];
     assert.deepEqual((await turn("(Go on.)", { before: kept })).calls, [[fact("b", 2)]]);
     const again = await summarize(kept);
-    assert.match(again, /Asked:\n- remember a is 1 and then/);
-    assert.match(again, /Done:\n- Recorded the fact a: 1\.\n- Files: ok\n\nStill to do:\n- remember b is 2$/);
+    assert.match(again, /Still to do:\n- remember b is 2\n\nAsked:\n- remember a is 1 and then/);
+    assert.match(again, /Done:\n- Recorded the fact a: 1\.\n- Files: ok$/);
+    const ended = await summarize(parts);
+    assert.match(ended, /Still to do: nothing\./);
+    const input = `${ended}\n\nInput that is not answered yet, word for word:\n[input at 7]\nlist files`;
+    const { text } = await turn("(Go on.)", { before: [...front, boundary(input)] });
+    assert.match(text, /There is nothing left for me to do\.$/);
   });
 
   test("of others leave no doubt about work that was cut off", async () => {
@@ -356,7 +361,7 @@ describe("the model", () => {
     await assert.rejects(listen([user("word ".repeat(60_000))]), kind("overflow"));
   });
 
-  test("answers whatever it is sent, soon, and asks for nothing that its tools refuse to read", async () => {
+  test("answers whatever it is sent, and soon", async () => {
     const words = [
       "remember",
       "read",

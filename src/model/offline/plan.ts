@@ -72,12 +72,12 @@ function requestIn(message: MessagePart): string {
   return text.replace(/^\[[^\n]*\]$|^\(Go on\.\)$/gm, "").trim();
 }
 
-/** Whether a message was being worked on when a summary that is not ours took its place. */
+/** Whether a message was being worked on when a summary took its place that does not say what is left. */
 export function isLost(parts: readonly Part[]): boolean {
   const texts = messagesOf(parts).flatMap((one) => (one.role === "user" ? [textOf(one)] : []));
   const text = texts.findLast((one) => one !== "(Go on.)") ?? "";
   const isUnanswered = text.includes("\nInput that is not answered yet");
-  return text.startsWith(boundaryLine) && isUnanswered && !text.includes(summaryHeading);
+  return text.startsWith(boundaryLine) && isUnanswered && !text.includes(`\n${pendingHeading}`);
 }
 
 /** The tools offered last. */

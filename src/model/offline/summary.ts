@@ -5,7 +5,7 @@
 import { compactionPromptLine } from "../../core/compaction.ts";
 import type { MessagePart, Part } from "../../core/part.ts";
 import { asText, boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf } from "./known.ts";
-import { pendingHeading, planOf, summaryHeading } from "./plan.ts";
+import { pendingHeading, planOf, summaryHeading, toolsOf } from "./plan.ts";
 import { outcomeText } from "./reply.ts";
 import { readMessage } from "./wish.ts";
 
@@ -26,7 +26,7 @@ export function summaryOf(parts: readonly Part[]): string {
   const lengths = [20, 10, 5, 2, 1];
   const texts = lengths.map((linesMax) => summaryIn(told, linesMax));
   const text = texts.find((one) => one.split(/\s+/).length <= words) ?? texts.at(-1) ?? "";
-  return asked.includes("```json") ? `${extractedFrom(told)}\n\n${text}` : text;
+  return asked.includes("```json") ? `${text}\n\n${extractedFrom(told)}` : text;
 }
 
 function summaryIn(parts: readonly Part[], linesMax: number): string {
@@ -44,13 +44,15 @@ function summaryIn(parts: readonly Part[], linesMax: number): string {
   const said = messages.findLast((message) => message.role === "assistant" && textOf(message) !== "");
   const plan = planOf(parts, null);
   const left = plan === null ? [] : plan.groups.slice(plan.begun).flatMap((group) => group.said);
+  // What is left comes first: an answer that is cut off loses its end.
   return [
     summaryHeading,
+    "",
+    ...(left.length === 0 ? [`${pendingHeading} nothing.`] : [pendingHeading, ...left.map(whole)]),
     ...section("Before:", earlier.slice(0, linesMax)),
     ...section("Asked:", asked.slice(-linesMax)),
     ...section("Done:", done.slice(-linesMax)),
     ...section("Last answer:", said === undefined ? [] : lines(textOf(said)).slice(0, 3)),
-    ...(left.length === 0 ? [] : ["", pendingHeading, ...left.map((one) => `- ${whole(one)}`)]),
   ].join("\n");
 }
 
@@ -66,8 +68,8 @@ function carried(message: MessagePart, heading: string): string[] {
 /** What is to be done must be carried on as it was said, or not at all. */
 const whole = (said: string): string =>
   said.includes("\n") || said.length > 1_000
-    ? `(say again what begins with: ${short(lines(said)[0] ?? "")})`
-    : said;
+    ? `- (say again what begins with: ${short(lines(said)[0] ?? "")})`
+    : `- ${said}`;
 
 const section = (heading: string, found: readonly string[]): string[] =>
   found.length === 0 ? [] : ["", heading, ...found.map((line) => `- ${short(line)}`)];
@@ -89,14 +91,17 @@ const statement =
 function extractedFrom(parts: readonly Part[]): string {
   const known = new Map(itemsIn(parts).map(({ kind, key, value }) => [`${kind} ${key}`, value]));
   const found = new Map<string, object>();
+  // What it was told to record was recorded, or is still to do; unless there was no tool for it.
+  const isOffered = toolsOf(parts).some(({ name }) => name === "record");
   for (const message of messagesOf(parts)) {
     if (message.role !== "user" || isBoundary(message)) continue;
     const sentences = textOf(message).replace(/(?<=[.!?])\s+(?=\p{Lu})/gu, "\n");
     for (const clause of readMessage(sentences, { items: [], offered: [], nowMs: null }).flat()) {
       const [, name = "", value] = clause.is === "other" ? (statement.exec(clause.said) ?? []) : [];
       const stated = value === undefined ? [] : [{ kind: "fact", key: keyOf(name), value }];
-      const wished = clause.is === "wish" ? clause.wishes.filter(({ tool }) => tool === "record") : [];
-      for (const item of [...stated, ...wished.map(({ input }) => input)]) {
+      const wished = clause.is === "wish" && !isOffered ? clause.wishes : [];
+      const recorded = wished.flatMap(({ tool, input }) => (tool === "record" ? [input] : []));
+      for (const item of [...stated, ...recorded]) {
         const { kind, key, value: told } = item as Readonly<Record<string, unknown>>;
         const id = `${asText(kind)} ${asText(key)}`;
         if (known.get(id) !== asText(told)) found.set(id, item);

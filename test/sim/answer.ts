@@ -1,0 +1,82 @@
+/** What the simulated model says: a function of the seed and of the context it is given, and nothing else. */
+import type { MessagePart, Part } from "../../src/core/part.ts";
+import type { AnswerBlock, Finish } from "../../src/model/port.ts";
+import { makeRandom, type Random } from "../crash/random.ts";
+
+export interface Said {
+  readonly blocks: readonly AnswerBlock[];
+  readonly finish: Finish;
+  readonly outputTokens: number;
+}
+
+export function answerTo(seed: number, digest: string, parts: readonly Part[]): Said {
+  const random = makeRandom(seed ^ Number.parseInt(digest.slice(0, 8), 16));
+  const messages = parts.filter((part): part is MessagePart => part.part === "message");
+  const since = messages.length - 1 - messages.findLastIndex(({ role }) => role === "user");
+  const outputTokens = 20 + random.below(100);
+  const wants = random.chance(since < 8 ? 0.65 : 0.15);
+  if (!wants) return { ...ending(random), outputTokens };
+  const calls = Array.from({ length: random.pick([1, 1, 2, 3]) }, () => callOf(random, messages));
+  const words: AnswerBlock[] = random.chance(0.5) ? [{ type: "text", text: "Let me see." }] : [];
+  return { blocks: [...words, ...calls], finish: "tool-calls", outputTokens };
+}
+
+function ending(random: Random): Pick<Said, "blocks" | "finish"> {
+  const finish = random.pick<Finish>(["stop", "stop", "stop", "stop", "stop", "length", "refusal", "other"]);
+  const blocks: AnswerBlock[] = random.chance(0.1) ? [] : [{ type: "text", text: `Done ${random.below(10)}.` }];
+  return { finish, blocks };
+}
+
+const wishes = [
+  "look",
+  "look",
+  "put",
+  "put",
+  "pay",
+  "pay",
+  "pay",
+  "wire",
+  "wire",
+  "record",
+  "scratch",
+  "send",
+  "send",
+  "fork",
+  "sleep",
+  "recall",
+  "nonsense",
+  "malformed",
+] as const;
+
+/** Ids of calls repeat, as some providers' do. */
+function callOf(random: Random, messages: readonly MessagePart[]): AnswerBlock {
+  const wish = random.pick(wishes);
+  const call = `call-${random.below(4)}`;
+  const number = random.below(1_000);
+  const use = (tool: string, input: unknown): AnswerBlock => ({ type: "tool-call", call, tool, input });
+  switch (wish) {
+    case "record":
+      return use("record", { kind: "fact", key: `fact-${number % 5}`, value: number });
+    case "scratch":
+      return use("scratch", { key: `note-${number % 5}`, value: number });
+    case "recall":
+      return use("recall", { fromSeq: 1 + (number % 20) });
+    case "send": {
+      const peer = /peer=(ses_[0-9a-z]{26})/.exec(JSON.stringify(messages))?.[1];
+      return use("send", { to: peer ?? "nobody", text: `message ${number}` });
+    }
+    case "fork":
+      return number % 3 === 0 ? use("fork", { objective: `Branch ${number}` }) : use("look", { number });
+    case "sleep":
+      return number % 3 === 0 ? use("sleep", { forSeconds: 1 + (number % 30) }) : use("look", { number });
+    case "nonsense":
+      return use("nonsense", { number });
+    case "malformed":
+      return { type: "tool-call", call, tool: "pay", input: "{nu", malformed: true };
+    case "look":
+    case "put":
+    case "pay":
+    case "wire":
+      return use(wish, { number });
+  }
+}

@@ -1,0 +1,127 @@
+/** The judgment: what must be true of the logs when all is over, read from the store itself. */
+import type { StoredRecord } from "../../src/core/chain.ts";
+import type { SessionId } from "../../src/core/ids.ts";
+import { emptyState, type State } from "../../src/core/state.ts";
+import { readContext } from "../../src/runtime/context-reader.ts";
+import { Engine } from "../../src/runtime/engine.ts";
+import { makeStateReader, type Known } from "../../src/runtime/state-reader.ts";
+import type { World } from "../../src/runtime/world.ts";
+import type { Store } from "../../src/store/port.ts";
+import { followCalls, followInputs } from "./follow.ts";
+import type { Given } from "./people.ts";
+import type { Witness } from "./witness.ts";
+
+interface Court {
+  readonly store: Store;
+  readonly world: World;
+  readonly witness: Witness;
+  readonly given: readonly Given[];
+}
+
+export async function judge(court: Court): Promise<void> {
+  const { store, world, witness } = court;
+  for (const session of witness.sessions) await judgeSession(court, session);
+  judgeGiven(court, await textsOf(court));
+  const report = await new Engine({ store, world }).verify();
+  for (const { session, seq, problem } of report.problems)
+    witness.blame("chain", `${session}@${seq}: ${problem}`);
+  if (report.records === 0) witness.blame("chain", "nothing was verified");
+}
+
+async function judgeSession(court: Court, session: SessionId): Promise<void> {
+  const { store, witness } = court;
+  const head = await store.head(session);
+  if (head === undefined) return witness.blame("broken", `${session} is gone`);
+  const records = await recordsOf(store, session);
+  const states = await statesOf(store, session, head.seq);
+  const blame = (fault: Parameters<Witness["blame"]>[0], text: string): void =>
+    witness.blame(fault, `${session}${text}`);
+  followCalls(records, states, (text) => blame("outcome", text));
+  followInputs(records, states, (text) => blame("inputs", text));
+  judgeMoney(states, records, (text) => blame("money", text));
+  const last = states[head.seq]!.standing;
+  const charge = witness.charges.get(session) ?? { tokens: 0, nanoUsd: 0 };
+  for (const name of ["tokens", "nanoUsd"] as const) {
+    const covered = last.used[name] + (last.reserved?.amounts[name] ?? 0);
+    if (covered < charge[name]) blame("money", `: ${covered} ${name} cover a charge of ${charge[name]}`);
+  }
+  await judgeContexts(court, session, records, states);
+}
+
+/** The state at each position, 0 before the first. */
+async function statesOf(store: Store, session: SessionId, toSeq: number): Promise<State[]> {
+  const reader = makeStateReader(store);
+  const states: State[] = [emptyState];
+  let known: Known = { state: emptyState, events: 0, bytes: 0, forks: 0, dueBytes: 0 };
+  for (let seq = 1; seq <= toSeq; seq++) {
+    known = await reader.advance(session, known, seq);
+    states.push(known.state);
+  }
+  return states;
+}
+
+async function recordsOf(store: Store, session: SessionId): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for (;;) {
+    const fromSeq = records.length + 1;
+    const page = await store.read(session, { fromSeq, toSeq: Infinity, limit: 1_000, contents: true });
+    if (page.length === 0) return records;
+    records.push(...page);
+  }
+}
+
+function judgeMoney(
+  states: readonly State[],
+  records: readonly StoredRecord[],
+  blame: (text: string) => void,
+): void {
+  for (const { seq, type } of records) {
+    if (type === "session.forked") continue;
+    const [before, after] = [states[seq - 1]!.standing.used, states[seq]!.standing.used];
+    for (const [name, amount] of Object.entries(before)) {
+      const now = after[name as keyof typeof after];
+      if (now < amount) blame(`@${seq}: ${type} takes ${name} from ${amount} down to ${now}`);
+    }
+  }
+}
+
+async function judgeContexts(
+  { store, world, witness }: Court,
+  session: SessionId,
+  records: readonly StoredRecord[],
+  states: readonly State[],
+): Promise<void> {
+  const context = { store, world, states: { at: async (_: string, seq: number) => states[seq]! } };
+  for (const { seq, type, session: owner } of records) {
+    // What a fork shares is judged with its parent.
+    if (type !== "model.requested" || owner !== session) continue;
+    const { matches } = await readContext(context, session, { atSeq: seq });
+    witness.note("context rebuilt");
+    if (matches !== true) witness.blame("context", `${session}@${seq} is not what was sent`);
+  }
+}
+
+/** Where each text that people gave stands, by session. */
+async function textsOf({ store, witness }: Court): Promise<Map<string, number[]>> {
+  const found = new Map<string, number[]>();
+  for (const session of witness.sessions) {
+    for (const { type, seq, content, session: owner } of await recordsOf(store, session)) {
+      if (type !== "input.received" || owner !== session) continue;
+      const { blocks } = JSON.parse(content ?? "{}") as { blocks?: readonly { text?: string }[] };
+      const name = `${session} ${blocks?.[0]?.text}`;
+      found.set(name, [...(found.get(name) ?? []), seq]);
+    }
+  }
+  return found;
+}
+
+/** What was acknowledged is there once, where it was said to be; what surely failed is not there. */
+function judgeGiven({ given, witness }: Court, texts: ReadonlyMap<string, readonly number[]>): void {
+  for (const { session, text, told, keyed } of given) {
+    const at = texts.get(`${session} ${text}`) ?? [];
+    const where = `${session}: "${text}" is at [${at.join(", ")}], and its giver was told ${told}`;
+    if (at.length > 1) witness.blame("inputs", where);
+    else if (typeof told === "number" ? at[0] !== told : told !== "unknown" && !keyed && at.length > 0)
+      witness.blame("inputs", where);
+  }
+}

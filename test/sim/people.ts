@@ -1,0 +1,133 @@
+/** People: what is asked of sessions from outside while they run, over the same bad lines as everybody's. */
+import { SkeinError } from "../../src/core/error.ts";
+import type { SessionId } from "../../src/core/ids.ts";
+import type { State } from "../../src/core/state.ts";
+import type { Engine } from "../../src/runtime/engine.ts";
+import type { Session } from "../../src/runtime/session.ts";
+import type { Random } from "../crash/random.ts";
+import type { SimProcess } from "./process.ts";
+import type { Witness } from "./witness.ts";
+
+/** An input that was given, and what its giver was told. */
+export interface Given {
+  readonly session: SessionId;
+  readonly text: string;
+  readonly keyed: boolean;
+  /** Null: not answered yet. A number: it is at this position. Else the code of the error. */
+  told: number | string | null;
+}
+
+export interface People {
+  readonly given: readonly Given[];
+  /** Does something to some session. */
+  act(): void;
+  /** Gives a session that stands still what it waits for. */
+  help(session: SessionId, state: State): void;
+  /** How many are still waiting for an answer. */
+  waiting(): number;
+}
+
+export interface PeoplePlace {
+  readonly engine: Engine;
+  readonly process: SimProcess;
+  readonly random: Random;
+  readonly witness: Witness;
+  readonly trace: (line: string) => void;
+  readonly look: (session: SessionId) => Promise<State>;
+}
+
+export function makePeople(place: PeoplePlace): People {
+  const { engine, process, random, witness, trace, look } = place;
+  const given: Given[] = [];
+  let waiting = 0;
+
+  function start(what: string, session: SessionId, work: (handle: Session) => Promise<unknown>): void {
+    waiting += 1;
+    trace(`people ${what} ${session.slice(-4)}`);
+    const done = (outcome: string): void => {
+      waiting -= 1;
+      witness.note(`${what} ${outcome}`);
+      trace(`people ${what} ${session.slice(-4)}: ${outcome}`);
+    };
+    engine
+      .session(session)
+      .then(work)
+      .then(
+        () => done("done"),
+        (error: unknown) => {
+          done(codeOf(error));
+          if (!(error instanceof SkeinError)) witness.blame("broken", `${what}: ${String(error)}`);
+        },
+      );
+  }
+
+  /** With a key it is tried again until it is known to be there; without one, once. */
+  async function giveInput(handle: Session, mode: "queue" | "steer"): Promise<void> {
+    const others = witness.sessions.filter((one) => one !== handle.id);
+    const peer = others.length === 0 ? "" : ` peer=${random.pick(others)}`;
+    const text = `in-${given.length}${peer}`;
+    const keyed = random.chance(0.5);
+    const one: Given = { session: handle.id, text, keyed, told: null };
+    given.push(one);
+    for (let tries = 1; ; tries++) {
+      try {
+        const { seq } = await handle.input(text, { mode, ...(keyed ? { key: text } : {}) });
+        one.told = seq;
+        return;
+      } catch (error) {
+        one.told = codeOf(error);
+        const again = keyed && tries < 5 && (one.told === "unknown" || one.told === "unavailable");
+        if (!again) throw error;
+        await process.world.sleep(random.below(2_000));
+      }
+    }
+  }
+
+  async function rewind(handle: Session): Promise<void> {
+    const { seq } = await handle.head();
+    const toSeq = Math.max(1, seq - random.below(random.chance(0.8) ? 15 : seq));
+    await handle.rewind(toSeq, { requeue: random.chance(0.5) });
+  }
+
+  function help(session: SessionId, { standing }: State): void {
+    const { status, why } = standing;
+    if (status === "sleeping") start("activate", session, (handle) => handle.activate());
+    if (status !== "suspended") return;
+    switch (why?.by) {
+      case "approval":
+      case "unknown":
+      case "error": {
+        const allow = random.chance(0.7);
+        const told = random.chance(0.3) ? { text: "As you were told." } : {};
+        return start("answer", session, (handle) => handle.answer({ allow, ...told }));
+      }
+      case "budget":
+        return start("budget", session, async (handle) => {
+          await handle.budget({ tokens: 100_000_000, steps: 10_000, toolCalls: 10_000 });
+          await handle.activate();
+        });
+      default:
+        return start("activate", session, (handle) => handle.activate());
+    }
+  }
+
+  function act(): void {
+    const session = random.pick(witness.sessions);
+    const dice = random.below(100);
+    if (dice < 40) return start("input", session, (handle) => giveInput(handle, "queue"));
+    if (dice < 55) return start("steer", session, (handle) => giveInput(handle, "steer"));
+    if (dice < 63) return start("interrupt", session, (handle) => handle.interrupt());
+    if (dice < 68) return start("suspend", session, (handle) => handle.suspend());
+    if (dice < 72) return start("activate", session, (handle) => handle.activate());
+    if (dice < 78) return start("rewind", session, rewind);
+    if (dice < 80) return start("record", session, (handle) => handle.record("fact", "told", dice));
+    if (dice < 81) return start("cancel", session, (handle) => handle.cancel());
+    if (dice < 83) return start("reopen", session, (handle) => handle.reopen());
+    if (dice < 84) return start("fork", session, (handle) => handle.fork({ objective: "Another way" }));
+    void look(session).then((state) => help(session, state));
+  }
+
+  return { given, act, help, waiting: () => waiting };
+}
+
+const codeOf = (error: unknown): string => (error instanceof SkeinError ? error.code : "broken");

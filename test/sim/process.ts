@@ -1,0 +1,99 @@
+/**
+ * A simulated process: it ends, or stands still and goes on later, at any time. Whatever reaches it (answers,
+ * timers, news) goes through `enter`; one that has ended is never reached again, one that stands still later.
+ */
+import { createHash } from "node:crypto";
+import { realWorld, type World } from "../../src/runtime/world.ts";
+import type { Random } from "../crash/random.ts";
+import type { Timeline } from "./timeline.ts";
+
+export type Standing = "up" | "paused" | "ended";
+
+export interface SimProcess {
+  readonly name: string;
+  readonly world: World;
+  standing(): Standing;
+  /** Runs the work now, or when the process goes on, or never. */
+  enter(work: () => void): void;
+  end(): void;
+  pause(): void;
+  resume(): void;
+  /** What is to be done when it ends. */
+  atEnd(work: () => void): void;
+}
+
+const { digest, hashBytes } = realWorld();
+
+export function makeProcess(
+  name: string,
+  options: { readonly timeline: Timeline; readonly random: Random; readonly skewMs: number },
+): SimProcess {
+  const { timeline, random, skewMs } = options;
+  let standing: Standing = "up";
+  let backlog: (() => void)[] = [];
+  const endings: (() => void)[] = [];
+  const made = {
+    name,
+    standing: () => standing,
+    enter(work: () => void): void {
+      if (standing === "up") work();
+      else if (standing === "paused") backlog.push(work);
+    },
+    end(): void {
+      standing = "ended";
+      backlog = [];
+      for (const work of endings.splice(0)) work();
+    },
+    pause(): void {
+      if (standing === "up") standing = "paused";
+    },
+    resume(): void {
+      if (standing !== "paused") return;
+      standing = "up";
+      const waiting = backlog;
+      backlog = [];
+      for (const work of waiting) made.enter(work);
+    },
+    atEnd: (work: () => void) => void endings.push(work),
+  };
+  const world = makeWorld(timeline, made.enter, { name, seed: random.below(2 ** 32), skewMs });
+  return { ...made, world };
+}
+
+/** The world of one process: the one clock, set wrong; randomness that the seed repeats. */
+function makeWorld(
+  timeline: Timeline,
+  enter: (work: () => void) => void,
+  { name, seed, skewMs }: { readonly name: string; readonly seed: number; readonly skewMs: number },
+): World {
+  let drawn = 0;
+  const bytes = (count: number): Buffer => {
+    drawn += 1;
+    return createHash("sha512").update(`${seed} ${name} ${drawn}`).digest().subarray(0, count);
+  };
+  const none = (): never => {
+    throw new Error("there are no processes and no secrets in here");
+  };
+  return {
+    now: () => timeline.now() + skewMs,
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted === true) return resolve();
+        const done = (): void => {
+          cancel();
+          signal?.removeEventListener("abort", done);
+          resolve();
+        };
+        const cancel = timeline.after(ms, () => enter(done));
+        signal?.addEventListener("abort", done, { once: true });
+      }),
+    defer: (work) => void timeline.after(0, () => enter(work)),
+    digest,
+    hashBytes,
+    random: (count) => new Uint8Array(bytes(count)),
+    salt: () => bytes(16).toString("hex"),
+    secret: none,
+    spawn: none,
+    spawnPiped: none,
+  };
+}

@@ -1,0 +1,241 @@
+/**
+ * One simulated life: a store, people, and several processes that run sessions, in one thread and in virtual
+ * time. First everything goes wrong that the climate has; then it is calm, and one last runner must bring
+ * every session to rest. The seed decides all of it: one seed is one trace.
+ */
+import { createHash } from "node:crypto";
+import { makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
+import { emptyState, type State } from "../../src/core/state.ts";
+import { nextOf } from "../../src/core/turn.ts";
+import { Engine } from "../../src/runtime/engine.ts";
+import { makeStateReader, type Known } from "../../src/runtime/state-reader.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import type { Store } from "../../src/store/port.ts";
+import { makeRandom, type Random } from "../crash/random.ts";
+import { calm, drawClimate, type Climate } from "./climate.ts";
+import { judge } from "./judge.ts";
+import { lineTo, type Line } from "./network.ts";
+import { makeOutside, type Outside } from "./outside.ts";
+import { makePeople, type People } from "./people.ts";
+import { makeProcess, type SimProcess } from "./process.ts";
+import { leaseMs, startRunner } from "./runner.ts";
+import { makeTimeline, startOfTime, type Timeline } from "./timeline.ts";
+import { makeWitness, type Problem, type Witness } from "./witness.ts";
+
+/** A bug, planted on purpose: below the witness, or between a runner and its line. */
+export interface Plant {
+  readonly below?: (store: Store) => Store;
+  readonly above?: (store: Store) => Store;
+}
+
+export interface SimReport {
+  readonly seed: number;
+  readonly problems: readonly Problem[];
+  readonly trace: readonly string[];
+  /** Of the trace, in which the hash of every log stands. */
+  readonly traceHash: string;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly events: number;
+  readonly virtualMs: number;
+}
+
+/** How long a last runner may take, of virtual time: leases must run out, and calls that hang be given up. */
+const restMsMax = 900_000;
+const workspace = makeWorkspaceId({ nowMs: 1, random: new Uint8Array(10) });
+
+interface Sim {
+  readonly seed: number;
+  readonly random: Random;
+  readonly timeline: Timeline;
+  readonly store: Store;
+  readonly witness: Witness;
+  readonly outside: Outside;
+  readonly line: Line;
+  readonly plant: Plant;
+  readonly trace: (line: string) => void;
+  readonly runners: Set<SimProcess>;
+  /** The state of a session as it is now, whatever the lines are like. */
+  readonly look: (session: SessionId) => Promise<State>;
+  climate: Climate;
+  born: number;
+}
+
+export async function simulate(seed: number, plant: Plant = {}): Promise<SimReport> {
+  const lines: string[] = [];
+  const sim = makeSim(seed, plant, lines);
+  const { timeline, witness, trace } = sim;
+  trace(`climate ${JSON.stringify(sim.climate)}`);
+  const people = await begin(sim);
+  await storm(sim, people);
+  await comeToRest(sim, people);
+  const world = makeProcess("judge", { timeline, random: sim.random, skewMs: 0 }).world;
+  await judge({ store: sim.store, world, witness, given: people.given });
+  for (const session of witness.sessions) {
+    const head = await sim.store.head(session);
+    trace(`${session} ends at ${head?.seq} ${head?.hash}`);
+  }
+  return {
+    seed,
+    problems: witness.problems,
+    trace: lines,
+    traceHash: createHash("sha256").update(lines.join("\n")).digest("hex"),
+    counts: witness.counts,
+    events: timeline.count(),
+    virtualMs: timeline.now() - startOfTime,
+  };
+}
+
+function makeSim(seed: number, plant: Plant, lines: string[]): Sim {
+  const random = makeRandom(seed * 2_654_435_761);
+  const timeline = makeTimeline(random);
+  const trace = (line: string): void => void lines.push(`${timeline.now() - startOfTime} ${line}`);
+  const witness = makeWitness(trace);
+  const { world } = makeProcess("store", { timeline, random, skewMs: 0 });
+  const memory = memoryStore({ world, workspace });
+  const climate = (): Climate => sim.climate;
+  const fell = (process: SimProcess, how: "ended" | "paused"): void => follow(sim, process, how);
+  const place = { seed, timeline, random, climate, witness, trace };
+  const store = plant.below?.(memory) ?? memory;
+  const sim: Sim = {
+    ...place,
+    climate: drawClimate(random),
+    store,
+    look: makeLook(store),
+    outside: makeOutside(place),
+    line: { ...place, fell },
+    plant,
+    runners: new Set(),
+    born: 0,
+  };
+  return sim;
+}
+
+function makeLook(store: Store): (session: SessionId) => Promise<State> {
+  const reader = makeStateReader(store);
+  const known = new Map<SessionId, Known>();
+  return async (session) => {
+    const before = known.get(session) ?? { state: emptyState, events: 0, bytes: 0, forks: 0, dueBytes: 0 };
+    const now = await reader.advance(session, before, (await store.head(session))?.seq ?? 0);
+    known.set(session, now);
+    return now.state;
+  };
+}
+
+/** An agent and two sessions, before anything goes wrong. */
+async function begin(sim: Sim): Promise<People> {
+  const { random, timeline, line, witness, trace, look } = sim;
+  const stormy = sim.climate;
+  sim.climate = calm;
+  const skewMs = skew(sim);
+  const process = makeProcess("people", { timeline, random, skewMs });
+  const store = lineTo(sim.store, process, line, false);
+  const above = sim.plant.above?.(store) ?? store;
+  const engine = new Engine({ store: above, world: process.world, holder: "people", leaseMs });
+  const permissions = random.chance(0.4) ? [{ tool: "pay", rule: "ask" as const }] : [];
+  const budget = random.chance(0.3) ? { budget: { tokens: 60_000, steps: 30 } } : {};
+  const opening = (async () => {
+    const onUnknown = random.pick(["ask", "tell"] as const);
+    await engine.addAgent({ name: "worker", instructions: "Work.", permissions, onUnknown, stepsMax: 12 });
+    for (const objective of ["One", "Two"]) await engine.open({ agent: "worker", objective, ...budget });
+  })();
+  let opened = false;
+  void opening.then(() => void (opened = true));
+  await timeline.run(60_000, () => opened);
+  await opening;
+  sim.climate = stormy;
+  return makePeople({ engine, process, random, witness, trace, look });
+}
+
+const skew = ({ random, climate }: Sim): number => random.below(2 * climate.skewMs + 1) - climate.skewMs;
+
+function spawn(sim: Sim): SimProcess {
+  const { timeline, random, outside, witness, trace, line } = sim;
+  sim.born += 1;
+  const process = makeProcess(`p${sim.born}`, { timeline, random, skewMs: skew(sim) });
+  const near = lineTo(sim.store, process, line, true);
+  const store = sim.plant.above?.(near) ?? near;
+  sim.runners.add(process);
+  trace(`${process.name} begins`);
+  const isAtRest = async (session: SessionId): Promise<boolean> => {
+    const state = await sim.look(session);
+    const { status, sleep } = state.standing;
+    const wakes = status === "sleeping" && (sleep?.untilMs ?? Infinity) <= timeline.now();
+    return !wakes && hasNothingToDo(state);
+  };
+  startRunner({ process, store, outside, random, witness, trace, isAtRest });
+  return process;
+}
+
+/** One that has ended is followed by another; one that stands still goes on, often after its lease is over. */
+function follow(sim: Sim, process: SimProcess, how: "ended" | "paused"): void {
+  const { timeline, random, trace } = sim;
+  if (how === "ended") {
+    sim.runners.delete(process);
+    timeline.after(random.below(8_000), () => void (sim.climate === calm || spawn(sim)));
+    return;
+  }
+  timeline.after(100 + random.below(3 * leaseMs), () => {
+    if (process.standing() === "paused") trace(`${process.name} goes on`);
+    process.resume();
+  });
+}
+
+async function storm(sim: Sim, people: People): Promise<void> {
+  const { timeline, random, witness, trace } = sim;
+  const { crashMs, pauseMs } = sim.climate;
+  const again = (mostMs: number, work: () => void): void => {
+    if (mostMs === Infinity) return;
+    timeline.after(random.below(mostMs), () => {
+      if (sim.climate === calm) return;
+      work();
+      again(mostMs, work);
+    });
+  };
+  const strike = (how: "ended" | "paused"): void => {
+    const up = [...sim.runners].filter((process) => process.standing() === "up");
+    if (up.length === 0) return;
+    const process = random.pick(up);
+    trace(`${process.name} ${how === "ended" ? "ends" : "stands still"}`);
+    witness.note(how === "ended" ? "crash" : "pause");
+    if (how === "ended") process.end();
+    else process.pause();
+    follow(sim, process, how);
+  };
+  for (let count = 1 + random.below(3); count > 0; count--) spawn(sim);
+  people.act();
+  again(4_000, () => people.act());
+  again(crashMs, () => strike("ended"));
+  again(pauseMs, () => strike("paused"));
+  await timeline.run(30_000 + random.below(40_000));
+  sim.climate = calm;
+  trace("calm");
+  if (random.chance(0.5)) for (const process of sim.runners) process.end();
+}
+
+async function comeToRest(sim: Sim, people: People): Promise<void> {
+  const { timeline, witness, trace, look } = sim;
+  spawn(sim);
+  const until = timeline.now() + restMsMax;
+  while (timeline.now() < until) {
+    await timeline.run(1_000);
+    const states = await Promise.all(witness.sessions.map(look));
+    if (people.waiting() > 0 || !states.every(hasNothingToDo)) continue;
+    for (const state of states) checkWhy(state, witness);
+    const standing = states.filter(({ standing: { status } }) => status === "suspended" || status === "sleeping");
+    if (standing.length === 0) return trace("rest");
+    for (const state of standing) people.help(state.standing.session as SessionId, state);
+  }
+  for (const session of witness.sessions) {
+    const { standing, mind, seq } = await look(session);
+    const { status, why, turn, reserved } = standing;
+    const rest = JSON.stringify({ status, why, turn, reserved, calls: mind.calls.size });
+    witness.blame("rest", `${session}@${seq} is not at rest after ${restMsMax} ms: ${rest}`);
+  }
+}
+
+const hasNothingToDo = (state: State): boolean =>
+  nextOf(state, { steered: false, stepsMax: Infinity }).next === "rest" && state.standing.status !== "running";
+
+function checkWhy({ standing: { session, status, why } }: State, { blame }: Witness): void {
+  if (status === "suspended" && why === null) blame("rest", `${session} is suspended and does not say why`);
+}

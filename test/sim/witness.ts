@@ -1,0 +1,153 @@
+/**
+ * The witness: sees every append that is really made, every call that reaches a model and every run of a tool,
+ * whoever lives or dies meanwhile. What must never happen is noticed here at once.
+ */
+import type { LogId, SessionId } from "../../src/core/ids.ts";
+import { isSessionId } from "../../src/core/ids.ts";
+import type { Outcome, Part } from "../../src/store/port.ts";
+
+/** What can be wrong. */
+export type Fault =
+  | "fence"
+  | "intent"
+  | "unsafe-twice"
+  | "key"
+  | "outcome"
+  | "context"
+  | "money"
+  | "chain"
+  | "inputs"
+  | "rest"
+  | "busy"
+  | "broken";
+
+export interface Problem {
+  readonly fault: Fault;
+  readonly text: string;
+}
+
+export interface Charge {
+  readonly tokens: number;
+  readonly nanoUsd: number;
+}
+
+export interface Witness {
+  readonly problems: Problem[];
+  readonly sessions: SessionId[];
+  /** What models were paid, by session. */
+  readonly charges: Map<string, Charge>;
+  /** Every kind of event, and how often. */
+  readonly counts: Map<string, number>;
+  blame(fault: Fault, text: string): void;
+  note(kind: string): void;
+  appended(process: string, parts: readonly Part[], outcome: Outcome): void;
+  /** A call reached a model: the session that asked, or null when nobody wrote down that it would. */
+  asked(digest: string, charge: Charge): void;
+  /** A tool was told to run. */
+  ran(call: { readonly session: string; readonly seq: number; readonly key: string }, tool: string): void;
+  /** It took effect. */
+  took(key: string, tool: string, effect: "read" | "idempotent" | "unsafe", input: unknown): void;
+}
+
+/** Only whoever holds the lease writes these. */
+const runnersOnly = new Set([
+  "turn.started",
+  "model.requested",
+  "model.responded",
+  "tool.requested",
+  "tool.started",
+]);
+
+interface Holder {
+  readonly epoch: number;
+  readonly process: string;
+}
+
+export function makeWitness(trace: (line: string) => void): Witness {
+  const problems: Problem[] = [];
+  const sessions: SessionId[] = [];
+  const charges = new Map<string, Charge>();
+  const counts = new Map<string, number>();
+  const holders = new Map<LogId, Holder>();
+  const requested = new Map<string, string>();
+  const started = new Set<string>();
+  const effects = new Map<string, { readonly input: string; times: number }>();
+
+  const note = (kind: string): void => void counts.set(kind, (counts.get(kind) ?? 0) + 1);
+
+  function blame(fault: Fault, text: string): void {
+    problems.push({ fault, text });
+    trace(`PROBLEM ${fault}: ${text}`);
+  }
+
+  function checkFence(process: string, part: Part, firstSeq: number): void {
+    const { session, epoch, drafts } = part;
+    const holder = holders.get(session);
+    const where = `${process} wrote ${drafts.map(({ type }) => type).join(", ")} at ${session}@${firstSeq}`;
+    if (epoch !== undefined && holder?.epoch !== epoch)
+      blame("fence", `${where} under epoch ${epoch}; in force is ${holder?.epoch ?? "none"}`);
+    else if (epoch !== undefined && holder?.process !== process)
+      blame("fence", `${where} under epoch ${epoch} of ${holder?.process}`);
+    const alone = epoch === undefined && drafts.find(({ type }) => runnersOnly.has(type));
+    if (alone) blame("fence", `${where} without an epoch`);
+  }
+
+  function wrote(process: string, part: Part, firstSeq: number): void {
+    const { session, drafts, lease } = part;
+    checkFence(process, part, firstSeq);
+    if (lease === "release") holders.delete(session);
+    else if (lease !== undefined) holders.set(session, { epoch: firstSeq, process });
+    for (const { type, body, cause } of drafts) {
+      note(type);
+      if ((type === "session.opened" || type === "session.forked") && isSessionId(session))
+        sessions.push(session);
+      if (type === "tool.started") started.add(`${session} ${cause}`);
+      if (type === "model.requested")
+        requested.set((JSON.parse(body) as { context: string }).context, session);
+    }
+  }
+
+  return {
+    problems,
+    sessions,
+    charges,
+    counts,
+    blame,
+    note,
+    appended(process, parts, outcome) {
+      if (outcome.kind !== "ok") return;
+      for (const [place, part] of parts.entries()) {
+        const { firstSeq, headSeq } = outcome.parts[place]!;
+        const types = part.drafts.map(({ type }) => type).join(" ");
+        trace(`${process} ${part.session.slice(-4)} ${firstSeq}-${headSeq} ${types}`);
+        wrote(process, part, firstSeq);
+      }
+    },
+    asked(digest, { tokens, nanoUsd }) {
+      note("model asked");
+      const session = requested.get(digest);
+      if (session === undefined) {
+        blame("intent", `a model was asked what no log says: ${digest}`);
+        return;
+      }
+      const before = charges.get(session) ?? { tokens: 0, nanoUsd: 0 };
+      charges.set(session, { tokens: before.tokens + tokens, nanoUsd: before.nanoUsd + nanoUsd });
+    },
+    ran({ session, seq }, tool) {
+      note(`ran ${tool}`);
+      if (!started.has(`${session} ${seq}`))
+        blame("intent", `${tool} ran at ${session}@${seq} before its start was written down`);
+    },
+    took(key, tool, effect, input) {
+      const given = JSON.stringify(input);
+      const known = effects.get(key) ?? { input: given, times: 0 };
+      effects.set(key, known);
+      known.times += 1;
+      trace(`effect of ${tool} ${key.slice(0, 8)} for the ${known.times}. time`);
+      if (known.input !== given) blame("key", `${tool} ran with one key for ${known.input} and ${given}`);
+      if (known.times === 1) return;
+      note(`again ${tool}`);
+      if (effect === "unsafe") blame("unsafe-twice", `${tool} ${key} took effect ${known.times} times`);
+    },
+  };
+}

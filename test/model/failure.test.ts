@@ -10,6 +10,8 @@ import { serverSent } from "./wire/format.ts";
 import { startWire, wires, type WireName, type WireReply } from "./wire/server.ts";
 
 const names = Object.keys(wires) as WireName[];
+/** For tests of what must not hang. */
+const inTime = { timeout: 5_000 };
 const answer: WireAnswer = {
   blocks: [
     { type: "reasoning", text: "The file will tell.", seal: "c2VhbGVk" },
@@ -133,7 +135,7 @@ for (const wire of names) {
       }
     });
 
-    test("an interrupt ends a silent call at once", async () => {
+    test("an interrupt ends a silent call at once", inTime, async () => {
       for (const reply of [{ reply: "silence" }, { reply: "hang", answer, events: 0 }] as const) {
         await using server = await startWire(wire, [reply]);
         const stop = new AbortController();
@@ -148,7 +150,7 @@ for (const wire of names) {
       }
     });
 
-    test("an interrupt ends a stream that has begun at once", async () => {
+    test("an interrupt ends a stream that has begun at once", inTime, async () => {
       await using server = await startWire(wire, [{ reply: "hang", answer, events: 6 }]);
       const stop = new AbortController();
       const parts = opening(wire, says("Compute."));
@@ -226,7 +228,7 @@ test("a blob that cannot be read fails the call before it is sent", async () => 
   assert.deepEqual([failure.kind, server.requests.length], ["failed", 0]);
 });
 
-test("an interrupt does not wait for a blob", async () => {
+test("an interrupt does not wait for a blob", inTime, async () => {
   await using server = await startWire("anthropic", []);
   const image = { type: "image", blob: "abc", mediaType: "image/png" } as const;
   const parts = opening("anthropic", { part: "message", role: "user", content: [image] });
@@ -239,7 +241,7 @@ test("an interrupt does not wait for a blob", async () => {
   assert.deepEqual([failure.kind, server.requests.length], ["interrupted", 0]);
 });
 
-test("a call that failed hangs up, whatever else the provider has to say", async () => {
+test("a call that failed hangs up, whatever else the provider has to say", inTime, async () => {
   for (const wire of names) {
     const gone = Promise.withResolvers<void>();
     const texts = [wires[wire].lateTrouble];
@@ -250,7 +252,7 @@ test("a call that failed hangs up, whatever else the provider has to say", async
   }
 });
 
-test("whoever stops listening hangs up", async () => {
+test("whoever stops listening hangs up", inTime, async () => {
   for (const wire of names) {
     const gone = Promise.withResolvers<void>();
     await using server = await startWire(wire, [{ reply: "hang", answer, events: 6, onClose: gone.resolve }]);

@@ -6,9 +6,9 @@ import { hash } from "node:crypto";
 import type { Engine } from "../../src/runtime/engine.ts";
 import type { Event } from "../../src/runtime/event-reader.ts";
 import type { Session } from "../../src/runtime/session.ts";
-import { engineAt, type Place } from "./turn-place.ts";
+import { witnessOf, type Place } from "./turn-place.ts";
 import type { PlannedCall } from "./turn-script.ts";
-import { openWitness, type ModelLine, type ToolLine } from "./turn-witness.ts";
+import type { ModelLine, ToolLine } from "./turn-witness.ts";
 
 export interface TurnAudit {
   readonly problems: readonly string[];
@@ -37,16 +37,15 @@ interface Told extends Omit<Event, "body" | "content"> {
 
 type Amounts = { readonly tokens?: number; readonly nanoUsd?: number };
 
-export async function auditTurns(place: Place): Promise<TurnAudit> {
-  await using engine = await engineAt(place, { holder: "the auditor" });
+export async function auditTurns(engine: Engine, place: Place): Promise<TurnAudit> {
   const session = await engine.session(place.session);
   const events: Told[] = [];
   for await (const event of session.events()) events.push(event as never);
-  const witness = openWitness(place.directory);
+  const witness = witnessOf(place);
   const calls = callsOf(place, events, witness.tools());
   const models = witness.models().filter(({ say }) => say === "asked");
   const problems = [
-    ...(await storeProblems(engine)),
+    ...(await verifyProblems(session)),
     ...(await idleProblems(session, place, events)),
     ...calls.flatMap(callProblems),
     ...strangers(place, events, witness.tools()),
@@ -66,9 +65,9 @@ export async function auditTurns(place: Place): Promise<TurnAudit> {
 const ofType = (events: readonly Told[], type: string): readonly Told[] =>
   events.filter((event) => event.type === type);
 
-async function storeProblems(engine: Engine): Promise<string[]> {
-  const { ok, problems } = await engine.verify();
-  return ok ? [] : problems.map(({ session, seq, problem }) => `${session} ${seq}: ${problem}`);
+async function verifyProblems(session: Session): Promise<string[]> {
+  const { ok, problems } = await session.verify();
+  return ok ? [] : problems.map(({ seq, problem }) => `${seq}: ${problem}`);
 }
 
 /** Idle: no turn, no open call, nothing that waits, nothing reserved; and every turn was completed. */
@@ -230,7 +229,7 @@ async function ownProblems(
   const state = await session.state();
   const received: string[] = [];
   for await (const event of (await engine.session(receiver)).events({ types: ["message.received"] }))
-    received.push(textOf(event as never));
+    if ((event.body as { from?: string }).from === session.id) received.push(textOf(event as never));
   const forks = (await engine.sessions({ limit: 500 })).rows.filter(
     ({ parent }) => parent?.session === session.id,
   );

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { startChild, type Child, type Ended } from "./child.ts";
 import { auditTurns, type TurnAudit } from "./turn-audit.ts";
-import { clear, engineAt, finish, prepare, type Place, type PrepareOptions } from "./turn-place.ts";
+import { clear, engineAt, finish, prepare, type Cast, type Place } from "./turn-place.ts";
 import type { TurnOrder } from "./turn-runner.ts";
 
 const command: readonly string[] = [process.execPath, join(import.meta.dirname, "turn-runner.ts")];
@@ -21,53 +21,57 @@ export async function warmRunner(cache: string): Promise<void> {
   if (code !== 0) throw new Error(`the runner does not start: ${stderr}`);
 }
 
-export interface Case extends PrepareOptions {
+export interface Case {
   readonly cache: string;
-  /** Where one process after the other dies. */
+  readonly casts: readonly Cast[];
+  /** Where one process after the other dies, each with all its sessions at that point. */
   readonly points: readonly string[];
 }
 
+/** What became of one session. */
 export interface CaseReport extends TurnAudit {
-  /** How often the session stood still because of an unknown outcome after the last death. */
+  readonly name: string;
+  /** How often it stood still because of an unknown outcome after the last death. */
   readonly unknowns: number;
   /** Points that whoever finished it passed. */
   readonly passed: readonly string[];
 }
 
 /** Kills process after process, then finishes here: this process is another one. */
-export async function killedAt({ points, cache, ...options }: Case): Promise<CaseReport> {
-  const place = await prepare(options);
-  const problems: string[] = [];
+export async function killedAt({ points, casts, cache }: Case): Promise<readonly CaseReport[]> {
+  const places = await prepare(points.join("-"), casts);
+  const deaths: string[] = [];
   for (const [number, point] of points.entries()) {
     const at = { point, signal: "SIGKILL" } as const;
-    const child = await startRunner({ do: "run", place, holder: `runner ${number + 1}`, at }, cache);
-    problems.push(...survival(point, await child.ended, child));
+    const child = await startRunner({ do: "run", places, holder: `runner ${number + 1}`, at }, cache);
+    deaths.push(...survival(point, await child.ended, child));
   }
-  const report = await finished(place);
-  const all = [...problems, ...report.problems];
+  const reports = await Promise.all(places.map(finished));
+  const directory = places[0]?.directory ?? "";
+  const where = `killed at ${points.join(", then ")} (${directory})`;
+  const told = reports.map((report) => ({
+    ...report,
+    problems: [...deaths, ...report.problems].map((text) => `${report.name}, ${where}: ${text}`),
+  }));
   // What went wrong stays there to be looked at.
-  if (all.length === 0) await clear(place);
-  return { ...report, problems: all.map((text) => `${place.directory}: ${text}`) };
+  if (told.every(({ problems }) => problems.length === 0)) await clear(directory);
+  return told;
 }
 
 /** It must have died at its point, or the case tried nothing. */
 function survival(point: string, { signal, stderr }: Ended, { lines }: Child): string[] {
-  if (signal === "SIGKILL" && lines.at(-1) === `at ${point}`) return [];
+  if (signal === "SIGKILL" && lines.at(-1)?.endsWith(` at ${point}`) === true) return [];
   return [`nobody died at "${point}": ${lines.slice(-3).join("; ")} ${stderr}`];
 }
 
 export async function finished(place: Place): Promise<CaseReport> {
   const passed: string[] = [];
-  const { unknowns } = await finishHere(place, passed).catch((error: unknown) => {
-    throw new Error(`${place.directory}: nobody can go on`, { cause: error });
-  });
-  return { ...(await auditTurns(place)), unknowns, passed };
-}
-
-async function finishHere(place: Place, passed: string[]): Promise<{ readonly unknowns: number }> {
   const reached = (name: string): void => void passed.push(name);
   await using engine = await engineAt(place, { holder: "the test", reached });
-  return await finish(engine, place);
+  const unknowns = await finish(engine, place).catch((error: unknown) => {
+    throw new Error(`nobody can go on with ${place.name} in ${place.directory}`, { cause: error });
+  });
+  return { ...(await auditTurns(engine, place)), name: place.name, unknowns, passed };
 }
 
 /** At most so many at once: each waits a second for a lease, and starting a process takes a processor. */

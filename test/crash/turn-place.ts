@@ -1,5 +1,5 @@
-/** Where a crash test of turns takes place: one store, a session with its plan, and who goes on with it. */
-import { mkdtemp, rm } from "node:fs/promises";
+/** Where a crash test of turns takes place: one store, sessions with their plans, and who goes on with them. */
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,12 +9,23 @@ import { Engine } from "../../src/runtime/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { sqliteStore } from "../../src/store/sqlite.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
-import { makePoints, pointedStore } from "./turn-point.ts";
-import { inputOf, outerEffects, plannedModels, plannedTools, type Pace, type Plan } from "./turn-script.ts";
-import { openWitness } from "./turn-witness.ts";
+import { makePoints, pointedStore, type Reached } from "./turn-point.ts";
+import { inputOf, outerEffects, plannedCall, plannedModels, plannedTools } from "./turn-script.ts";
+import type { EffectName, Pace, Plan } from "./turn-script.ts";
+import { openWitness, type Witness } from "./turn-witness.ts";
 
+/** What a session is to do: the effects of the calls of each step of each turn. */
+export interface Cast {
+  readonly name: string;
+  readonly turns: readonly (readonly (readonly EffectName[])[])[];
+  /** By default `ask`. */
+  readonly onUnknown?: "ask" | "tell";
+}
+
+/** One session. It has a folder of its own for its witness, and shares the store with the others. */
 export interface Place {
   readonly directory: string;
+  readonly name: string;
   readonly session: string;
   /** The session that messages are sent to. */
   readonly receiver: string;
@@ -24,25 +35,21 @@ export interface Place {
 export interface Runner extends Partial<Pace> {
   readonly holder: string;
   /** Told every point that is passed. */
-  readonly reached?: (name: string) => void;
+  readonly reached?: Reached;
 }
 
 /** The shortest lease there is, so that nobody waits long for the dead. */
 const leaseMs = 1_000;
 
 /** The same engine in every process: only the holder's name and what happens at the points differ. */
-export async function engineAt(place: Pick<Place, "directory" | "plan">, runner: Runner): Promise<Engine> {
+export async function engineAt(place: Place, runner: Runner): Promise<Engine> {
   const { holder, reached = () => undefined, paceMs = 0, ...pace } = runner;
-  const world = realWorld();
-  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  const path = join(place.directory, "skein.db");
-  // Processes are killed here, not machines.
-  const store = await sqliteStore({ path, world, workspace, durability: "process" });
   const points = makePoints(reached);
-  const script = { points, witness: openWitness(place.directory), paceMs, ...pace };
+  const script = { points, witness: witnessOf(place), paceMs, ...pace };
+  const world = realWorld();
   const tools = plannedTools(script);
   return new Engine({
-    store: pointedStore(store, points),
+    store: pointedStore(await storeIn(place.directory), points),
     world,
     holder,
     leaseMs,
@@ -51,41 +58,56 @@ export async function engineAt(place: Pick<Place, "directory" | "plan">, runner:
   });
 }
 
-export interface PrepareOptions {
-  readonly name: string;
-  readonly plan: (receiver: string) => Plan;
-  readonly onUnknown?: "ask" | "tell";
+export const witnessOf = ({ directory, name }: Place): Witness => openWitness(join(directory, name));
+
+/** Processes are killed here, not machines. */
+function storeIn(directory: string) {
+  const world = realWorld();
+  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
+  return sqliteStore({ path: join(directory, "skein.db"), world, workspace, durability: "process" });
 }
 
-/** A session that has been given all its input and has not run yet. */
-export async function prepare({ name, plan, onUnknown = "ask" }: PrepareOptions): Promise<Place> {
+/** Sessions that have been given their first input and have not run yet, all in one new store. */
+export async function prepare(name: string, casts: readonly Cast[]): Promise<readonly Place[]> {
   const directory = await mkdtemp(join(tmpdir(), `skein-turn-${name.replace(/[^a-z0-9]+/gi, "-")}-`));
-  await using engine = await engineAt({ directory, plan: [] }, { holder: "the test" });
-  await engine.addAgent({ name: "doer", instructions: "Do as planned.", onUnknown });
+  const world = realWorld();
+  await using engine = new Engine({ store: await storeIn(directory), world });
+  for (const onUnknown of ["ask", "tell"] as const)
+    await engine.addAgent({ name: onUnknown, instructions: "Do as planned.", onUnknown });
   const receiver = await engine.open({ objective: "Take messages" });
-  const session = await engine.open({
-    agent: "doer",
-    objective: "Do what is planned",
-    bind: outerEffects.map((tool) => ({ kind: "tool", name: tool })),
-    budget: { usd: 100, tokens: 10_000_000, toolCalls: 10_000 },
-  });
-  const turns = plan(receiver.id);
-  await session.append(inputOf(1));
-  return { directory, session: session.id, receiver: receiver.id, plan: turns };
+  const places: Place[] = [];
+  for (const cast of casts) {
+    const session = await engine.open({
+      agent: cast.onUnknown ?? "ask",
+      objective: "Do what is planned",
+      bind: outerEffects.map((tool) => ({ kind: "tool", name: tool })),
+      budget: { usd: 100, tokens: 10_000_000, toolCalls: 10_000 },
+    });
+    await session.append(inputOf(1));
+    const plan = planOf(cast, receiver.id);
+    await mkdir(join(directory, cast.name));
+    places.push({ directory, name: cast.name, session: session.id, receiver: receiver.id, plan });
+  }
+  return places;
 }
 
-export const clear = ({ directory }: Place): Promise<void> => rm(directory, { recursive: true, force: true });
+const planOf = ({ turns, name }: Cast, receiver: string): Plan =>
+  turns.map((steps, turn) =>
+    steps.map((calls, step) =>
+      calls.map((effect, call) =>
+        plannedCall(effect, `${name}-${turn + 1}.${step + 1}.${call + 1}`, receiver),
+      ),
+    ),
+  );
 
-/** How often a session stood still because of an unknown outcome, until it was idle. */
-export interface Finished {
-  readonly unknowns: number;
-}
+export const clear = (directory: string): Promise<void> => rm(directory, { recursive: true, force: true });
 
 /**
- * Runs the session to the end of its plan: waits for leases to run out, gives each turn its input, and
- * answers when the outcome of a call is unknown. Any process may do it, and any may go on with it.
+ * Runs a session to the end of its plan: waits for leases to run out, gives each turn its input, and answers
+ * when the outcome of a call is unknown. Any process may do it, and any may go on with it. Gives how often
+ * it was asked about an unknown outcome.
  */
-export async function finish(engine: Engine, place: Place, forMs = 60_000): Promise<Finished> {
+export async function finish(engine: Engine, place: Place, forMs = 60_000): Promise<number> {
   const session = await engine.session(place.session);
   const untilMs = Date.now() + forMs;
   let unknowns = 0;
@@ -96,17 +118,13 @@ export async function finish(engine: Engine, place: Place, forMs = 60_000): Prom
       if (ran.status === "suspended" && ran.by === "unknown") {
         unknowns += 1;
         await session.answer({ allow: true, reason: "it was looked at" });
-      } else if (ran.status === "suspended" && ran.by === "error") {
-        const { why } = await session.state();
-        if (!/in vain$/.test(why?.reason ?? "")) throw new Error(`suspended: ${why?.reason}`);
-        await session.answer({ allow: true });
-      } else {
-        const { standing } = await session.fold();
-        const { lastTurn, turn, inbox, status } = standing;
-        if (status !== "open" || turn !== null || inbox.waiting.length > 0) continue;
-        if (lastTurn >= place.plan.length) return { unknowns };
-        await session.append(inputOf(lastTurn + 1), { key: inputOf(lastTurn + 1) });
+        continue;
       }
+      if (ran.status === "suspended") throw new Error(`suspended: ${(await session.state()).why?.reason}`);
+      const { lastTurn, turn, inbox, status } = (await session.fold()).standing;
+      if (status !== "open" || turn !== null || inbox.waiting.length > 0) continue;
+      if (lastTurn >= place.plan.length) return unknowns;
+      await session.append(inputOf(lastTurn + 1), { key: inputOf(lastTurn + 1) });
     } catch (error) {
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
       await sleep(30);

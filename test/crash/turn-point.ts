@@ -4,23 +4,25 @@
  *
  *   before TYPE N, after TYPE N   the Nth append of this process whose main record is of that type
  *   in stream N                   between two deltas of the Nth model call of this process
- *   at TOOL N, in TOOL N          before the tool's first line in the witness, and between its two lines
+ *   at tool N, in tool N          before a tool's first line in the witness, and between its two lines
  */
 import type { Part, Store } from "../../src/store/port.ts";
 
 export interface Points {
   /** Something is about to happen, or has happened. Counts, and does what the test wants done here. */
-  pass(place: string): void;
+  pass(place: string): Promise<void>;
 }
 
-/** `reached` is told every name, and may end or stop the process. */
-export function makePoints(reached: (name: string) => void): Points {
+export type Reached = (name: string) => void | Promise<void>;
+
+/** `reached` is told every name. What it waits for is waited for, and it may end or stop the process. */
+export function makePoints(reached: Reached): Points {
   const counts = new Map<string, number>();
   return {
-    pass(place) {
+    async pass(place) {
       const count = (counts.get(place) ?? 0) + 1;
       counts.set(place, count);
-      reached(`${place} ${count}`);
+      await reached(`${place} ${count}`);
     },
   };
 }
@@ -44,9 +46,9 @@ export function pointedStore(inner: Store, points: Points): Store {
     ...inner,
     async append(parts) {
       const name = nameOf(parts);
-      points.pass(`before ${name}`);
+      await points.pass(`before ${name}`);
       const outcome = await inner.append(parts);
-      points.pass(`after ${name}`);
+      await points.pass(`after ${name}`);
       return outcome;
     },
   };

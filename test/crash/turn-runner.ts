@@ -1,7 +1,7 @@
 /**
- * The program that a crash test of turns kills. It takes one order from its standard input, runs a session to
- * the end of its plan, and says on its standard output which points it passes. At the point that the order
- * names it kills or stops itself, so that nothing happens after it.
+ * The program that a crash test of turns kills. It takes one order from its standard input, runs sessions to
+ * the end of their plans, and says on its standard output which points they pass. When all of them stand at
+ * the point that the order names it kills or stops itself, so that nothing happens after it.
  */
 import { readSync, writeSync } from "node:fs";
 import { flushCompileCache, registerHooks } from "node:module";
@@ -12,7 +12,7 @@ export type TurnOrder =
   | { readonly do: "warm" }
   | (Partial<Pace> & {
       readonly do: "run";
-      readonly place: Place;
+      readonly places: readonly Place[];
       readonly holder: string;
       /** A signal that it sends itself at a point. */
       readonly at?: { readonly point: string; readonly signal: "SIGKILL" | "SIGSTOP" };
@@ -44,17 +44,27 @@ function readOrder(): TurnOrder {
   return JSON.parse(bytes.toString("utf8", 0, length)) as TurnOrder;
 }
 
-async function run({ place, holder, at, ...pace }: RunOrder): Promise<void> {
+async function run({ places, holder, at, ...pace }: RunOrder): Promise<void> {
   const { engineAt, finish } = await import("./turn-place.ts");
-  const reached = (name: string): void => {
-    say(`at ${name}`);
-    if (name === at?.point) process.kill(process.pid, at.signal);
+  const everybody = Promise.withResolvers<void>();
+  let missing = places.length;
+  const meet = (): Promise<void> => {
+    missing -= 1;
+    if (missing > 0) return everybody.promise;
+    process.kill(process.pid, at?.signal);
+    everybody.resolve();
+    return everybody.promise;
   };
-  const engine = await engineAt(place, { holder, reached, ...pace });
-  say("opened");
-  const { unknowns } = await finish(engine, place);
-  say(`idle ${unknowns}`);
-  await engine.close();
+  const runOne = async (place: Place): Promise<void> => {
+    const reached = (name: string): Promise<void> | undefined => {
+      say(`${place.name} at ${name}`);
+      return name === at?.point ? meet() : undefined;
+    };
+    await using engine = await engineAt(place, { holder, reached, ...pace });
+    const unknowns = await finish(engine, place);
+    say(`${place.name} idle ${unknowns}`);
+  };
+  await Promise.all(places.map(runOne));
 }
 
 async function main(): Promise<void> {

@@ -85,7 +85,7 @@ async function* stream(plan: Plan, { points, witness, paceMs, endless }: ScriptW
   const blocks = answerTo(plan, call.parts);
   yield { type: "text", text: "Let me" } as const;
   await pause(paceMs);
-  points.pass("in stream");
+  await points.pass("in stream");
   for (; endless === "stream" && !call.signal.aborted; await pause(20, call.signal))
     yield { type: "text", text: " see" } as const;
   if (call.signal.aborted) witness.model({ say: "aborted", context, ...charge });
@@ -150,9 +150,9 @@ async function run(
   mark: string,
   { key, seq, signal }: ToolCall,
 ): Promise<string> {
-  points.pass(`at ${tool}`);
+  await points.pass("at tool");
   witness.tool({ say: "begin", tool, key, seq, mark });
-  points.pass(`in ${tool}`);
+  await points.pass("in tool");
   await pause(paceMs);
   if (endless === "tool") {
     while (!signal.aborted) await pause(20, signal);

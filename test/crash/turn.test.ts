@@ -1,5 +1,5 @@
 /**
- * Killed everywhere: whole turns with a call of each effect, in a process that is killed at each named point.
+ * Killed everywhere: whole turns with calls of each effect, in a process that is killed at each named point.
  * Another process goes on, and the log is held against what the tools and the model witnessed.
  */
 import assert from "node:assert/strict";
@@ -8,9 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { killedAt, makePool, warmRunner, type CaseReport } from "./turn-case.ts";
-import { effects, outerEffects, plannedCall, type EffectName, type Plan } from "./turn-script.ts";
+import type { Cast } from "./turn-place.ts";
+import { effects, outerEffects } from "./turn-script.ts";
 
-const inPool = makePool(8);
+const inPool = makePool(5);
 let cache = "";
 
 before(async () => {
@@ -19,29 +20,54 @@ before(async () => {
 });
 after(() => rm(cache, { recursive: true, force: true }));
 
+/** One call of one effect each. */
+const solos: readonly Cast[] = [
+  ...effects.map((effect): Cast => ({ name: effect, turns: [[[effect]]] })),
+  { name: "told", turns: [[["unsafe"]]], onUnknown: "tell" },
+];
+/** All effects, side by side and one after the other, and a second turn. */
+const ensemble: Cast = {
+  name: "ensemble",
+  turns: [[[...outerEffects], ["record", "scratch", "send", "fork"]], [["unsafe", "unsafe", "send"]]],
+};
+
+/** Kills the sessions of the casts at each point that they pass, those that pass it in one process. */
+async function killEverywhere(casts: readonly Cast[], first: readonly string[], wanted = () => true) {
+  const calm = await inPool(() => killedAt({ cache, casts, points: first }));
+  const points = new Set(calm.flatMap(({ passed }) => passed.filter(wanted)));
+  const reports = await Promise.all(
+    [...points].map(async (point) => {
+      const there = casts.filter((cast) =>
+        calm.some(({ name, passed }) => name === cast.name && passed.includes(point)),
+      );
+      const told = await inPool(() => killedAt({ cache, casts: there, points: [...first, point] }));
+      return told.map((report) => ({ ...report, point }));
+    }),
+  );
+  return { calm, points: [...points], reports: reports.flat() };
+}
+
+const problemsOf = (reports: readonly CaseReport[]): readonly string[] =>
+  reports.flatMap(({ problems }) => problems);
+
 describe("killed at every point", { concurrency: true }, () => {
-  for (const effect of effects) {
-    test(`of a turn with one call: ${effect}`, async (t) => {
-      const plan = (receiver: string): Plan => [[[plannedCall(effect, `the-${effect}`, receiver)]]];
-      const run = (points: readonly string[]): Promise<CaseReport> =>
-        inPool(() => killedAt({ name: effect, plan, cache, points }));
-      const calm = await run([]);
-      assert.deepEqual(calm.problems, []);
-      const reports = await Promise.all(
-        calm.passed.map(async (point) => [point, await run([point])] as const),
-      );
-      assert.deepEqual(
-        reports.flatMap(([point, { problems }]) => problems.map((text) => `${point}: ${text}`)),
-        [],
-      );
-      const told = Object.fromEntries(reports.map(([point, report]) => [point, storyOf(report)]));
-      assert.deepEqual(
-        told,
-        Object.fromEntries(calm.passed.map((point) => [point, expected(effect, point)])),
-      );
-      t.diagnostic(`${reports.length} points`);
-    });
-  }
+  test("of a turn with one call, for each effect", async (t) => {
+    const { calm, reports } = await killEverywhere(solos, []);
+    assert.deepEqual(problemsOf([...calm, ...reports]), []);
+    const told = reports.map((report) => [report.name, report.point, storyOf(report)]);
+    const rules = reports.map(({ name, point }) => [name, point, expected(name, point)]);
+    assert.deepEqual(told, rules);
+    t.diagnostic(
+      `${reports.length} sessions killed at ${new Set(reports.map(({ point }) => point)).size} points`,
+    );
+    assert.equal(reports.length, 5 * 24 + 4 * 20);
+  });
+
+  test("of two turns with calls of every effect, side by side", async (t) => {
+    const { calm, reports } = await killEverywhere([ensemble], []);
+    assert.deepEqual(problemsOf([...calm, ...reports]), []);
+    t.diagnostic(`${reports.length} points`);
+  });
 });
 
 /** What became of the one call of the turn. */
@@ -62,24 +88,22 @@ function storyOf({ calls, unknowns, requested, asked }: CaseReport): Story {
 }
 
 /** By the rules: what had started and is unsafe is not known, unless it can be asked; all else runs again. */
-function expected(effect: EffectName, point: string): Story {
+function expected(name: string, point: string): Story {
   const place = point.replace(/ \d+$/, "");
-  const isOuter = (outerEffects as readonly string[]).includes(effect);
+  const isOuter = name === "told" || (outerEffects as readonly string[]).includes(name);
   const runs = isOuter ? 1 : 0;
-  const calm = { status: "ok", started: runs, began: runs, ended: runs, unknowns: 0 };
-  const lost: readonly [number, number] =
-    place === "after model.requested"
-      ? [1, 0]
-      : /in stream|before model.responded/.test(place)
-        ? [1, 1]
-        : [0, 0];
-  const began = place === `in ${effect}` ? 1 : point === "before tool.settled 1" ? 1 : 0;
-  const ended = point === "before tool.settled 1" ? 1 : 0;
-  const isCutOff = isOuter && (/^after tool.started/.test(place) || place === `at ${effect}` || began === 1);
-  if (!isCutOff) return { ...calm, lost };
-  if (effect === "read" || effect === "idempotent")
-    return { ...calm, started: 2, began: began + 1, ended: ended + 1, lost };
-  if (effect === "probed" && began === 0) return { ...calm, started: 2, lost };
-  if (effect === "probed" && ended === 1) return { ...calm, lost };
-  return { ...calm, status: "unknown", began, ended, unknowns: 1, lost };
+  const calm = { status: "ok", started: runs, began: runs, ended: runs, unknowns: 0, lost: lostAt(place) };
+  if (!isOuter || !/^(after tool.started|at tool|in tool|before tool.settled)$/.test(place)) return calm;
+  const began = place === "in tool" || place === "before tool.settled" ? 1 : 0;
+  const ended = place === "before tool.settled" ? 1 : 0;
+  if (name === "read" || name === "idempotent")
+    return { ...calm, started: 2, began: began + 1, ended: ended + 1 };
+  if (name === "probed" && began === 0) return { ...calm, started: 2 };
+  if (name === "probed" && ended === 1) return calm;
+  return { ...calm, status: "unknown", began, ended, unknowns: name === "told" ? 0 : 1 };
+}
+
+function lostAt(place: string): Story["lost"] {
+  if (place === "after model.requested") return [1, 0];
+  return place === "in stream" || place === "before model.responded" ? [1, 1] : [0, 0];
 }

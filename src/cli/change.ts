@@ -24,8 +24,9 @@ export function plainVerb(definition: {
   /** What the session is afterwards. */
   readonly done: string;
   readonly reason: string;
+  readonly examples?: Verb["examples"];
 }): Verb {
-  const { name, line, about, done, reason } = definition;
+  const { name, line, about, done, reason, examples = [] } = definition;
   return verb({
     name,
     line,
@@ -33,6 +34,7 @@ export function plainVerb(definition: {
     ...(about === undefined ? {} : { about }),
     options: { reason: { type: "text", what: "why; it is kept in the log" } },
     examples: [
+      ...examples,
       {
         command: `skein ${name} 4x8kz1 --reason "${reason}"`,
         what: `${line.replace(/\.$/, "")}, and say why`,

@@ -11,8 +11,12 @@ export const exitCodes = [
   { code: 4, meaning: "the store cannot be used now; nothing was written" },
   { code: 5, meaning: "the store is damaged" },
   { code: 6, meaning: "no answer: it may or may not have been written" },
+  { code: 7, meaning: "the session stands still: it is suspended and says why" },
   { code: 70, meaning: "a fault in Skein itself; SKEIN_DEBUG=1 shows where" },
 ] as const;
+
+/** What `ask`, `run` and `chat` end with when the session is suspended. */
+export const standsStill = 7;
 
 const byError = {
   refused: 1,

@@ -24,6 +24,9 @@ export function showHelp(out: Screen, verb: Verb): Promise<void> {
 
 const environment = [
   ["SKEIN_STORE", "the store, where --store is not given"],
+  ["SKEIN_CONFIG", "the configuration of models; by default skein/config.json in ~/.config"],
+  ["ANTHROPIC_API_KEY, …", 'keys of providers; "skein models" says which are missing'],
+  ["SKEIN_OFFLINE_PACE_MS", "how long the offline model takes for each piece of an answer; by default 0"],
   ["SKEIN_LOCK_WAIT_MS", "how long to wait for a lock that another program holds; by default 10000"],
   ["SKEIN_DEBUG", "1 shows where an error comes from"],
   ["NO_COLOR", "no colors"],

@@ -43,7 +43,7 @@ function makeStop(): { signal(): AbortSignal; code(): number | null } {
       for (const name of ["SIGINT", "SIGTERM"] as const) {
         process.once(name, () => {
           code = 128 + constants.signals[name];
-          stopped.abort();
+          stopped.abort(name);
         });
       }
       return stopped.signal;

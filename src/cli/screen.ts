@@ -27,6 +27,8 @@ export interface Screen {
   emit(value: object): Promise<void>;
   /** One line for people. What it holds must be safe already. */
   line(text: string): Promise<void>;
+  /** A piece of a line for people, such as an answer that is still being made. Must be safe already. */
+  text(text: string): Promise<void>;
   /** A remark for people that is not part of the answer. */
   note(text: string): void;
   /** Shows how far a long task has come, on a terminal only; the function it gives takes the line away. */
@@ -54,6 +56,7 @@ export function makeScreen(surface: Surface, json: boolean): Screen {
     answer: (value, lines) => line(json ? jsonText(value) : lines().join("\n")),
     emit: (value) => line(jsonText(value)),
     line,
+    text: async (text) => surface.out(text),
     note(text) {
       if (!json) surface.error(`${text}\n`);
     },

@@ -12,6 +12,18 @@ export const oneLine = (text: string): string => safe(text.replaceAll(/\s+/g, " 
 /** Safe, with its lines kept. */
 export const manyLines = (text: string): string[] => text.split(/\r\n|\n/).map(safe);
 
+/**
+ * Safe, for a text that comes in pieces: what only the next piece can tell the meaning of is kept until then.
+ */
+export function safePieces(): (piece: string) => string {
+  let kept = "";
+  return (piece) => {
+    const text = kept + piece;
+    kept = /[\r\ud800-\udbff]$/.exec(text)?.[0] ?? "";
+    return manyLines(text.slice(0, text.length - kept.length)).join("\n");
+  };
+}
+
 function safe(text: string): string {
   return text.replaceAll(controls, (sign) => (sign === "\t" ? "  " : escaped(sign))).toWellFormed();
 }

@@ -61,8 +61,8 @@ export interface Call<O extends Options = Options, A extends ArgNames = ArgNames
   readonly place: string;
   readonly nowMs: number;
   /**
-   * For a verb that goes on and on: aborted when the user has had enough. Until it is asked for, signals
-   * end the process.
+   * For a verb that goes on and on: aborted when the user has had enough, with the name of the signal as its
+   * reason. Until it is asked for, signals end the process.
    */
   readonly untilStopped: () => AbortSignal;
   /** Opens the store; makes it only when told to. */

@@ -1,38 +1,41 @@
 /** Binds a resource to a session. */
-import type { Binding } from "../../core/command.ts";
 import { oneOf } from "../args.ts";
+import { bindingKinds as kinds } from "../binding-word.ts";
 import { answerChange } from "../change.ts";
 import { jsonOf, present } from "../input.ts";
 import { verb } from "../verb.ts";
-
-const kinds = [
-  "file",
-  "directory",
-  "database",
-  "mcp",
-  "shell",
-  "tool",
-] as const satisfies readonly Binding["kind"][];
 
 export const bind = verb({
   name: "bind",
   line: "Let a session use a resource: a file, directory, database, MCP server, shell or tool.",
   args: ["ID", "KIND"],
   options: {
-    path: { type: "text", what: "of a file or directory" },
-    url: { type: "text", what: "of a database or MCP server" },
+    path: { type: "text", what: "of a file, a directory, an SQLite file, or where a shell works" },
+    url: { type: "text", what: "of a PostgreSQL database or MCP server" },
     command: { type: "list", value: "WORD", what: "the command that starts an MCP server, word by word" },
     name: { type: "text", what: "by default the path, the URL or the kind" },
     mode: { type: "text", choices: ["read", "write"], what: "by default read" },
     secret: { type: "list", value: "NAME", what: "the name of a secret it needs, never its value" },
     options: { type: "text", value: "JSON", what: "whatever else the resource needs" },
   },
-  about: [`KIND is ${kinds.join(", ")}.`],
+  about: [
+    `KIND is ${kinds.join(", ")}. A relative path means what it means here, also when the session is run ` +
+      "elsewhere. A shell needs nothing else; it works in --path, or where the session is run. An MCP server " +
+      "is started by --command or found at --url. A tool is one that the program which runs the session " +
+      "brings, by --name.",
+    "The tools of a binding are there from the next run on; files and databases can be written only with " +
+      '--mode write, and "skein tools ID" lists them.',
+  ],
   examples: [
     { command: "skein bind 4x8kz1 file --path rates.json", what: "a file, to read" },
     {
       command: "skein bind 4x8kz1 directory --path ./src --mode write --name code",
       what: "a directory, to write",
+    },
+    { command: "skein bind 4x8kz1 shell --path .", what: "command lines, in this directory" },
+    {
+      command: "skein bind 4x8kz1 mcp --name time --command npx --command time-server",
+      what: "an MCP server over its standard input and output",
     },
     {
       command: "skein bind 4x8kz1 database --url postgres://db/hr --secret HR_PASSWORD",

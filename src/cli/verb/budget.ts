@@ -1,33 +1,92 @@
-/** Sets the limits of a session. */
+/** Sets the limits of a session, or shows what is used of them. */
+import { budgetLeft } from "../../core/budget.ts";
+import { SkeinError } from "../../core/error.ts";
+import { resources, type Amounts, type Used } from "../../core/state.ts";
+import type { Session } from "../../runtime/session.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { answerChange } from "../change.ts";
-import { SkeinError } from "../../core/error.ts";
 import { present } from "../input.ts";
+import { money } from "../money.ts";
+import { roughly } from "../moment.ts";
+import type { Screen } from "../screen.ts";
+import { table } from "../table.ts";
+import { count, plural } from "../text.ts";
 import { verb } from "../verb.ts";
 
 export const budget = verb({
   name: "budget",
-  line: "Limit what a session may use; at a limit it is suspended and says why.",
+  line: "Limit what a session may use, or show what it has used; at a limit it is suspended and says why.",
   args: ["ID"],
   options: {
     ...budgetOptions,
     unlimited: { type: "flag", what: "no limits" },
     reason: { type: "text", what: "why; it is kept in the log" },
   },
-  about: ["The limits take the place of those before; what is not named is unlimited."],
+  about: [
+    "Without options it shows limits, use and what is left. New limits take the place of those before; what " +
+      "is not named is unlimited. They count all that the session ever used, so more is a higher limit; a " +
+      "session that a limit has suspended may go on then.",
+  ],
   examples: [
+    { command: "skein budget 4x8kz1", what: "what is used and what is left" },
     { command: "skein budget 4x8kz1 --usd 2 --steps 40", what: "two dollars and forty steps in all" },
     { command: "skein budget 4x8kz1 --unlimited", what: "no limits any more" },
   ],
   async run({ args, options, out, session }) {
     const limits = budgetOf(options);
-    if ((limits === undefined) !== options.unlimited) {
-      throw new SkeinError("invalid", "budget: give limits or --unlimited", {
-        hint: "for example: skein budget ID --usd 2 --steps 40",
+    if (limits !== undefined && options.unlimited) {
+      throw new SkeinError("invalid", "budget: limits and --unlimited are both given", {
+        hint: "leave one out",
       });
     }
     const found = await session(args.ID);
+    if (limits === undefined && !options.unlimited) {
+      if (options.reason === undefined) return show(out, found);
+      throw new SkeinError("invalid", "budget: a reason is given, but no limits", {
+        hint: "for example: skein budget ID --usd 2 --steps 40",
+      });
+    }
     const written = await found.budget(limits ?? {}, present({ reason: options.reason }));
     await answerChange(out, found, written, "budget set");
+    return undefined;
   },
 });
+
+const names: Readonly<Record<keyof Used, string>> = {
+  nanoUsd: "money",
+  tokens: "tokens",
+  steps: "steps",
+  turns: "turns",
+  toolCalls: "tool calls",
+  wallMs: "time at work",
+};
+
+async function show(out: Screen, session: Session): Promise<void> {
+  const state = await session.fold();
+  const { limits, used, allotted, reserved, unpriced } = state.standing;
+  const left = budgetLeft(state);
+  const held: Amounts = reserved?.amounts ?? {};
+  const rows = resources.map((resource) => [
+    names[resource],
+    amount(resource, used[resource]),
+    limits[resource] === undefined ? "unlimited" : amount(resource, limits[resource]),
+    left[resource] === undefined ? "" : amount(resource, left[resource]),
+  ]);
+  const columns = [
+    { title: "" },
+    { title: "USED", align: "right" },
+    { title: "LIMIT", align: "right" },
+    { title: "LEFT", align: "right" },
+  ] as const;
+  const value = { session: session.id, limits, used, left, allotted, reserved: held, unpriced };
+  await out.answer(value, () => [
+    ...table(columns, rows, { width: out.columns, heading: out.bold }),
+    ...(unpriced === 0 ? [] : [`${plural(unpriced, "answer")} of an unknown price on top`]),
+    ...(reserved === null ? [] : ["a model call is under way; what it may use counts as used"]),
+  ]);
+}
+
+function amount(resource: keyof Used, value: number): string {
+  if (resource === "nanoUsd") return money(value);
+  return resource === "wallMs" ? roughly(value) : count(value);
+}

@@ -16,11 +16,17 @@ export const grant = verb({
     pattern: { type: "text", value: "JSON", what: "only for calls with such arguments" },
     reason: { type: "text", what: "why; it is kept in the log" },
   },
-  about: [`RULE is ${rules.join(", ")}; none takes the rule away.`],
+  about: [
+    `RULE is ${rules.join(", ")}; none takes the rule away. TOOL is a name, and * stands for any run of ` +
+      "characters. A pattern is an object of arguments: texts in it may have * and ?, all else must be equal.",
+    "Of several rules that fit a call, any deny holds; else the strictest of the session; else the strictest " +
+      "of its agent; without one the call is allowed. A call that is asked about suspends the session until " +
+      '"skein answer". A denial is told to the model.',
+  ],
   examples: [
     { command: "skein grant 4x8kz1 shell ask", what: "somebody approves each call" },
     {
-      command: `skein grant 4x8kz1 write deny --name no-etc --pattern '{"path":"/etc/*"}'`,
+      command: `skein grant 4x8kz1 write_file deny --name no-etc --pattern '{"path":"/etc/*"}'`,
       what: "some calls only",
     },
   ],

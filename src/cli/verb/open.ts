@@ -1,4 +1,4 @@
-/** Opens a session: one objective, and what it starts with. The only verb that makes a store. */
+/** Opens a session: one objective, and what it starts with. Makes the store if it is not there. */
 import { existsSync } from "node:fs";
 import type { OpenOptions } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -6,7 +6,9 @@ import { makeWorkspaceId } from "../../core/ids.ts";
 import type { Session } from "../../runtime/session.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
+import { parseBinding } from "../binding-word.ts";
 import { pairsOf, present } from "../input.ts";
+import { oneLine } from "../text.ts";
 import { verb, type Call } from "../verb.ts";
 
 export const open = verb({
@@ -16,9 +18,19 @@ export const open = verb({
   options: {
     objective: { type: "text", what: "what the session is for, in a sentence; the same as OBJECTIVE" },
     name: { type: "text", what: "a short name for lists" },
-    agent: { type: "text", value: "NAME", what: "the agent that is to work on it" },
+    agent: {
+      type: "text",
+      value: "NAME[@VERSION]",
+      what: "the agent that is to work on it; by default its newest version",
+    },
     model: { type: "text", value: "PROVIDER/MODEL", what: "the model it is to use" },
     instructions: { type: "text", what: "how it is to work" },
+    bind: {
+      type: "list",
+      value: "KIND:PATH[:write]",
+      what: "a resource it may use, such as directory:src:write, shell or file:rates.json",
+    },
+    file: { type: "list", value: "PATH", what: "a text file that it is told from the beginning" },
     constraint: { type: "list", value: "TEXT", what: "what it must keep to" },
     label: { type: "list", value: "KEY=VALUE", what: "a label" },
     priority: { type: "count", value: "0-9", what: "0 is the most urgent; by default 5" },
@@ -26,10 +38,17 @@ export const open = verb({
     from: { type: "text", value: "ID", what: "the session whose work it carries on" },
     ...budgetOptions,
   },
-  about: ["The store is made if it is not there; no other verb makes one."],
+  about: [
+    "The store is made if it is not there. AGENTS.md of a bound directory, and of those above it in the same " +
+      "repository, is part of what the session is told.",
+  ],
   examples: [
     { command: 'skein open "Fix login"', what: "a session in ./skein.db" },
     { command: 'skein open --objective "Fix login" --json', what: 'for programs: an object with "id"' },
+    {
+      command: 'skein open "Review the change" --agent reviewer@2 --bind directory:. --bind shell',
+      what: "with tools for files and command lines",
+    },
     {
       command: 'skein open "November payroll" --agent payroll --label team=hr --usd 2',
       what: "with a budget",
@@ -53,6 +72,8 @@ export const open = verb({
       objective,
       ...present({ name, agent, model, instructions, priority, budget: budgetOf(options) }),
       ...present({ expiresAfterIdleMs: options["expires-after"] }),
+      ...(options.bind.length === 0 ? {} : { bind: options.bind.map(parseBinding) }),
+      ...(options.file.length === 0 ? {} : { files: options.file }),
       ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
       ...(options.label.length === 0 ? {} : { labels }),
     };
@@ -61,6 +82,11 @@ export const open = verb({
     const { seq: headSeq } = await session.head();
     await out.answer({ id: session.id, headSeq, objective }, () => [`opened ${session.id}`]);
     if (fresh) out.note(out.dim(`in a new store: ${place}`));
+    const { agent: pinned } = (await session.fold()).standing;
+    if (agent !== undefined && pinned?.version === 0)
+      out.note(
+        `agent ${oneLine(agent)} is not defined, so that it has no instructions; to define it: skein agents add`,
+      );
   },
 });
 

@@ -13,6 +13,10 @@ export const sleep = verb({
     for: { type: "span", value: "SPAN", what: "wake it after so long, such as 2h" },
     reason: { type: "text", what: "why; it is kept in the log" },
   },
+  about: [
+    "An input from a person or a message wakes it. When its time has come, the next run wakes it and tells " +
+      'it so; "skein run ID --wait" waits for that.',
+  ],
   examples: [
     { command: "skein sleep 4x8kz1 --for 2h", what: "for two hours" },
     { command: "skein sleep 4x8kz1 --until 2026-12-01T09:00:00Z", what: "until a moment" },

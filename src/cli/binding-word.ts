@@ -1,0 +1,37 @@
+/** `KIND:PATH[:write]`: a binding in one word. */
+import { isAbsolute } from "node:path";
+import type { Binding } from "../core/command.ts";
+import { SkeinError } from "../core/error.ts";
+import { quote } from "../core/ids.ts";
+import { oneOf } from "./args.ts";
+
+export const bindingKinds = [
+  "file",
+  "directory",
+  "database",
+  "mcp",
+  "shell",
+  "tool",
+] as const satisfies readonly Binding["kind"][];
+
+/** `directory:src:write`, `database:postgres://db/hr`, `mcp:https://…`, `shell`, `tool:NAME`. */
+export function parseBinding(word: string): Binding {
+  const [, named = "", rest = ""] = /^([^:]*)(?::(.*))?$/s.exec(word) ?? [];
+  const kind = oneOf("the kind of --bind", named, bindingKinds);
+  const [, what = "", mode] = /^(.*?)(?::(read|write))?$/s.exec(rest) ?? [];
+  const more = mode === undefined ? {} : { mode: mode as "read" | "write" };
+  if (what === "" && kind === "shell") return { kind, ...more };
+  if (what === "") {
+    throw new SkeinError("invalid", `--bind is ${quote(word)}`, {
+      hint: `say what: ${kind}:${kind === "tool" ? "NAME" : kind === "mcp" ? "URL" : "PATH"}`,
+    });
+  }
+  const isUrl = /^[a-z][a-z0-9+.-]+:\/\//i.test(what) && !isAbsolute(what);
+  if (kind === "mcp" && !isUrl) {
+    throw new SkeinError("invalid", `--bind is ${quote(word)}, which is no address of a server`, {
+      hint: "mcp:https://…; a server that is started by a command is bound with: skein bind ID mcp --command …",
+    });
+  }
+  if (kind === "tool") return { kind, name: what, ...more };
+  return isUrl ? { kind, url: what, ...more } : { kind, path: what, ...more };
+}

@@ -1,0 +1,62 @@
+/** Answers what a suspended session waits for. */
+import { SkeinError } from "../../core/error.ts";
+import { oneOf } from "../args.ts";
+import { answerChange } from "../change.ts";
+import { present } from "../input.ts";
+import { questionLines, questionOf, wayOn } from "../question.ts";
+import { oneLine } from "../text.ts";
+import { ending } from "../title.ts";
+import { verb } from "../verb.ts";
+
+const verdicts = ["allow", "deny"] as const;
+
+export const answer = verb({
+  name: "answer",
+  line: "See what a suspended session waits for, and answer it: allow or deny tool calls.",
+  args: ["ID", "VERDICT?"],
+  options: {
+    call: { type: "list", value: "CALL", what: "only this call; by default all that wait" },
+    reason: { type: "text", what: "why; it is kept in the log, and a denial's is told to the model" },
+    text: { type: "text", what: "something to tell the model with it" },
+  },
+  about: [
+    "VERDICT is allow or deny; without it, and without --text, what waits is shown. After an outcome that is " +
+      "unknown, or an error, --text says what you found, and the session may go on. Nothing is run: " +
+      '"skein run ID" goes on.',
+  ],
+  examples: [
+    { command: "skein answer 4x8kz1", what: "what it waits for" },
+    { command: "skein answer 4x8kz1 allow", what: "all calls that wait" },
+    { command: 'skein answer 4x8kz1 deny --call call-2 --reason "not on Fridays"', what: "one of them" },
+    { command: 'skein answer 4x8kz1 --text "The mail went out."', what: "after an unknown outcome" },
+  ],
+  async run({ args, options, out, session }) {
+    const { call: calls, reason, text } = options;
+    const found = await session(args.ID);
+    const question = await questionOf(found);
+    if (args.VERDICT === undefined && text === undefined) {
+      const none = { session: found.id, by: null, reason: null, calls: [] };
+      return out.answer(question ?? none, () =>
+        question === null
+          ? [`${ending(found.id)} is not suspended; it waits for no answer`]
+          : [
+              `suspended by ${question.by}${question.reason === null ? "" : `: ${oneLine(question.reason)}`}`,
+              ...questionLines(question),
+              ...wayOn(question),
+            ],
+      );
+    }
+    if (args.VERDICT === undefined && (question?.calls.length ?? 0) > 0) {
+      throw new SkeinError("invalid", "answer: tool calls wait for approval", { hint: "allow or deny them" });
+    }
+    const verdict = args.VERDICT === undefined ? "allow" : oneOf("VERDICT", args.VERDICT, verdicts);
+    const written = await found.answer({
+      allow: verdict === "allow",
+      ...present({ reason, text }),
+      ...(calls.length === 0 ? {} : { calls }),
+    });
+    await answerChange(out, found, written, verdict === "allow" ? "allowed" : "denied");
+    out.note(out.dim(`skein run ${ending(found.id)} goes on with it`));
+    return undefined;
+  },
+});

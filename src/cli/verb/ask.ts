@@ -1,0 +1,41 @@
+/** Asks a session something and shows what comes of it. */
+import { SkeinError } from "../../core/error.ts";
+
+import { present, readText } from "../input.ts";
+import { showRun } from "../turn.ts";
+import { verb } from "../verb.ts";
+
+export const ask = verb({
+  name: "ask",
+  line: "Give a session an input and run it: the answer streams, tool calls show as they happen.",
+  args: ["ID", "TEXT...?"],
+  options: {
+    key: { type: "text", what: "a second input with the same key is not written" },
+  },
+  about: [
+    "Several words are one text; without TEXT, or with a dash, it is standard input. The answer goes to " +
+      "standard output, all else to standard error. With --json each event and each delta is a line, and the " +
+      'last line has the type "ran" and says how the session stands.',
+    "The exit code is 0 when the session is idle again, and 7 when it is suspended: for an approval, an " +
+      "unknown outcome, a budget or an error. Ctrl-C interrupts the turn. If another process runs the " +
+      "session, the input waits for it, and Ctrl-C leaves it waiting.",
+  ],
+  examples: [
+    { command: 'skein ask 4x8kz1 "What is the base rate?"', what: "one turn" },
+    { command: "git diff | skein ask 4x8kz1 -", what: "standard input" },
+    { command: "skein ask 4x8kz1 list files --json", what: "events and deltas, for programs" },
+  ],
+  async run(call) {
+    const { args, options, session } = call;
+    const text = await textOf(args.TEXT);
+    if (text.trim() === "") {
+      throw new SkeinError("invalid", "ask: the text is empty", { hint: "say what is to be done" });
+    }
+    const found = await session(args.ID);
+    return showRun(call, found, (signal) => found.ask(text, { ...present({ key: options.key }), signal }));
+  },
+});
+
+/** Words of the command line as one text, or standard input. */
+export const textOf = (words: readonly string[]): Promise<string> =>
+  readText(words.length === 0 || (words.length === 1 && words[0] === "-") ? undefined : words.join(" "));

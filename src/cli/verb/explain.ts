@@ -1,0 +1,80 @@
+/** Explains a context: why each part is there, and what it takes of the window. */
+import type { RenderedContext } from "../../runtime/context-view.ts";
+import { partName, partText } from "../part-text.ts";
+import { placeOf } from "../place.ts";
+import type { Screen } from "../screen.ts";
+import { table } from "../table.ts";
+import { count, oneLine } from "../text.ts";
+import { verb } from "../verb.ts";
+
+export const explain = verb({
+  name: "explain",
+  line: "Explain a context: every part with its reason, its tokens and its share of the window.",
+  args: ["ID"],
+  options: { at: { type: "place", value: "SEQ|NAME", what: "at this position; the same as ID@SEQ" } },
+  about: [
+    "At the position of a request it also says whether the context, rebuilt from the log, is the one that " +
+      'was sent, byte for byte; "skein log ID --type model.requested" lists those positions. Tokens are ' +
+      "counted here; the provider's own count can differ a little.",
+  ],
+  examples: [
+    { command: "skein explain 4x8kz1@12", what: "what was sent at 12, and why" },
+    { command: "skein explain 4x8kz1", what: "what would be sent next" },
+    { command: "skein explain 4x8kz1@12 --json | jq .matches", what: "whether it is what was sent" },
+  ],
+  async run({ args, options, out, session }) {
+    const { session: found, seq } = await placeOf("explain", args.ID, options.at, session);
+    const rendered = await found.context(seq === null ? {} : { atSeq: seq });
+    const { parts, reasons, windowTokens, ...rest } = rendered;
+    const explained = reasons.map(({ tokens, ...reason }, place) => {
+      const part = parts[place];
+      const share = windowTokens === null ? null : tokens / windowTokens;
+      return { part: part === undefined ? "" : partName(part), ...reason, tokens, share };
+    });
+    await out.answer({ session: found.id, ...rest, windowTokens, parts: explained }, () =>
+      lines(rendered, found.id, out),
+    );
+    // A context that cannot be rebuilt as it was sent is a finding, as one of verify's.
+    return rendered.matches === false ? 1 : 0;
+  },
+});
+
+function lines(rendered: RenderedContext, id: string, out: Screen): string[] {
+  const { parts, reasons, digest, renderer, model, requestSeq, matches, tokens, windowTokens } = rendered;
+  const row = (name: string, text: string): string => `${out.dim(name.padEnd(12))}${text}`;
+  const share = (part: number): string =>
+    windowTokens === null ? "" : `${((part / windowTokens) * 100).toFixed(1)}%`;
+  const verdict =
+    matches === null ? "" : matches ? out.green("  as it was sent") : out.red("  NOT as it was sent");
+  const window = windowTokens === null ? "a window that is not known here" : count(windowTokens);
+  const columns = [
+    { title: "PART" },
+    { title: "TOKENS", align: "right" },
+    { title: "SHARE", align: "right" },
+    { title: "FROM", align: "right" },
+    { title: "WHY", flexible: true },
+    { title: "WHAT" },
+  ] as const;
+  const rows = parts.map((part, place) => {
+    const { why = "", fromSeq = 0, toSeq = 0, tokens: size = 0 } = reasons[place] ?? {};
+    const from = fromSeq === 0 ? "" : fromSeq === toSeq ? String(fromSeq) : `${fromSeq}-${toSeq}`;
+    return [
+      partName(part),
+      count(size),
+      share(size),
+      from,
+      oneLine(why),
+      oneLine(partText(part).slice(0, 300)),
+    ];
+  });
+  return [
+    row("session", id),
+    row("context", requestSeq === null ? "what would be sent next" : `what was sent at ${requestSeq}`),
+    row("model", oneLine(model)),
+    row("digest", `${digest}${verdict}`),
+    row("renderer", String(renderer)),
+    row("tokens", `${count(tokens)} of ${window}${windowTokens === null ? "" : ` (${share(tokens)})`}`),
+    "",
+    ...table(columns, rows, { width: out.columns, heading: out.bold }),
+  ];
+}

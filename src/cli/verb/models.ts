@@ -1,0 +1,54 @@
+/** Lists the models that can be had. */
+import { realWorld } from "../../runtime/world.ts";
+import type { ModelListing } from "../../model/port.ts";
+import { configPath, loadModels } from "../config.ts";
+import { table } from "../table.ts";
+import { count, oneLine } from "../text.ts";
+import { verb } from "../verb.ts";
+
+export const models = verb({
+  name: "models",
+  line: "List the models: which are ready, their windows and prices, and what is missing for the others.",
+  args: [],
+  options: { ready: { type: "flag", what: "only those that can be used now" } },
+  about: [
+    "Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY) or the " +
+      "configuration: SKEIN_CONFIG, or else skein/config.json in XDG_CONFIG_HOME or ~/.config. There one can " +
+      "also set the default model, name servers that speak Chat Completions (Ollama, vLLM, LM Studio), and " +
+      "correct windows and prices. The default is that of the first provider with a key, or else " +
+      "offline/offline, which needs neither key nor network. Any model of a provider can be named, also one " +
+      "that is not listed; its price is unknown then.",
+    "Prices are dollars for a million tokens, as of the date that --json shows.",
+  ],
+  examples: [
+    { command: "skein models", what: "all of them" },
+    { command: "skein models --ready --json | jq -r .name", what: "names of those that can be used" },
+  ],
+  async run({ options, out }) {
+    const { byDefault, list } = await loadModels(realWorld());
+    const all = list().filter(({ ready }) => ready || !options.ready);
+    if (out.json) {
+      for (const { name, facts, ready, hint } of all)
+        await out.emit({ name, ready, default: name === byDefault, ...facts, hint });
+      return;
+    }
+    const columns = [
+      { title: "MODEL" },
+      { title: "READY", paint: (text: string) => (text.startsWith("yes") ? out.green(text) : out.dim(text)) },
+      { title: "WINDOW", align: "right" },
+      { title: "PRICE IN/OUT", align: "right" },
+      { title: "" },
+    ] as const;
+    const rows = all.map((one) => row(one, byDefault));
+    for (const line of table(columns, rows, { width: out.columns, heading: out.bold })) await out.line(line);
+    out.note(out.dim(`prices are dollars for a million tokens; configuration: ${configPath(process.env)}`));
+  },
+});
+
+function row({ name, facts, ready, hint }: ModelListing, byDefault: string): string[] {
+  const { windowTokens, price } = facts;
+  const perMillion = (nanoUsd: number): string => String(Number((nanoUsd / 1_000).toFixed(3)));
+  const shown = price === null ? "unknown" : `${perMillion(price.input)}/${perMillion(price.output)}`;
+  const remark = name === byDefault ? "the default" : ready ? "" : (hint ?? "");
+  return [oneLine(name), ready ? "yes" : "no", count(windowTokens), shown, oneLine(remark)];
+}

@@ -1,0 +1,90 @@
+/** Runs a session until it is idle or stands still. */
+import { SkeinError } from "../../core/error.ts";
+import type { Session } from "../../runtime/session.ts";
+import { exact } from "../moment.ts";
+import { showRun } from "../turn.ts";
+import { oneLine } from "../text.ts";
+import { verb, type Call } from "../verb.ts";
+
+export const run = verb({
+  name: "run",
+  line: "Run a session until it is idle: unfinished work is gone on with, waiting input taken up.",
+  args: ["ID"],
+  options: {
+    wait: {
+      type: "flag",
+      what: "wait until somebody else who runs it is done, and until a sleeping session is to wake",
+    },
+  },
+  about: [
+    "What a process left unfinished is settled first: calls that only read, or may be repeated, run again; " +
+      "what became of any other is unknown, and the session asks. Only one process runs a session; without " +
+      "--wait the second says who does, and ends with 1.",
+    "The exit code is 0 when the session is idle or asleep, and 7 when it is suspended. Ctrl-C interrupts " +
+      "the turn; SIGTERM stops before the next step, and another process can go on.",
+  ],
+  examples: [
+    { command: "skein run 4x8kz1", what: "to idle" },
+    { command: "skein run 4x8kz1 --wait", what: "also when it sleeps until a time, or another runs it" },
+  ],
+  async run(call) {
+    const found = await call.session(call.args.ID);
+    if (call.options.wait) await untilFree(call, found);
+    for (;;) {
+      try {
+        const code = await showRun(call, found, (signal) => found.watch({ signal }));
+        if (!call.options.wait || call.untilStopped().aborted || !(await isToWake(found))) return code;
+      } catch (error) {
+        // Somebody may have been quicker.
+        const taken = error instanceof SkeinError && error.code === "conflict";
+        if (!taken || !call.options.wait) throw error;
+      }
+      await untilFree(call, found);
+    }
+  },
+});
+
+/** Whether it sleeps and a time is set at which it goes on. */
+async function isToWake(session: Session): Promise<boolean> {
+  const { status, sleep } = (await session.fold()).standing;
+  return status === "sleeping" && sleep?.untilMs !== null && sleep?.untilMs !== undefined;
+}
+
+/** Resolves when nobody runs the session and it does not sleep, or the time it sleeps until has come. */
+async function untilFree({ store, out, untilStopped }: Call, session: Session): Promise<void> {
+  const stopped = untilStopped();
+  let told = "";
+  const tell = (text: string): void => {
+    if (text !== told) out.note(out.dim(text));
+    told = text;
+  };
+  while (!stopped.aborted) {
+    const head = await (await store()).head(session.id);
+    const lease = head?.lease ?? null;
+    const { status, sleep } = (await session.fold()).standing;
+    const nowMs = Date.now();
+    const heldMs = lease === null ? 0 : lease.untilMs - nowMs;
+    const asleepMs = status === "sleeping" ? (sleep?.untilMs ?? Infinity) - nowMs : 0;
+    if (heldMs <= 0 && asleepMs <= 0) return;
+    if (heldMs > 0) tell(`${oneLine(lease?.holder ?? "somebody")} runs it; waiting`);
+    else if (asleepMs === Infinity) tell("it sleeps until somebody wakes it; waiting");
+    else tell(`it sleeps until ${exact(nowMs + asleepMs)}; waiting`);
+    await changeOrTime(session, Math.min(heldMs > 0 ? heldMs : asleepMs, dayMs), stopped);
+  }
+}
+
+/** Timers do not count further than some weeks; a look once a day is cheap. */
+const dayMs = 86_400_000;
+
+/** Resolves when something was appended to the session, or the time is over. */
+async function changeOrTime(session: Session, ms: number, stopped: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), ms);
+  try {
+    const { seq } = await session.head();
+    const signal = AbortSignal.any([over.signal, stopped]);
+    for await (const _ of session.events({ fromSeq: seq + 1, follow: true, signal })) return;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -18,6 +18,7 @@ import { asModelError, interrupted } from "./failure.ts";
 import { ModelError, type Answer, type Delta, type Model, type ModelCall, type ModelFacts } from "./port.ts";
 import { makePrompt, type Prompt, type Wire } from "./prompt.ts";
 import { loadLanguageModel } from "./provider.ts";
+import { withinReserve } from "./thinking-budget.ts";
 
 export interface AiSdkOptions {
   /** `provider/model`. */
@@ -158,7 +159,7 @@ function recordingFetch(outputTokensMax: number): RecordingFetch {
   return {
     sent: () => sent,
     async fetch(input, init) {
-      const body = typeof init?.body === "string" ? capped(init.body, outputTokensMax) : undefined;
+      const body = typeof init?.body === "string" ? withinReserve(init.body, outputTokensMax) : undefined;
       sent ??= body ?? null;
       const response = await fetch(input, body === undefined ? init : { ...init, body });
       const type = response.headers.get("content-type") ?? "";
@@ -171,23 +172,6 @@ function recordingFetch(outputTokensMax: number): RecordingFetch {
     },
   };
 }
-
-/**
- * The library adds the budget for thinking to Anthropic's limit of output. The limit is what was reserved,
- * so it is put back, and thinking gets a share of it, or none where the share would be too small.
- */
-function capped(body: string, outputTokensMax: number): string {
-  const request = JSON.parse(body) as { max_tokens?: number; thinking?: { budget_tokens?: number } };
-  const budget = request.thinking?.budget_tokens;
-  if (budget === undefined || (request.max_tokens ?? 0) <= outputTokensMax) return body;
-  const share = Math.min(budget, Math.floor(outputTokensMax / 2));
-  const thinking =
-    share < thinkingTokensMin ? { type: "disabled" } : { ...request.thinking, budget_tokens: share };
-  return JSON.stringify({ ...request, max_tokens: outputTokensMax, thinking });
-}
-
-/** The least that Anthropic accepts. */
-const thinkingTokensMin = 1024;
 
 /** Rejects at once when the signal is aborted, however long the promise takes. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,10 +1,11 @@
 /** The drivers over real HTTP: what providers stream becomes deltas and an answer, on each of four wires. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { MessagePart } from "../../src/core/part.ts";
 import type { AnswerBlock, Finish } from "../../src/model/port.ts";
 import { answered, ask, failureOf, modelOn, opening, results, says } from "./drive.ts";
 import type { WireBlock } from "./wire/format.ts";
-import { serverSent } from "./wire/format.ts";
+import { field, list, serverSent } from "./wire/format.ts";
 import { startWire, wires, type WireName } from "./wire/server.ts";
 
 const names = Object.keys(wires) as WireName[];
@@ -169,6 +170,33 @@ describe("what only some wires have", () => {
       assert.equal(most, outputTokensMax);
       assert.ok(
         outputTokensMax < 2_048 ? budget === undefined : budget! >= 1_024 && budget! < outputTokensMax,
+      );
+    }
+  });
+
+  test("with a budget, results of calls made without a thought go without thinking", async () => {
+    const name = "anthropic/claude-haiku-4-5";
+    await using server = await startWire("anthropic", () => ({
+      reply: "answer",
+      answer: { blocks: [spoken] },
+    }));
+    const signed = { type: "reasoning", text: "Hm.", metadata: { anthropic: { signature: "s" } } } as const;
+    const call = { type: "tool-call", call: "call_7", tool: "read", input: {} } as const;
+    const cases = [
+      [[call], 8_000, "disabled", ["tool_use"]],
+      [[signed, call], 8_000, "enabled", ["thinking", "tool_use"]],
+      [[signed, call], 500, "disabled", ["tool_use"]],
+    ] as const;
+    for (const [content, outputTokensMax, expected, types] of cases) {
+      const made: MessagePart = { part: "message", role: "assistant", content };
+      const parts = [...opening("anthropic", says("Compute.")), made, results(made)];
+      await ask(modelOn("anthropic", server.url, name), parts, { outputTokensMax });
+      const { thinking, messages } = server.requests.at(-1)!.body;
+      assert.equal(field(thinking, "type"), expected);
+      const blocks = list(field(list(messages)[1], "content"));
+      assert.deepEqual(
+        blocks.map((block) => field(block, "type")),
+        types,
       );
     }
   });

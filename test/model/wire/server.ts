@@ -58,7 +58,7 @@ export interface WireServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Replies in the order of the script, one a request; a request past its end gets a status 400 that says so. */
+/** Replies in the order of the script, one a request; past its end a status 400 says that there is no more. */
 export async function startWire(provider: WireName, script: WireScript): Promise<WireServer> {
   const format: WireFormat = wires[provider];
   const requests: WireRequest[] = [];

@@ -28,7 +28,7 @@ export function renderContext(source: ContextSource): Rendered {
 /** Every renderer there ever was, by its number. */
 export const renderers: Readonly<Record<number, (source: ContextSource) => Rendered>> = { 1: renderContext };
 
-/** The renderer for sessions that begin now, and for others from their next compaction, rewind or migration. */
+/** For sessions that begin now, and for others from their next compaction, rewind or migration on. */
 export const rendererNow = 1;
 
 /** What `model.requested` says of the context: SHA-256 of its JSON. */

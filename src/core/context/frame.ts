@@ -99,7 +99,8 @@ export function memoryText(content: unknown, seq: number, charsMax: number): str
   for (const item of items as unknown[]) {
     const why = field(item, "why");
     const because = typeof why === "string" ? ` (${why})` : "";
-    const line = `- ${textOf(field(item, "kind"))} ${textOf(field(item, "key"))}: ${textOf(field(item, "value"))}`;
+    const [kind, key, value] = ["kind", "key", "value"].map((name) => textOf(field(item, name)));
+    const line = `- ${kind} ${key}: ${value}`;
     chars += line.length + because.length;
     if (chars > charsMax) break;
     lines.push(line + because);

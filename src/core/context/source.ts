@@ -12,7 +12,7 @@ export interface ContextSource {
    * that were taken up. One that is missing shows as if it were erased.
    */
   readonly events: ReadonlyMap<number, SessionEvent>;
-  /** The events of the mind after the boundary, in order, with their contents. Types that do not count may lack. */
+  /** The events of the mind after the boundary, in order, with their contents, of `transcriptTypes`. */
   readonly transcript: readonly SessionEvent[];
   /** Positions of the inputs that this very request takes up. */
   readonly taken: readonly number[];

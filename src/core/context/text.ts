@@ -1,6 +1,6 @@
 /** Texts of a context: what stands for things that are gone, too long, or not text. */
 
-/** Shares of a context in characters. A renderer that counted tokens would not give the same bytes for ever. */
+/** Shares of a context in characters. One that counted tokens would not give the same bytes for ever. */
 export const share = {
   /** One document that a session starts with; the others of its kind get what is left of all. */
   documentCharsMax: 16_000,

@@ -226,7 +226,7 @@ function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
   ]);
 }
 
-/** The answer with its calls. A call that no block speaks of stands at the end: it was asked for after all. */
+/** The answer with its calls. One that no block speaks of stands at the end: it was asked for after all. */
 function answerBlocks(
   { settings }: ContextSource,
   answers: Stretch["answers"],

@@ -1,7 +1,7 @@
 /** What a model is told, by example. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { contextDigest, renderers, rendererNow } from "../../../src/core/context.ts";
+import { contextDigest, renderContext, renderers, rendererNow } from "../../../src/core/context.ts";
 import { digest } from "../digest.ts";
 import { empty, given, sessionId, workspaceId } from "../given.ts";
 import { otherSession, samples } from "../samples.ts";
@@ -26,7 +26,7 @@ const worked = () => {
   return settles(settles(begun, "b", "two files"), "a", { rate: 4.1 });
 };
 
-test("the first request holds settings, tools, instructions, documents, memory and input, in this order", async () => {
+test("a request holds settings, tools, instructions, documents, memory and input, in this order", async () => {
   const session = hears(
     empty(sessionId)
       .when({
@@ -74,7 +74,7 @@ test("the first request holds settings, tools, instructions, documents, memory a
   assert.deepEqual([renderer, model], [1, settings.model]);
 });
 
-test("the present renderer is in the table", () => assert.equal(typeof renderers[rendererNow], "function"));
+test("the present renderer is in the table", () => assert.equal(renderers[rendererNow], renderContext));
 
 describe("calls and results", () => {
   test("results stand in the order of the calls, whatever came first", async () => {
@@ -154,7 +154,7 @@ describe("calls and results", () => {
     assert.ok((await told(session)).includes('model calls: call_6 shell {"invalid":"{\\"com"}'));
   });
 
-  test("a call that no block speaks of is asked for all the same, and a block without its call is not", async () => {
+  test("a call that no block speaks of is asked for, and a block without its call is not", async () => {
     const session = says(asks(hears(given(), words("Go."))), words("Yes."), callOf("nobody", "shell"));
     assert.deepEqual((await told(requests(session, "b", "read"))).slice(2, 4), [
       "model: Yes.",

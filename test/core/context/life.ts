@@ -1,7 +1,7 @@
 /**
  * Generated lives of a session that is run: turns with interrupts, crashes, denials, odd answers, repeated
- * call ids, compactions, rewinds, forks, model switches and erased contents. Every request is rendered when it
- * is made, and its digest recorded, as the turn loop does.
+ * call ids, compactions, rewinds, forks, model switches and erased contents. Every request is rendered when
+ * it is made, and its digest recorded, as the turn loop does.
  */
 import fc from "fast-check";
 import type { ContextWorld } from "../../../src/runtime/context-reader.ts";
@@ -96,7 +96,7 @@ export async function live(given: readonly Move[]): Promise<Life> {
     session: idOf(0),
     records: [],
     states: [emptyState],
-    settings: { model: models[0], images: true },
+    settings: { model: pickOf(models, given.length), images: true },
     requests: [],
   };
   const { body, content } = samples["session.opened"];

@@ -16,14 +16,14 @@ const checkers: Readonly<Record<Wire, (body: unknown) => readonly string[]>> = {
   compatible: completionsFlaws,
 };
 
-export const wireOf = (model: string): Wire => wires[model.split("/")[0] ?? ""] ?? "compatible";
+const wireOf = (model: string): Wire => wires[model.split("/")[0] ?? ""] ?? "compatible";
 
 /** What the provider of the model would find wrong with this context. */
 export async function flawsOnWire(parts: readonly Part[], model: string): Promise<readonly string[]> {
   return checkers[wireOf(model)](await wireBody(parts, model));
 }
 
-export async function wireBody(parts: readonly Part[], model: string): Promise<unknown> {
+async function wireBody(parts: readonly Part[], model: string): Promise<unknown> {
   let body: string | null = null;
   const fetching = mock.method(globalThis, "fetch", async (_: unknown, init?: RequestInit) => {
     body = typeof init?.body === "string" ? init.body : null;

@@ -26,7 +26,7 @@ const worked = () => {
   return settles(settles(begun, "b", "two files"), "a", { rate: 4.1 });
 };
 
-test("a request holds settings, tools, instructions, documents, memory and input, in this order", async () => {
+test("a request holds settings, tools, instructions, documents, memory, input; in this order", async () => {
   const session = hears(
     empty(sessionId)
       .when({

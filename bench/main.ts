@@ -10,6 +10,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   history: async () => (await import("./history.ts")).benchHistory(),
   size: async () => (await import("./size.ts")).benchSize(),
   list: async () => (await import("./list.ts")).benchList(),
+  step: async () => (await import("./step.ts")).benchStep(),
   start: async () => (await import("./start.ts")).benchStart(),
 };
 

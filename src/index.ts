@@ -1,5 +1,4 @@
 /** Skein: the session engine for AI agents. This is the library; `openEngine` is where it starts. */
-import { hostname } from "node:os";
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
 import { Engine } from "./runtime/engine.ts";
@@ -74,7 +73,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   return new Engine({
     store,
     world,
-    holder: options.holder ?? `${hostname()}:${process.pid}`,
+    ...(options.holder === undefined ? {} : { holder: options.holder }),
     models: () => loadModels(options.models, env),
     tools: async () => (await import("./tool/source.ts")).makeToolSource({ world, tools }),
     ...(actor === undefined ? {} : { actor }),

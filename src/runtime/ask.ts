@@ -5,6 +5,7 @@
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { readEvents, type Event } from "./event-reader.ts";
+import { isFree } from "./lease.ts";
 import type { LiveDelta } from "./live.ts";
 import type { Ran, RunOptions } from "./runner.ts";
 import type { Context } from "./session.ts";
@@ -112,14 +113,15 @@ async function runOrWait(context: Context, session: SessionId, options: RunOptio
 
 /** Resolves when the lease was given back or has run out. */
 async function released(
-  { store, world }: Context,
+  context: Context,
   session: SessionId,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  const { store, world } = context;
   for (;;) {
     const lease = (await store.head(session))?.lease ?? null;
-    const leftMs = lease === null ? 0 : lease.untilMs - world.now();
-    if (leftMs <= 0 || signal?.aborted === true) return;
+    if (lease === null || isFree(context, lease) || signal?.aborted === true) return;
+    const leftMs = lease.untilMs - world.now();
     const changed = new AbortController();
     const unwatch = store.watch(() => changed.abort());
     const either = signal === undefined ? changed.signal : AbortSignal.any([changed.signal, signal]);

@@ -70,7 +70,7 @@ export class Engine implements AsyncDisposable {
       states,
       writer,
       actor: actor ?? local,
-      holder: options.holder ?? "an engine",
+      holder: options.holder ?? world.self ?? "an engine",
       leaseMs: options.leaseMs,
       models: options.models,
       tools: options.tools,

@@ -73,17 +73,27 @@ export class Lease implements AsyncDisposable {
   }
 }
 
+/**
+ * Whether anybody may take it: nobody holds it, it has run out by the store's clock, or its holder was a
+ * process of this machine that is no more.
+ */
+export function isFree(
+  { world }: Pick<Context, "world">,
+  lease: { readonly holder: string; readonly untilMs: number } | null,
+): boolean {
+  return lease === null || lease.untilMs <= world.now() || world.isGone?.(lease.holder) === true;
+}
+
 export async function takeLease(
   context: Context,
   session: SessionId,
   options: { readonly holder: string; readonly leaseMs?: number },
 ): Promise<Lease> {
   const { holder, leaseMs = leaseMsDefault } = options;
-  const { store, world, writer, actor } = context;
+  const { store, writer, actor } = context;
   const build = async () => {
     const head = await store.head(session);
-    const ranOut = head === undefined || head.lease === null || head.lease.untilMs <= world.now();
-    return { do: "take", holder, leaseMs, ranOut } as const;
+    return { do: "take", holder, leaseMs, ranOut: isFree(context, head?.lease ?? null) } as const;
   };
   const { firstSeq } = await writer.change(session, build, { actor, lease: { holder, leaseMs } });
   return new Lease(context, { session, holder, leaseMs, epoch: firstSeq });

@@ -27,7 +27,7 @@ import type { Runs } from "./running.ts";
 import { sendMessage, type Sent } from "./send.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { readEvents, type Event, type EventsOptions } from "./event-reader.ts";
-import { takeLease, type Lease } from "./lease.ts";
+import { isFree, takeLease, type Lease } from "./lease.ts";
 import { checkBinding, checkBudget, inputRecord, recordsOf } from "./options.ts";
 import { readItems, type Item } from "./projection.ts";
 import type { StateReader } from "./state-reader.ts";
@@ -271,10 +271,9 @@ export class Session {
   /** Ends the turn in progress, also in the middle of a stream or a tool, in whatever process it runs. */
   async interrupt(options: Reason = {}): Promise<Written> {
     checkOptions("interrupt", options, ["reason"]);
-    const { store, world } = this.#context;
     const build = async (): Promise<Command> => {
-      const lease = (await store.head(this.id))?.lease ?? null;
-      return { do: "interrupt", idle: lease === null || lease.untilMs <= world.now(), ...options };
+      const lease = (await this.#head()).lease;
+      return { do: "interrupt", idle: isFree(this.#context, lease), ...options };
     };
     return written(await this.#change(build));
   }

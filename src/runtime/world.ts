@@ -1,9 +1,11 @@
 /**
- * The world: clock, timers, randomness, hashing, processes and secrets, all that makes a run differ from the next. Everything
- * else in Skein takes them from here, so that the same code runs in a simulator.
+ * The world: clock, timers, randomness, hashing, processes and secrets, all that makes a run differ from the
+ * next. Everything else in Skein takes them from here, so that the same code runs in a simulator.
  */
 import { fork, spawn } from "node:child_process";
 import { hash, randomFillSync } from "node:crypto";
+import { readlinkSync } from "node:fs";
+import { hostname } from "node:os";
 import { once } from "node:events";
 import { setImmediate, setTimeout } from "node:timers";
 import type { StoreWorld } from "../store/port.ts";
@@ -17,6 +19,10 @@ export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
   salt(): string;
   /** SHA-256, hexadecimal. */
   hashBytes(bytes: Uint8Array): string;
+  /** This process, as a holder of leases. */
+  readonly self?: string;
+  /** Whether a holder was a process of this machine that is certainly no more. A world may not know. */
+  isGone?(holder: string): boolean;
 }
 
 export interface PipedChild extends Child {
@@ -26,8 +32,32 @@ export interface PipedChild extends Child {
 }
 
 const saltBytes = 16;
-/** How long a killed process's output is still waited for; one that left the group may hold it open for ever. */
+/** How long a killed process's output is still read; what left the group may hold it open for ever. */
 const drainMs = 500;
+
+/**
+ * The machine as processes see it: two containers may have one host name, but not one space of process ids.
+ */
+const here = `${hostname()}${pidSpace()}:`;
+
+function pidSpace(): string {
+  try {
+    const [, space] = /\[(\d+)\]/.exec(readlinkSync("/proc/self/ns/pid")) ?? [];
+    return space === undefined ? "" : `/${space}`;
+  } catch {
+    return "";
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process is a process all the same.
+    return (error as { code?: string }).code !== "ESRCH";
+  }
+}
 
 export function realWorld(): World {
   let scratch = Buffer.allocUnsafe(16_384);
@@ -68,6 +98,11 @@ export function realWorld(): World {
       const prefix = scratch.write(prefixHex, 0, "hex");
       const length = prefix + scratch.write(text, prefix, "utf8");
       return hash("sha256", scratch.subarray(0, length), "hex");
+    },
+    self: `${here}${process.pid}`,
+    isGone: (holder) => {
+      const pid = holder.startsWith(here) ? holder.slice(here.length) : "";
+      return /^[1-9]\d{0,9}$/.test(pid) && !isAlive(Number(pid));
     },
     random: (count) => randomFillSync(new Uint8Array(count)),
     salt() {

@@ -9,8 +9,8 @@
  * - A text is a glob for texts: `*` is any run of characters, `?` one character.
  * - A list is a choice: one of its entries must match.
  * - Anything else must be the same JSON.
- * - Where the argument is a list, or an object and the pattern is none, the pattern is held against what is in
- *   it: to deny or ask it is enough that one thing in it matches, to allow everything must.
+ * - Where the argument is a list, or an object and the pattern is none, the pattern is held against what is
+ *   in it: to deny or ask it is enough that one thing in it matches, to allow everything must.
  *
  * What cannot be told for sure is decided for the stricter side. Texts are also looked at as paths, `.`, `..`
  * and doubled slashes resolved: a deny on `/etc/*` holds for `/tmp/../etc/passwd`, and an allow on `/tmp/*`

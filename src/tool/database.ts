@@ -37,8 +37,8 @@ export async function databaseTools(
     defineTool({
       name: "query_database",
       description:
-        "Run one SQL statement. Gives a line with the columns and one line of JSON a row. To see what there is, " +
-        "ask SQLite's sqlite_schema or PostgreSQL's information_schema. " +
+        "Run one SQL statement. Gives a line with the columns and one line of JSON a row. To see what " +
+        "there is, ask SQLite's sqlite_schema or PostgreSQL's information_schema. " +
         `Bound: ${told}.`,
       input: z.strictObject({
         sql: z.string().min(1).max(databaseLimit.sqlCharsMax).describe("One statement"),

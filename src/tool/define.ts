@@ -13,7 +13,7 @@ const toolLimit = {
   issuesMax: 20,
 } as const;
 
-export const timeoutMsDefault = 120_000;
+const timeoutMsDefault = 120_000;
 
 /** What a tool says of a call that was cut off. Anything else counts as unknown. */
 export type ProbeAnswer = "done" | "not done" | "unknown" | { readonly done: unknown };

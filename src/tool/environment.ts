@@ -1,6 +1,6 @@
 /**
- * What a started program gets to see. Secrets of bindings are named in the log, looked up when a tool is opened,
- * and hidden again in what it says.
+ * What a started program gets to see. Secrets of bindings are named in the log, looked up when a tool is
+ * opened, and hidden again in what it says.
  */
 import { SkeinError } from "../core/error.ts";
 import type { Bound, ToolWorld } from "./port.ts";

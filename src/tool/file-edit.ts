@@ -7,7 +7,7 @@ export interface Edit {
   readonly all: boolean;
 }
 
-/** The text after the edit. Refuses what is not there, what is there several times, and what changes nothing. */
+/** The text after the edit. Refuses what is not there, or several times, and what changes nothing. */
 export function applyEdit(
   text: string,
   edit: Edit,
@@ -21,7 +21,7 @@ export function applyEdit(
   if (first === undefined) {
     throw new SkeinError(
       "invalid",
-      `the text to be replaced is not in ${shown}; read the file again and copy it exactly, with its white space`,
+      `the text to be replaced is not in ${shown}; read the file again and copy it exactly, white space too`,
     );
   }
   if (places.length > 1 && !edit.all) {
@@ -39,16 +39,16 @@ export function applyEdit(
 /**
  * Whether the edit of a call that was cut off has happened, by what the file says now. Done: the old text is
  * gone and the new one there, which is what was wanted, whoever did it. Not done: the old text is there, as
- * often as it must be, and the new one is not, so the edit can still be made as it was meant. All else, such as
- * a new text that holds the old one, cannot be told.
+ * often as it must be, and the new one is not, so the edit can still be made as it was meant. All else, such
+ * as a new text that holds the old one, cannot be told.
  */
 export function edited(text: string, edit: Edit): "done" | "not done" | "unknown" {
   const { find, replace } = fitted(text, edit);
   if (replace === "") return "unknown";
   const count = placesOf(text, find).length;
-  const hasNew = text.includes(replace);
-  if (count === 0 && hasNew) return "done";
-  return (count === 1 || (count > 1 && edit.all)) && !hasNew ? "not done" : "unknown";
+  const isThere = text.includes(replace);
+  if (count === 0 && isThere) return "done";
+  return (count === 1 || (count > 1 && edit.all)) && !isThere ? "not done" : "unknown";
 }
 
 /** Models write line ends their own way. Where the file has only the other kind, that kind is meant. */

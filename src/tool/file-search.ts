@@ -21,7 +21,7 @@ import {
 } from "./root.ts";
 import type { Directory, Root, Spot } from "./root.ts";
 
-export const searchLimit = {
+const searchLimit = {
   foundMax: 1_000,
   matchesMax: 200,
   /** Entries that one search looks at. */
@@ -50,9 +50,9 @@ function findFiles(roots: readonly Root[]): OuterTool {
   return defineTool({
     name: "find_files",
     description:
-      'Find files by a glob such as "*.ts", "src/**/*.test.ts" or "{README,LICENSE}*", one path a line. Without ' +
-      `a slash it is held against names at any depth. Leaves out ${skipped.join(" and ")} unless they are ` +
-      `named. ${whereabouts(roots)}`,
+      'Find files by a glob such as "*.ts", "src/**/*.test.ts" or "{README,LICENSE}*", one path a line. ' +
+      "Without a slash it is held against names at any depth. Leaves out " +
+      `${skipped.join(" and ")} unless they are named. ${whereabouts(roots)}`,
     input: z.strictObject({ pattern: z.string().min(1).describe("The glob"), path: whereBelow(roots) }),
     effect: "read",
     run: async ({ pattern, path }, { signal }) => {
@@ -71,8 +71,8 @@ function grepFiles(roots: readonly Root[]): OuterTool {
   return defineTool({
     name: "grep_files",
     description:
-      "Search the lines of text files for a regular expression (JavaScript's). Gives path:line: text, at most " +
-      `${searchLimit.matchesMax} of them. Leaves out ${skipped.join(" and ")} unless they are named. ` +
+      "Search the lines of text files for a regular expression (JavaScript's). Gives path:line: text, at " +
+      `most ${searchLimit.matchesMax} of them. Leaves out ${skipped.join(" and ")} unless they are named. ` +
       whereabouts(roots),
     input: z.strictObject({
       pattern: z.string().min(1).max(1_000).describe("The regular expression"),

@@ -50,8 +50,8 @@ function readFile(roots: readonly Root[]): OuterTool {
   return defineTool({
     name: "read_file",
     description:
-      `Read a text file, by default its first ${fileLimit.readLines} lines; a last line in brackets says when ` +
-      `there is more. Images are shown. ${whereabouts(roots)}`,
+      `Read a text file, by default its first ${fileLimit.readLines} lines; a last line in brackets says ` +
+      `when there is more. Images are shown. ${whereabouts(roots)}`,
     input: z.strictObject({
       path: pathBelow(roots),
       fromLine: z.int().positive().default(1).describe("The first line to read; lines count from 1"),
@@ -132,8 +132,8 @@ function editFile(roots: readonly Root[], turns: Turns): OuterTool {
   return defineTool({
     name: "edit_file",
     description:
-      "Replace a piece of a text file by another. `find` must be in the file exactly as given, with its white " +
-      `space, and only once unless \`all\` is true. ${whereabouts(roots)}`,
+      "Replace a piece of a text file by another. `find` must be in the file exactly as given, with its " +
+      `white space, and only once unless \`all\` is true. ${whereabouts(roots)}`,
     input: z.strictObject({
       path: pathBelow(roots),
       find: z.string().min(1).describe("The text to be replaced, with enough around it to be found once"),

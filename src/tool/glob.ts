@@ -33,7 +33,7 @@ function matchLetter(token: Token, letter: string): boolean {
   return token.ranges.some(([from, to]) => from <= letter && letter <= to) !== token.not;
 }
 
-/** A row of tokens, some of which stand for any run, against a row of things. Goes back to the last run only. */
+/** Tokens, some of which stand for any run, against a row of things. Goes back to the last run only. */
 function matches<T, U>(
   tokens: readonly T[],
   things: readonly U[],

@@ -43,7 +43,7 @@ interface Server {
   complaint(): string;
 }
 
-/** Starts or reaches all servers. What is opened is given to the stack at once, so that a failure closes it. */
+/** Starts or reaches all servers. What is opened goes to the stack at once, so that a failure closes it. */
 export async function mcpTools(
   world: McpWorld,
   bound: readonly Bound[],

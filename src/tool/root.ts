@@ -2,10 +2,10 @@
  * Bound files and directories, and the way to what lies below them.
  *
  * A path is first taken by its letters: `..` may not lead above the root. Links that stay below the root are
- * then resolved, and what is left is walked from the root, a directory at a time, each opened without following
- * a link and reached through the one before it by its descriptor. So whoever swaps a directory for a link while
- * a tool runs gains nothing. The descriptors are addressed by `/proc/self/fd`; on systems without it the last
- * step still follows no link, but a parent swapped in that very moment is not noticed.
+ * then resolved, and what is left is walked from the root, a directory at a time, each opened without
+ * following a link and reached through the one before it by its descriptor. So whoever swaps a directory for
+ * a link while a tool runs gains nothing. The descriptors are addressed by `/proc/self/fd`; on systems
+ * without it the last step still follows no link, but a parent swapped in that very moment is not noticed.
  */
 import { constants, existsSync } from "node:fs";
 import { lstat, mkdir, open, realpath, type FileHandle } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** The tool `shell`: command lines in a bound directory, under a time-out, with all they start ended at the end. */
+/** The tool `shell`: command lines in a bound directory, under a time-out, and all they start ended. */
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { z } from "zod";
@@ -35,8 +35,8 @@ export async function shellTools(world: ToolWorld, bound: readonly Bound[]): Pro
     defineTool({
       name: "shell",
       description:
-        `Run a command line with /bin/sh ${where}. Gives what it printed and its exit code. Standard input is ` +
-        "empty, and what is left running in the background is ended with it.",
+        `Run a command line with /bin/sh ${where}. Gives what it printed and its exit code. Standard ` +
+        "input is empty, and what is left running in the background is ended with it.",
       input: z.strictObject({
         command: z.string().min(1).max(shellLimit.commandCharsMax).describe("The command line"),
         ...(names.length > 1 && { in: z.enum(names).describe("The binding whose directory it runs in") }),

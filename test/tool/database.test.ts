@@ -78,7 +78,7 @@ test("what is large is cut", async () => {
 });
 
 const reasons =
-  /^invalid: rates: (not authorized|authorization denied|there is more than one statement|no such table|near )/;
+  /^invalid: rates: (not authorized|authorization denied|there is more than one|no such table|near )/;
 
 test("bound for reading, nothing can be written, and no other file can be reached", async () => {
   await using place = await openPlace();

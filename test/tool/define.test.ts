@@ -15,7 +15,7 @@ const complaint = (options: object): Promise<string> =>
     Promise.try(() => defineTool({ name: "weather", description: "Says it.", input, run, ...options })),
   );
 
-test("a tool with a zod schema shows the model JSON Schema, and is unsafe unless it says otherwise", async () => {
+test("a tool with a zod schema shows JSON Schema, and is unsafe unless it says otherwise", async () => {
   const tool = defineTool({
     name: "weather",
     description: "Says what the weather will be.",
@@ -70,7 +70,7 @@ const standard = (more: object = {}): StandardSchemaV1<{ n: number }> => ({
 });
 const schema = { type: "object", properties: { n: { type: "number" } } };
 
-test("any Standard Schema will do, with JSON Schema from itself or from whoever defines the tool", async () => {
+test("any Standard Schema will do, with JSON Schema from itself or from who defines the tool", async () => {
   const own = standard({ jsonSchema: { input: () => ({ $schema: "x", ...schema }), output: () => schema } });
   for (const options of [{ input: own }, { input: standard(), inputSchema: schema }]) {
     const tool = defineTool({ name: "double", description: "D.", run: ({ n }) => n * 2, ...options });
@@ -127,7 +127,7 @@ test("a probe's answer is understood, and one that fails or babbles has not told
   }
 });
 
-test("a tool that throws at once, and one that gives back a great deal, reach the caller as they are", async () => {
+test("what a tool throws, and the great deal that one gives back, reach the caller as they are", async () => {
   const thrower = defineTool({
     name: "t",
     description: "T.",

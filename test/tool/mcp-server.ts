@@ -1,6 +1,6 @@
 /**
- * A small MCP server for the tests, without any library: over stdio as a program, whose first argument says how
- * it misbehaves, and over HTTP by `answer`.
+ * A small MCP server for the tests, without any library: over stdio as a program, whose first argument says
+ * how it misbehaves, and over HTTP by `answer`.
  */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";

@@ -63,7 +63,7 @@ async function groupOf(leader: number): Promise<number[]> {
 }
 
 describe("over stdio", () => {
-  test("a server's tools have its name in front, names that all take, and the effect it declares", async () => {
+  test("tools have the server's name in front, names that all take, and their declared effect", async () => {
     await using place = await openServers(stdio());
     const cut = `srv_long_${"x".repeat(48)}_`;
     assert.deepEqual(
@@ -129,7 +129,7 @@ describe("over stdio", () => {
     assert.deepEqual(await callTool(place.tools, "srv_echo", { text: "hello" }), { text: "hello" });
   });
 
-  test("one that is slow but says so is waited for, one that hangs is not, and an interrupt ends a call", async () => {
+  test("one that is slow but says so is waited for, one that hangs or is interrupted is not", async () => {
     await using place = await openServers(stdio("well", { options: { timeoutMs: 700 } }));
     const [slow, hung] = await Promise.all([
       callTool(place.tools, "srv_slow", {}),
@@ -144,7 +144,7 @@ describe("over stdio", () => {
     assert.equal(await running, "error: interrupted");
   });
 
-  test("one that dies, babbles or never stops talking in a call gives an error, and the next call too", async () => {
+  test("one that dies, babbles or never stops talking in a call gives an error, then and later", async () => {
     await using place = await openServers(stdio());
     assert.match(
       await failure(callTool(place.tools, "srv_babble", {})),

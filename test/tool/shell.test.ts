@@ -157,7 +157,7 @@ test("an interrupt ends it at once", async () => {
   assert.ok(await isGone(Number(pid)));
 });
 
-test("what is left in the background ends with the command, and one that got away is not waited for", async () => {
+test("what is left in the background is ended, and what got away is not waited for", async () => {
   await using shell = await openShell();
   const background = await shell.run("sleep 300 & echo $!");
   assert.ok(await isGone(Number(background.text)));

@@ -53,7 +53,8 @@ async function pinOf(context: Context, agent: string | undefined): Promise<Pin |
 export function absolute(binding: Binding): Binding {
   const { path, name } = binding;
   if (path === undefined || path === "" || path.includes("\0")) return binding;
-  return { ...binding, path: resolve(path), ...(name === undefined ? { name: path } : {}) };
+  const named = name === undefined && binding.kind !== "shell" ? { name: path } : {};
+  return { ...binding, path: resolve(path), ...named };
 }
 
 /**

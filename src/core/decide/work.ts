@@ -65,6 +65,11 @@ export const workDecisions: Decisions<Names> = {
   bind: (state, { do: _, ...binding }) => {
     const { bindings } = state.standing;
     const name = bindingName(binding);
+    const before = bindings.get(name)?.kind ?? binding.kind;
+    if (before !== binding.kind) {
+      const hint = "give this one a name of its own, or unbind that one first";
+      return refuse("conflict", `"${name}" is the name of a ${before} that is bound`, hint);
+    }
     if (!bindings.has(name) && bindings.size >= limit.bindingsMax) {
       return refuse("refused", `a session holds at most ${limit.bindingsMax} bindings`, "unbind some first");
     }
@@ -157,7 +162,7 @@ function inTurn(
 /** Names stand in bodies, which are never erased: what may be a secret in an address does not become one. */
 function bindingName({ name, path, url, kind }: Binding): string {
   const place = url?.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, "$1").replace(/[?#].*$/s, "");
-  return name ?? path ?? place ?? kind;
+  return name ?? (kind === "shell" ? kind : (path ?? place ?? kind));
 }
 
 export function boundDraft(binding: Binding): DraftEvent {

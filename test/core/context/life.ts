@@ -211,9 +211,7 @@ const steps: Readonly<Record<MoveKind, Step>> = {
   },
   migrate(life, { pick, also, flag }) {
     const to = pickOf(models, pick);
-    // Anthropic's budget for thinking has rules of its own, which are the driver's to keep.
-    const reasons = also % 2 === 0 && !to.startsWith("anthropic/");
-    life.settings = { model: to, images: flag, ...(reasons ? { reasoning: "low" } : {}) };
+    life.settings = { model: to, images: flag, ...(also % 2 === 0 ? { reasoning: "low" } : {}) };
     append(life, { type: "session.migrated", body: { from: models[0], to } });
   },
   compact,

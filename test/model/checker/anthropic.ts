@@ -121,6 +121,9 @@ function checkThinking(flaws: Flaws, body: Fields, messages: readonly Message[])
   const isOn = fieldsOf(body["thinking"])["type"] === "enabled";
   const begins = answers.length === 0 || String(answers[0]?.blocks[0]?.["type"]).endsWith("thinking");
   flaws.unless(!isOn || begins, "with thinking on, the answer must begin with a thought");
+  const thinks = answers.some(({ blocks }) => blocks.some(({ type }) => String(type).endsWith("thinking")));
+  const isOff = fieldsOf(body["thinking"])["type"] === "disabled";
+  flaws.unless(!isOff || !thinks, "with thinking off, no thought may stand in the answer");
 }
 
 function checkTools(flaws: Flaws, given: unknown, areUsed: boolean): void {

@@ -90,6 +90,11 @@ function holds(
       { ...asked({}), thinking: { type: "enabled" } },
       /begin with a thought/,
     ],
+    [
+      "a thought while thinking is off",
+      { messages: [user, asks, { role: "user", content: [result] }], thinking: { type: "disabled" } },
+      /no thought may stand/,
+    ],
   ]);
 }
 

@@ -39,7 +39,8 @@ export function makeStdioTransport(
   const printed = makeCapture(500, 1_000);
   const strays: string[] = [];
   let ended: string | undefined;
-  let isClosed = false;
+  // The client may have begun to close it already; whoever closes it again waits for the same end.
+  let closing: Promise<void> | undefined;
   const takeLine = (line: string): void => {
     if (line.trim() === "") return;
     try {
@@ -55,6 +56,14 @@ export function makeStdioTransport(
     ended = code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
     transport.onclose?.();
   };
+  const close = async (): Promise<void> => {
+    child.end();
+    const over = new AbortController();
+    await Promise.race([child.exited, world.sleep(stdioLimit.graceMs, over.signal)]);
+    over.abort();
+    child.kill();
+    await child.exited;
+  };
   const transport: StdioTransport = {
     start: async () => {
       void readAll(child.stderr, (bytes) => printed.add(bytes));
@@ -66,16 +75,7 @@ export function makeStdioTransport(
       return Promise.resolve();
     },
     send: (message) => child.write(`${JSON.stringify(message)}\n`),
-    close: async () => {
-      if (isClosed) return;
-      isClosed = true;
-      child.end();
-      const over = new AbortController();
-      await Promise.race([child.exited, world.sleep(stdioLimit.graceMs, over.signal)]);
-      over.abort();
-      child.kill();
-      await child.exited;
-    },
+    close: () => (closing ??= close()),
     complaint: () => {
       const said = printed.text().trim();
       const stray =

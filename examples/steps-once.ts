@@ -1,8 +1,9 @@
 /**
- * A hand-written agent loop that keeps its log in Skein and survives being killed. Each step writes what it
- * is about to do, does it, and writes what came of it; idempotency keys keep it from writing either twice.
+ * A job without any model that keeps its log in Skein, in records of its own, and survives being killed. Each
+ * step writes what it is about to do, does it, and writes what came of it; idempotency keys keep it from
+ * writing either twice. For turns with a model and tools, see own-loop.ts.
  *
- *   npx node --conditions=skein-source examples/your-own-loop.ts
+ *   npx node --conditions=skein-source examples/steps-once.ts
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempDisposableSync } from "node:fs";

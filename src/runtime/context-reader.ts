@@ -14,7 +14,7 @@ import { readEvent, type EventOf, type SessionEvent } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Part, Settings } from "../core/part.ts";
-import { includes, subtract } from "../core/range.ts";
+import { includes, subtract, type Ranges } from "../core/range.ts";
 import type { Overlay, State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { blobReference, inflate } from "./content.ts";
@@ -32,7 +32,18 @@ export interface ContextWorld {
 export interface EventCache {
   get(session: SessionId, seq: number): SessionEvent | undefined;
   set(session: SessionId, event: SessionEvent): void;
+  /** What was read of a session's transcript last, so that a step reads only what is new. */
+  window(session: SessionId): Window | undefined;
+  setWindow(session: SessionId, window: Window): void;
   forget(): void;
+}
+
+/** The events of a transcript up to a position, and the inputs among them. */
+interface Window {
+  /** What it was read for: the same boundary, prunes and rewinds. */
+  readonly key: string;
+  readonly toSeq: number;
+  readonly events: readonly SessionEvent[];
 }
 
 export interface Context {
@@ -199,16 +210,34 @@ async function gather(context: ContextWorld, session: SessionId, wanted: Wanted)
   ]);
   const isPruned = pruning({ state, events, uncompacted });
   const transcript: SessionEvent[] = [];
-  const types = [...transcriptTypes, "input.received", "message.received"];
-  const ranges = subtract([[(boundary?.toSeq ?? 0) + 1, toSeq]], mind.lost);
-  for (const range of ranges) {
-    for await (const event of readRange(context.store, session, range, types, isPruned)) {
-      if (event.type === "input.received" || event.type === "message.received") events.set(event.seq, event);
-      else transcript.push(event);
-    }
+  const fromSeq = (boundary?.toSeq ?? 0) + 1;
+  const key = JSON.stringify([fromSeq, prunes.map(({ seq }) => seq), uncompacted, mind.lost]);
+  const window = { fromSeq, toSeq, key, lost: mind.lost };
+  for (const event of await readWindow(context, session, window, isPruned)) {
+    if (event.type === "input.received" || event.type === "message.received") events.set(event.seq, event);
+    else transcript.push(event);
   }
   await fetch([...transcript.flatMap(takenBy), ...taken]);
   return { state, settings, events, transcript, taken, objectiveSeq, uncompacted };
+}
+
+/** Records never change, so what was read for the last step is still true of this one. */
+async function readWindow(
+  { store, cache }: ContextWorld,
+  session: SessionId,
+  wanted: { readonly fromSeq: number; readonly toSeq: number; readonly key: string; readonly lost: Ranges },
+  isPruned: (seq: number) => boolean,
+): Promise<readonly SessionEvent[]> {
+  const { toSeq, key, lost } = wanted;
+  const last = cache?.window(session);
+  const known = last?.key === key && last.toSeq <= toSeq ? last : null;
+  const events = [...(known?.events ?? [])];
+  const types = [...transcriptTypes, "input.received", "message.received"];
+  for (const range of subtract([[(known?.toSeq ?? wanted.fromSeq - 1) + 1, toSeq]], lost)) {
+    for await (const event of readRange(store, session, range, types, isPruned)) events.push(event);
+  }
+  cache?.setWindow(session, { key, toSeq, events });
+  return events;
 }
 
 const itemSeqs = ({ items }: Overlay): readonly number[] =>
@@ -282,6 +311,9 @@ async function understand(
   return { ...known, contentBytes, content: await inflate(store, known.content) } as SessionEvent;
 }
 
+/** Sessions whose transcript is kept at hand. */
+const windowsMax = 8;
+
 /** A cache that holds at most so many bytes of contents, the latest used. */
 export function makeEventCache(bytesMax = 8_388_608): EventCache {
   const held = new Map<string, SessionEvent>();
@@ -291,7 +323,17 @@ export function makeEventCache(bytesMax = 8_388_608): EventCache {
     held.delete(key);
     bytes -= sizeOf(event);
   };
+  const windows = new Map<SessionId, Window>();
   return {
+    window: (session) => windows.get(session),
+    setWindow(session, window) {
+      windows.delete(session);
+      const total = window.events.reduce((sum, event) => sum + sizeOf(event), 0);
+      if (total > bytesMax) return;
+      windows.set(session, window);
+      const [oldest] = windows.keys();
+      if (windows.size > windowsMax && oldest !== undefined) windows.delete(oldest);
+    },
     get(session, seq) {
       const key = `${session} ${seq}`;
       const event = held.get(key);
@@ -312,6 +354,7 @@ export function makeEventCache(bytesMax = 8_388_608): EventCache {
       }
     },
     forget() {
+      windows.clear();
       held.clear();
       bytes = 0;
     },

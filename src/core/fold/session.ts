@@ -64,8 +64,12 @@ export const sessionFolds: Folds<Types> = {
     return stand(state, { labels });
   },
   "session.prioritized": (state, { body }) => stand(state, { priority: body.priority }),
-  "session.activated": (state) =>
-    stand(state, { status: state.standing.turn === null ? "open" : "running", why: null, sleep: null }),
+  "session.activated": (state) => {
+    const { turn } = state.standing;
+    // Whoever activates it wants the model asked again, however often that was in vain before.
+    const anew = turn === null ? null : { ...turn, attempts: 0 };
+    return stand(state, { status: turn === null ? "open" : "running", turn: anew, why: null, sleep: null });
+  },
   "session.suspended": (state, { body, seq }) =>
     stand(state, { status: "suspended", why: { by: body.by, seq } }),
   "session.slept": (state, { body, seq }) =>

@@ -193,8 +193,14 @@ export class Drive implements AsyncDisposable {
     return this.#context.world.digest("", `${this.session}\n${seq}`);
   }
 
+  /** A lease that cannot be given back runs out by itself; what was driven has ended all the same. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.lease.release();
+    try {
+      await this.lease.release();
+    } catch (error) {
+      const outOfReach = error instanceof SkeinError && ["unavailable", "unknown"].includes(error.code);
+      if (!outOfReach) throw error;
+    }
   }
 
   /** A limit that was reached suspends the session instead of doing what was asked. */

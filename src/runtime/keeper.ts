@@ -20,9 +20,9 @@ export interface Keeper extends AsyncDisposable {
 
 export function keepLease(context: Context, drive: Drive): Keeper {
   const { store, world, writer } = context;
-  const { leaseMs } = drive.lease;
+  const { leaseMs, askedMs } = drive.lease;
   const over = new AbortController();
-  let heldUntilMs = world.now() + leaseMs;
+  let heldUntilMs = askedMs + leaseMs;
   let lost: SkeinError | null = null;
   let control = new AbortController();
   /** The turn that the signal is for; null before the first. */

@@ -19,6 +19,8 @@ export class Lease implements AsyncDisposable {
   /** The position of the record that took it; every write under the lease carries it. */
   readonly epoch: number;
   readonly leaseMs: number;
+  /** Right before it was asked for, by this process's clock: it surely lasts `leaseMs` from here. */
+  readonly askedMs: number;
   readonly #context: Context;
   #released = false;
 
@@ -29,6 +31,7 @@ export class Lease implements AsyncDisposable {
       readonly holder: string;
       readonly epoch: number;
       readonly leaseMs: number;
+      readonly askedMs: number;
     },
   ) {
     this.#context = context;
@@ -36,6 +39,7 @@ export class Lease implements AsyncDisposable {
     this.holder = taken.holder;
     this.epoch = taken.epoch;
     this.leaseMs = taken.leaseMs;
+    this.askedMs = taken.askedMs;
   }
 
   /** Keeps it for another `leaseMs`. Rejects with `fenced` once somebody else has taken it. */
@@ -90,13 +94,15 @@ export async function takeLease(
   options: { readonly holder: string; readonly leaseMs?: number },
 ): Promise<Lease> {
   const { holder, leaseMs = leaseMsDefault } = options;
-  const { store, writer, actor } = context;
+  const { store, world, writer, actor } = context;
+  let askedMs = world.now();
   const build = async () => {
+    askedMs = world.now();
     const head = await store.head(session);
     return { do: "take", holder, leaseMs, ranOut: isFree(context, head?.lease ?? null) } as const;
   };
   const { firstSeq } = await writer.change(session, build, { actor, lease: { holder, leaseMs } });
-  return new Lease(context, { session, holder, leaseMs, epoch: firstSeq });
+  return new Lease(context, { session, holder, leaseMs, askedMs, epoch: firstSeq });
 }
 
 const lostLease = (session: SessionId, epoch: number): SkeinError =>

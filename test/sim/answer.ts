@@ -14,16 +14,18 @@ export function answerTo(seed: number, digest: string, parts: readonly Part[]): 
   const messages = parts.filter((part): part is MessagePart => part.part === "message");
   const since = messages.length - 1 - messages.findLastIndex(({ role }) => role === "user");
   const outputTokens = 20 + random.below(100);
-  const wants = random.chance(since < 8 ? 0.65 : 0.15);
+  const wants = random.chance(since < 6 ? 0.8 : 0.15);
   if (!wants) return { ...ending(random), outputTokens };
-  const calls = Array.from({ length: random.pick([1, 1, 2, 3]) }, () => callOf(random, messages));
+  const calls = Array.from({ length: random.pick([1, 1, 2, 3, 4]) }, () => callOf(random, messages));
   const words: AnswerBlock[] = random.chance(0.5) ? [{ type: "text", text: "Let me see." }] : [];
   return { blocks: [...words, ...calls], finish: "tool-calls", outputTokens };
 }
 
 function ending(random: Random): Pick<Said, "blocks" | "finish"> {
   const finish = random.pick<Finish>(["stop", "stop", "stop", "stop", "stop", "length", "refusal", "other"]);
-  const blocks: AnswerBlock[] = random.chance(0.1) ? [] : [{ type: "text", text: `Done ${random.below(10)}.` }];
+  const blocks: AnswerBlock[] = random.chance(0.1)
+    ? []
+    : [{ type: "text", text: `Done ${random.below(10)}.` }];
   return { finish, blocks };
 }
 
@@ -35,6 +37,9 @@ const wishes = [
   "pay",
   "pay",
   "pay",
+  "pay",
+  "wire",
+  "wire",
   "wire",
   "wire",
   "record",

@@ -38,8 +38,7 @@ export function lineTo(inner: Store, process: SimProcess, line: Line, mortal: bo
     return busy.count >= callsMax;
   }
 
-  const slowness = (): number =>
-    random.chance(climate().slow) ? 1 + random.below(climate().slowMs) : 0;
+  const slowness = (): number => (random.chance(climate().slow) ? 1 + random.below(climate().slowMs) : 0);
 
   function soon(ms: number, work: () => void): void {
     if (ms === 0) work();
@@ -53,9 +52,8 @@ export function lineTo(inner: Store, process: SimProcess, line: Line, mortal: bo
       process.enter(() => {
         const [there, back] = [slowness(), slowness()];
         const answer = (give: () => void): void => soon(back, () => process.enter(give));
-        const failed = new SkeinError("unavailable", "the line is down");
         soon(there, () => {
-          if (fails) return answer(() => reject(failed));
+          if (fails) return answer(() => reject(new SkeinError("unavailable", "the line is down")));
           work().then(
             (value) => answer(() => resolve(value)),
             (error: unknown) => answer(() => reject(error as Error)),
@@ -78,11 +76,13 @@ export function lineTo(inner: Store, process: SimProcess, line: Line, mortal: bo
     return "pass";
   }
 
-  function fallOf(): Fall {
+  function fallOf(types: string): Fall {
     if (!mortal) return "none";
     const { crashAtAppend, pauseAtAppend } = climate();
-    if (random.chance(crashAtAppend)) return random.pick(["end-before", "end-after"]);
-    return random.chance(pauseAtAppend) ? random.pick(["pause-before", "pause-after"]) : "none";
+    // Right before an effect it matters most.
+    const more = types.startsWith("tool.started") ? 3 : 1;
+    if (random.chance(crashAtAppend * more)) return random.pick(["end-before", "end-after"]);
+    return random.chance(pauseAtAppend * more) ? random.pick(["pause-before", "pause-after"]) : "none";
   }
 
   function fall(how: Fall, when: "before" | "after", types: string): void {
@@ -100,14 +100,14 @@ export function lineTo(inner: Store, process: SimProcess, line: Line, mortal: bo
     const types = parts.flatMap(({ drafts }) => drafts.map(({ type }) => type)).join(" ");
     if (process.standing() !== "up") return transmit(() => append(parts), false);
     const fate = fateOf();
-    const how = fallOf();
+    const how = fallOf(types);
     fall(how, "before", types);
     if (process.standing() === "ended") return new Promise(() => undefined);
     if (fate !== "pass") {
       trace(`${process.name} ${fate} ${types}`);
       witness.note(fate);
     }
-    const lost: Outcome = { kind: "unknown", cause: new Error(fate) };
+    const lost: Outcome = { kind: "unknown", cause: fate };
     return transmit(async () => {
       if (fate === "lose-request") return lost;
       if (fate === "late") {

@@ -4,7 +4,14 @@
  */
 import { contextDigest } from "../../src/core/context.ts";
 import { costOf } from "../../src/core/price.ts";
-import { ModelError, type Answer, type Model, type ModelCall, type ModelFacts, type Models } from "../../src/model/port.ts";
+import {
+  ModelError,
+  type Answer,
+  type Model,
+  type ModelCall,
+  type ModelFacts,
+  type Models,
+} from "../../src/model/port.ts";
 import { makeTokenizer } from "../../src/runtime/tokenizer.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { OuterTool, Probed, ToolCall, ToolSource } from "../../src/tool/port.ts";
@@ -89,7 +96,9 @@ async function* stream(
   const { random, climate, witness } = place;
   await process.world.sleep(0);
   const fails = random.chance(climate().modelFails);
-  const kind = fails ? random.pick(["overloaded", "rate-limited", "dropped", "failed", "overflow"] as const) : null;
+  const kind = fails
+    ? random.pick(["overloaded", "rate-limited", "dropped", "failed", "overflow"] as const)
+    : null;
   await arrives(place, process, 1 + random.below(200));
   // What is refused at the door was not looked at, and costs nothing.
   if (kind === "overloaded" || kind === "overflow") throw new ModelError(kind, `${kind}, as the seed has it`);
@@ -102,9 +111,9 @@ async function* stream(
     tokens: inputTokens + usage.outputTokens,
     nanoUsd: costOf(facts.price, usage) ?? 0,
   });
-  await arrives(place, process, 1 + random.below(1_500));
+  await arrives(place, process, 1 + random.below(800));
   yield { type: "text", text: "…" };
-  await arrives(place, process, 1 + random.below(1_500));
+  await arrives(place, process, 1 + random.below(800));
   if (kind !== null) throw new ModelError(kind, `${kind}, as the seed has it`);
   return { blocks: said.blocks, finish: said.finish, usage, sent: null };
 }
@@ -142,8 +151,8 @@ function run(
       const hangs = random.chance(climate().toolHangs);
       const fails = random.chance(climate().toolFails);
       const heeds = random.chance(0.5);
-      const back = 1 + random.below(hangs ? 20_000 : 1_500);
-      outThere(place, 1 + random.below(1_500), () => {
+      const back = 1 + random.below(hangs ? 20_000 : 1_000);
+      outThere(place, 1 + random.below(800), () => {
         if (heeds && process.standing() === "up" && call.signal.aborted) return;
         witness.took(call.key, name, effect, input);
         took();

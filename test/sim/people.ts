@@ -21,6 +21,8 @@ export interface People {
   readonly given: readonly Given[];
   /** Does something to some session. */
   act(): void;
+  /** Sees whether some session waits for an answer. */
+  attend(): void;
   /** Gives a session that stands still what it waits for. */
   help(session: SessionId, state: State): void;
   /** How many are still waiting for an answer. */
@@ -124,10 +126,15 @@ export function makePeople(place: PeoplePlace): People {
     if (dice < 81) return start("cancel", session, (handle) => handle.cancel());
     if (dice < 83) return start("reopen", session, (handle) => handle.reopen());
     if (dice < 84) return start("fork", session, (handle) => handle.fork({ objective: "Another way" }));
+    attend();
+  }
+
+  function attend(): void {
+    const session = random.pick(witness.sessions);
     void look(session).then((state) => help(session, state));
   }
 
-  return { given, act, help, waiting: () => waiting };
+  return { given, act, attend, help, waiting: () => waiting };
 }
 
 const codeOf = (error: unknown): string => (error instanceof SkeinError ? error.code : "broken");

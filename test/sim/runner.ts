@@ -8,7 +8,7 @@ import type { Outside } from "./outside.ts";
 import type { SimProcess } from "./process.ts";
 import type { Witness } from "./witness.ts";
 
-export const leaseMs = 5_000;
+export const leaseMs = 2_000;
 
 /** What a run may end with on a bad day. */
 const expected = ["conflict", "fenced", "unavailable", "unknown", "refused"];
@@ -39,14 +39,14 @@ export function startRunner(place: {
     if ((await isAtRest(session)) && !random.chance(0.02)) return;
     const lease = (await store.head(session))?.lease ?? null;
     const taken = lease !== null && lease.untilMs > world.now();
-    if (taken && !random.chance(0.1)) return;
+    if (taken && !random.chance(0.03)) return;
     const ran = await (await engine.session(session)).run();
     trace(`${name} leaves ${session.slice(-4)} ${ran.status} ${ran.by ?? ""}`);
   }
 
   async function look(): Promise<void> {
     for (;;) {
-      await world.sleep(100 + random.below(1_500));
+      await world.sleep(100 + random.below(900));
       for (const session of witness.sessions) {
         if (busy.has(session)) continue;
         busy.add(session);

@@ -171,7 +171,7 @@ function follow(sim: Sim, process: SimProcess, how: "ended" | "paused"): void {
   const { timeline, random, trace } = sim;
   if (how === "ended") {
     sim.runners.delete(process);
-    timeline.after(random.below(8_000), () => void (sim.climate === calm || spawn(sim)));
+    timeline.after(random.below(4_000), () => void (sim.climate === calm || spawn(sim)));
     return;
   }
   timeline.after(100 + random.below(3 * leaseMs), () => {
@@ -203,10 +203,11 @@ async function storm(sim: Sim, people: People): Promise<void> {
   };
   for (let count = 1 + random.below(3); count > 0; count--) spawn(sim);
   people.act();
-  again(4_000, () => people.act());
+  again(2_500, () => people.act());
+  again(4_000, () => people.attend());
   again(crashMs, () => strike("ended"));
   again(pauseMs, () => strike("paused"));
-  await timeline.run(30_000 + random.below(40_000));
+  await timeline.run(15_000 + random.below(20_000));
   sim.climate = calm;
   trace("calm");
   if (random.chance(0.5)) for (const process of sim.runners) process.end();
@@ -221,7 +222,9 @@ async function comeToRest(sim: Sim, people: People): Promise<void> {
     const states = await Promise.all(witness.sessions.map(look));
     if (people.waiting() > 0 || !states.every(hasNothingToDo)) continue;
     for (const state of states) checkWhy(state, witness);
-    const standing = states.filter(({ standing: { status } }) => status === "suspended" || status === "sleeping");
+    const standing = states.filter(
+      ({ standing: { status } }) => status === "suspended" || status === "sleeping",
+    );
     if (standing.length === 0) return trace("rest");
     for (const state of standing) people.help(state.standing.session as SessionId, state);
   }
@@ -234,7 +237,8 @@ async function comeToRest(sim: Sim, people: People): Promise<void> {
 }
 
 const hasNothingToDo = (state: State): boolean =>
-  nextOf(state, { steered: false, stepsMax: Infinity }).next === "rest" && state.standing.status !== "running";
+  nextOf(state, { steered: false, stepsMax: Infinity }).next === "rest" &&
+  state.standing.status !== "running";
 
 function checkWhy({ standing: { session, status, why } }: State, { blame }: Witness): void {
   if (status === "suspended" && why === null) blame("rest", `${session} is suspended and does not say why`);

@@ -4,7 +4,7 @@
  * read in runtime/agent-file.ts; here a definition is checked.
  */
 import { z } from "zod";
-import { AgentName, Count, Json, Key, Millis, ModelName, Reason } from "./catalogue/entry.ts";
+import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "./catalogue/entry.ts";
 import type { Digest } from "./chain.ts";
 import { nearest, SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
@@ -16,12 +16,6 @@ const Instructions = z
   .string()
   .max(limit.instructionsCharsMax, `instructions have at most ${limit.instructionsCharsMax} characters`)
   .regex(/\S/, "instructions cannot be empty");
-const ToolPattern = z
-  .string()
-  .regex(
-    /^[A-Za-z0-9_.:/*-]{1,128}$/,
-    "a tool's name has up to 128 letters, digits and _ . : / -; a * stands for anything",
-  );
 const Share = z.number().min(0, "a share is from 0 to 1").max(1, "a share is from 0 to 1");
 const Threshold = z.strictObject({
   share: Share.nullable().exactOptional(),

@@ -1,8 +1,9 @@
 /**
  * Permissions: what becomes of a tool call by the rules of the agent and of the session.
  *
- * A deny that matches wins, whoever set it. Else the strictest rule of the session that matches counts (ask
- * before allow), else the strictest of the agent, else the call is allowed.
+ * A deny that matches wins, whoever set it. Else the rules of the session count before those of the agent,
+ * those with a pattern before those without (so that a tool may be asked about but for some calls), and of
+ * what is left ask before allow. Without a rule the call is allowed.
  *
  * A rule names tools by a text with `*`, and may have a pattern for the arguments:
  * - An object matches an object that has all its fields, each matching; fields it does not name are free.
@@ -37,15 +38,19 @@ export function ruleFor(call: {
   readonly session: readonly Permission[];
 }): Ruling {
   const inputs = call.checked === undefined ? [call.input] : [call.input, call.checked];
+  const fits = (one: Permission): boolean => matchesGlob(one.tool, call.tool) && matchesAny(one, inputs);
   const matching = (rules: readonly Permission[], rule: Rule): Permission | undefined =>
-    rules.find((one) => one.rule === rule && matchesGlob(one.tool, call.tool) && matchesAny(one, inputs));
+    rules.find((one) => one.rule === rule && fits(one));
   const found =
     matching(call.session, "deny") ??
     matching(call.agent, "deny") ??
-    matching(call.session, "ask") ??
-    matching(call.session, "allow") ??
-    matching(call.agent, "ask") ??
-    matching(call.agent, "allow");
+    [call.session, call.agent]
+      .flatMap((rules) => [
+        rules.filter(({ pattern }) => pattern !== undefined),
+        rules.filter(({ pattern }) => pattern === undefined),
+      ])
+      .map((rules) => matching(rules, "ask") ?? matching(rules, "allow"))
+      .find((rule) => rule !== undefined);
   if (found === undefined || found.rule === "none") return { rule: "allow", by: null, reason: null };
   return { rule: found.rule, by: found.name ?? found.tool, reason: found.reason ?? null };
 }

@@ -132,7 +132,7 @@ export async function permissionFor(
   session: SessionId,
   { standing }: State,
   { agent }: Pick<Crew, "agent">,
-  call: { readonly tool: string; readonly input: unknown },
+  call: { readonly tool: string; readonly input: unknown; readonly checked?: unknown },
 ): Promise<ReturnType<typeof ruleFor>> {
   const rules = [];
   for (const [name, { tool, rule, seq, hash }] of standing.permissions.entries()) {
@@ -148,5 +148,6 @@ export async function permissionFor(
       ...(reason === undefined ? {} : { reason }),
     });
   }
-  return ruleFor({ ...call, agent: agent?.permissions ?? [], session: rules });
+  const { tool, input, checked } = call;
+  return ruleFor({ tool, input, checked, agent: agent?.permissions ?? [], session: rules });
 }

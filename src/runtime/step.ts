@@ -187,7 +187,10 @@ async function judge(
   if (unfit !== undefined) return wrong(unfit);
   const checked = await tool.check(call.input);
   if (!checked.ok) return wrong(checked.message);
-  const { rule, reason } = await permissionFor(context, drive.session, state, crew, call);
+  const { rule, reason } = await permissionFor(context, drive.session, state, crew, {
+    ...call,
+    checked: checked.value,
+  });
   if (rule === "allow") return call;
   const why = reason === undefined || reason === null ? "" : `: ${reason}`;
   if (rule === "deny") return { ...call, verdict: "deny", reason: `not allowed${why}` };

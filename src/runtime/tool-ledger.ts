@@ -101,7 +101,10 @@ const isCutOff = ({ open }: Entry): boolean => open.phase === "started" && open.
 /** Whether it certainly did not happen. If it certainly did, it is settled so. */
 async function isUndone({ drive, signal }: LedgerWorld, { id, open, tool, input }: Entry): Promise<boolean> {
   if (tool === undefined || tool.effect === "session") return false;
-  const probed = await tool.probe?.(drive.key(open.seq), { input, signal }).catch(() => null);
+  const checked = await tool.check(input);
+  if (!checked.ok) return false;
+  const call = { input: checked.value, signal };
+  const probed = await tool.probe?.(drive.key(open.seq), call).catch(() => null);
   if (probed?.outcome === "done") {
     const output = probed.output ?? "it had been done";
     await drive.change({ do: "settle", call: id, status: "ok", output });

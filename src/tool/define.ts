@@ -26,6 +26,8 @@ export interface ToolOptions<S extends StandardSchemaV1> {
   readonly input: S;
   /** JSON Schema of the arguments, for schemas that cannot give it themselves. */
   readonly inputSchema?: Readonly<Record<string, unknown>>;
+  /** What it gives back, if that is to be checked: anything else is an error to the model. */
+  readonly output?: StandardSchemaV1;
   /** By default `unsafe`: after a crash it never runs again by itself. */
   readonly effect?: "read" | "idempotent" | "unsafe";
   run(input: StandardSchemaV1.InferOutput<S>, call: ToolCall): unknown;
@@ -37,7 +39,17 @@ export interface ToolOptions<S extends StandardSchemaV1> {
   readonly timeoutMs?: number;
 }
 
-const known = ["name", "description", "input", "inputSchema", "effect", "run", "probe", "timeoutMs"];
+const known = [
+  "name",
+  "description",
+  "input",
+  "inputSchema",
+  "output",
+  "effect",
+  "run",
+  "probe",
+  "timeoutMs",
+];
 
 export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>): OuterTool {
   checkOptions("defineTool", options, known);
@@ -60,11 +72,22 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
     ...tool,
     effect,
     timeoutMs,
-    run: async (input, call) => options.run(input, call),
+    run: async (input, call) => {
+      const given: unknown = await options.run(input, call);
+      return options.output === undefined ? given : checkOutput(options.output, given);
+    },
     ...(probe && {
       probe: (key, call) => probed(async () => probe(key, call)),
     }),
   };
+}
+
+/** Its effect has happened by now, and the model is told so. */
+async function checkOutput(schema: StandardSchemaV1, given: unknown): Promise<unknown> {
+  const checked = await schema["~standard"].validate(given);
+  if (checked.issues === undefined) return checked.value;
+  const [first] = checked.issues;
+  throw new SkeinError("invalid", `it ran, but gave back what its schema forbids: ${first?.message ?? ""}`);
 }
 
 /** A tool whose run is an act on the session's own log. */

@@ -198,3 +198,16 @@ describe("which arguments a pattern is for", () => {
     );
   });
 });
+
+test("a rule for some calls counts before one for all, on its own level; a deny counts before both", () => {
+  const ask = { tool: "shell", rule: "ask" } as const;
+  const some = { tool: "shell", rule: "allow", name: "git", pattern: { command: "git *" } } as const;
+  const never = { tool: "shell", rule: "deny", name: "push", pattern: { command: "*push*" } } as const;
+  const of = (command: string, session: readonly Permission[], agent: readonly Permission[] = []): string =>
+    ruleFor({ tool: "shell", input: { command }, session, agent }).rule;
+  assert.deepEqual(
+    [of("git log", [ask, some]), of("ls", [ask, some]), of("git push", [ask, some, never])],
+    ["allow", "ask", "deny"],
+  );
+  assert.deepEqual([of("git log", [ask], [some]), of("ls", [], [some, ask])], ["ask", "ask"]);
+});

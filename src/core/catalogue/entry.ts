@@ -55,6 +55,13 @@ export const AgentName = z
 export const ToolName = z
   .string()
   .regex(/^[A-Za-z0-9_.:/-]{1,128}$/, "a tool's name has up to 128 letters, digits and _ . : / -");
+/** A tool's name, or names with a `*` in them. */
+export const ToolPattern = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9_.:/*-]{1,128}$/,
+    "a tool's name has up to 128 letters, digits and _ . : / -; a * stands for anything",
+  );
 /** `provider/model`. */
 export const ModelName = z
   .string()

@@ -19,6 +19,7 @@ import {
   Sha256,
   Taken,
   ToolName,
+  ToolPattern,
   Usage,
   Word,
 } from "./entry.ts";
@@ -87,7 +88,7 @@ export const bootstrapEvents = {
     meaning: "Calls of a tool are allowed, asked about, denied, or no longer ruled on.",
     erased:
       "The rule is known but not the arguments it was for: it counts for no call until it is set again.",
-    body: z.looseObject({ name: Key, tool: ToolName, rule: z.enum(["allow", "ask", "deny", "none"]) }),
+    body: z.looseObject({ name: Key, tool: ToolPattern, rule: z.enum(["allow", "ask", "deny", "none"]) }),
     content: z.looseObject({ pattern: Json.optional(), reason: z.string().optional() }).optional(),
   }),
   "contract.declared": event({

@@ -1,0 +1,410 @@
+/** Compaction: a session goes on beyond its window, keeps what matters, and is never stuck. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { compactionPromptLine } from "../../src/core/compaction.ts";
+import type { EventOf } from "../../src/core/event.ts";
+import type { Part } from "../../src/core/part.ts";
+import { estimateTokens, roughTokens } from "../../src/core/tokens.ts";
+import { ModelError, type AnswerBlock, type ModelCall } from "../../src/model/port.ts";
+import type { Session } from "../../src/runtime/session.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { defineTool } from "../../src/tool/define.ts";
+import { workspace } from "./place.ts";
+import { engineWith, say, scripted, use, type Line, type Scripted } from "./turn/scripted.ts";
+
+const windowTokens = 8_000;
+
+const textsOf = (parts: readonly Part[]): string[] =>
+  parts.flatMap((part) =>
+    part.part === "message"
+      ? part.content.map((block) => ("text" in block ? block.text : JSON.stringify(block)))
+      : [],
+  );
+
+const lastText = ({ parts }: ModelCall): string => textsOf(parts).at(-1) ?? "";
+const isPrompt = (call: ModelCall): boolean => lastText(call).startsWith(compactionPromptLine);
+
+/** A model with a small window, which says so when more comes in, and counts its tokens in its own way. */
+function small(line: (call: ModelCall) => Line | Promise<Line>, window = windowTokens): Scripted {
+  const answer = async (call: ModelCall): Promise<Line> => {
+    const inputTokens = estimateTokens(call.parts);
+    if (inputTokens > window) throw new ModelError("overflow", `${inputTokens} tokens are too many`);
+    const said = await line(call);
+    if (said instanceof ModelError) return said;
+    const blocks = typeof said === "string" ? [say(said)] : (said as readonly AnswerBlock[]);
+    return { blocks, usage: { inputTokens, outputTokens: roughTokens(JSON.stringify(blocks)) } };
+  };
+  return scripted([answer], { windowTokens: window });
+}
+
+/** A tool whose output fills the window. */
+const report = (chars: number) =>
+  defineTool({
+    name: "report",
+    description: "Gives a long report.",
+    input: z.object({ number: z.number() }),
+    effect: "read",
+    run: async ({ number }) => `Report ${number}: ${`line of report ${number}, `.repeat(chars / 20)}`,
+  });
+
+const bound = { kind: "tool", name: "report" } as const;
+
+async function ask(session: Session, text: string): Promise<void> {
+  for await (const _ of session.ask(text));
+}
+
+async function compactionsOf(session: Session): Promise<EventOf<"transcript.compacted">[]> {
+  const found: EventOf<"transcript.compacted">[] = [];
+  for await (const event of session.events({ types: ["transcript.compacted"] })) {
+    found.push(event as EventOf<"transcript.compacted">);
+  }
+  return found;
+}
+
+/** Every request of the log is rebuilt to the digest that it recorded. */
+async function assertRebuilt(session: Session): Promise<number> {
+  let requests = 0;
+  for await (const { seq } of session.events({ types: ["model.requested"] })) {
+    const { matches } = await session.context({ atSeq: seq });
+    assert.equal(matches, true, `the request at ${seq}`);
+    requests += 1;
+  }
+  return requests;
+}
+
+test("in a session ten windows long, what was recorded and what was said in prose is all there", async () => {
+  // 40 things are recorded by a tool, 10 are only said; the model extracts them when it is asked to.
+  const prose = (text: string) => [...text.matchAll(/the (prose-\d+) is (value-\d+)\./g)];
+  const script = small((call) => {
+    const texts = textsOf(call.parts);
+    if (isPrompt(call)) {
+      const items = texts
+        .slice(0, -1)
+        .flatMap((text) => prose(text).map(([, key, value]) => ({ kind: "fact", key, value })));
+      return `Here it is.\n\`\`\`json\n${JSON.stringify({ items })}\n\`\`\`\nWork goes on as asked.`;
+    }
+    const number = Number([...texts.join("\n").matchAll(/^Turn (\d+):/gm)].at(-1)?.[1]);
+    if (call.parts.at(-1)?.part === "message" && lastText(call).startsWith("Report "))
+      return `Done ${number}.`;
+    const kind = number % 2 === 0 ? "fact" : "decision";
+    const item = { kind, key: `tool-${number}`, value: `value-${number}`, because: "it was measured" };
+    const more = number <= 40 ? [use("record", item, "r1")] : [];
+    return [say("Working."), ...more, use("report", { number }, "p1")];
+  });
+  await using engine = engineWith(script, { tools: [report(7_000)] });
+  await engine.addAgent({ name: "clerk", instructions: "Keep books.", compaction: { strategy: "extract" } });
+  const session = await engine.open({ objective: "A long book", agent: "clerk", bind: [bound] });
+  const order = [...Array.from({ length: 50 }, (_, place) => ((place * 7) % 50) + 1), 51, 52];
+  for (const number of order) {
+    const extra =
+      number > 40 && number <= 50 ? ` By the way, the prose-${number - 40} is value-${number}.` : "";
+    await ask(session, `Turn ${number}: get the report.${extra}`);
+  }
+  const { status, zone } = await session.state();
+  assert.deepEqual([status, zone === "full"], ["open", false]);
+  const uncompacted = await session.context({ uncompacted: true });
+  assert.ok(uncompacted.tokens >= 10 * windowTokens, `${uncompacted.tokens} tokens`);
+  for (const number of order) {
+    assert.ok(textsOf(uncompacted.parts).some((text) => text.startsWith(`Turn ${number}:`)));
+  }
+  const expected = [
+    ...Array.from({ length: 40 }, (_, place) => `tool-${place + 1}`),
+    ...Array.from({ length: 10 }, (_, place) => `prose-${place + 1}`),
+  ];
+  // What is still said in the context is extracted when somebody asks for it.
+  await session.compress();
+  const items = await session.items();
+  const shown = textsOf((await session.context()).parts).join("\n");
+  assert.deepEqual(items.map(({ key }) => key).toSorted(), expected.toSorted());
+  for (const { key, value } of items) assert.ok(shown.includes(`${key}: ${String(value)}`), key);
+  const compactions = await compactionsOf(session);
+  const extractions = compactions.filter(({ body }) => body.strategy === "extract");
+  assert.ok(extractions.length >= 10, `${extractions.length} of ${compactions.length} compactions`);
+  for (const { body } of extractions) {
+    assert.equal(body.model, "test/scripted");
+    assert.ok(body.tokensAfter < body.tokensBefore);
+    assert.ok((body.usage?.inputTokens ?? 0) > 0 && (body.costNanoUsd ?? 0) > 0);
+  }
+  assert.ok(compactions.some(({ body }) => body.items !== undefined));
+  assert.ok((await assertRebuilt(session)) >= 100 + compactions.length);
+});
+
+/** Asks for a report and then says that it is done; a prompt is answered with a short summary. */
+const reporter = (call: ModelCall): Line => {
+  if (isPrompt(call)) return "Reports were fetched, one after the other.";
+  return lastText(call).startsWith("Report ") ? "Done." : [use("report", { number: 1 }, "p1")];
+};
+
+test("what is said to be left after a compaction is what is left", async () => {
+  const script = small(reporter);
+  await using engine = engineWith(script, { tools: [report(5_000)] });
+  const session = await engine.open({ objective: "Count", bind: [bound] });
+  for (let turn = 1; turn <= 8; turn++) await ask(session, `Turn ${turn}`);
+  let expected: number | null = null;
+  let seen = 0;
+  for await (const event of session.events({ types: ["transcript.compacted", "model.requested"] })) {
+    const body = event.body as { readonly tokensAfter: number; readonly estimatedTokens?: number };
+    if (event.type === "transcript.compacted") expected = body.tokensAfter;
+    else if (expected !== null) {
+      const { estimatedTokens = 0 } = body;
+      assert.ok(Math.abs(estimatedTokens / expected - 1) < 0.1, `${expected} and ${estimatedTokens}`);
+      expected = null;
+      seen += 1;
+    }
+  }
+  assert.ok(seen >= 2);
+});
+
+test("a provider that finds the context too long is asked again with a shorter one", async () => {
+  // The facts promise much more than the model takes.
+  const script = small(reporter);
+  const honest = script.models.model;
+  const models = {
+    ...script.models,
+    model: async (name: string) => {
+      const model = await honest(name);
+      return { ...model, facts: { ...model.facts, windowTokens: 100_000 } };
+    },
+  };
+  await using engine = engineWith({ ...script, models }, { tools: [report(5_000)] });
+  const session = await engine.open({ objective: "Overflow", bind: [bound] });
+  for (let turn = 1; turn <= 8; turn++) await ask(session, `Turn ${turn}`);
+  const failures: string[] = [];
+  for await (const event of session.events({ types: ["model.failed"] })) {
+    failures.push((event as EventOf<"model.failed">).body.error);
+  }
+  assert.ok(failures.includes("overflow"));
+  assert.ok((await compactionsOf(session)).length >= 1);
+  const { status, turns } = await session.state().then(({ status: now, budget }) => ({
+    status: now,
+    turns: budget.used.turns,
+  }));
+  assert.deepEqual([status, turns], ["open", 8]);
+  await assertRebuilt(session);
+});
+
+test("a turn longer than the window keeps its input word for word", async () => {
+  const wanted = "Fetch the reports 1 to 12 and mind the comma in 4,1!";
+  let fetched = 0;
+  const script = small((call) => {
+    if (isPrompt(call)) return "Some reports were fetched.";
+    fetched += 1;
+    return fetched > 12 ? "All done." : [use("report", { number: fetched }, `p${fetched}`)];
+  });
+  await using engine = engineWith(script, { tools: [report(5_000)] });
+  const session = await engine.open({ objective: "One long turn", bind: [bound] });
+  await ask(session, wanted);
+  const compactions = await compactionsOf(session);
+  assert.ok(compactions.length >= 2);
+  assert.equal((await session.state()).budget.used.turns, 1);
+  const steps = script.calls.filter((call) => !isPrompt(call));
+  assert.equal(steps.length, 13);
+  for (const { parts } of steps) assert.ok(textsOf(parts).some((text) => text.includes(wanted)));
+  // No call stands without its result.
+  for (const { parts } of script.calls) {
+    for (const [place, part] of parts.entries()) {
+      if (part.part !== "message" || part.role !== "assistant") continue;
+      const calls = part.content.flatMap((block) => (block.type === "tool-call" ? [block.call] : []));
+      const next = parts[place + 1];
+      const results = next?.part === "message" && next.role === "tool" ? next.content : [];
+      assert.deepEqual(
+        results.map(({ call }) => call),
+        calls,
+      );
+    }
+  }
+});
+
+test("an input longer than the window is cut in the context, and the session goes on", async () => {
+  const script = small((call) => (isPrompt(call) ? "Nothing much." : "Read."));
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "A long letter" });
+  const letter = `Dear Ana, ${"the sum is one hundred and four. ".repeat(4_000)} Yours, Bo`;
+  await ask(session, letter);
+  await ask(session, "And now?");
+  const { status, budget } = await session.state();
+  assert.deepEqual([status, budget.used.turns], ["open", 2]);
+  const [first] = await compactionsOf(session);
+  assert.equal(first?.body.model, undefined);
+  const answered = script.calls.find(({ parts }) => textsOf(parts).some((text) => text.includes("Dear Ana")));
+  const shown = textsOf(answered?.parts ?? []).join("\n");
+  assert.match(shown, /Dear Ana,[^]*characters left out; recall with fromSeq \d+ reads it[^]*Yours, Bo/);
+});
+
+test("outputs that fill the window in one step are left out as a last resort", async () => {
+  const script = small((call) => {
+    if (isPrompt(call)) return "Reports came in.";
+    const results = call.parts.at(-1);
+    if (results?.part === "message" && results.role === "tool") return "Too long to read.";
+    return [1, 2, 3].map((number) => use("report", { number }, `p${number}`));
+  });
+  await using engine = engineWith(script, { tools: [report(12_000)] });
+  const session = await engine.open({ objective: "Three at once", bind: [bound] });
+  await ask(session, "Fetch three.");
+  const [pruned] = await compactionsOf(session);
+  assert.equal(pruned?.body.strategy, "prune");
+  const { status, budget } = await session.state();
+  assert.deepEqual([status, budget.used.turns], ["open", 1]);
+  const { parts } = await session.context();
+  assert.match(textsOf(parts).join("\n"), /output left out, \d+ bytes; recall with fromSeq \d+ reads it/);
+  const all = await session.context({ uncompacted: true });
+  assert.match(textsOf(all.parts).join("\n"), /Report 1: line of report 1/);
+});
+
+test("when no model gives a summary, one is put together by rule and says so", async () => {
+  const script = small((call) => (isPrompt(call) ? new ModelError("invalid", "no summaries here") : "Read."));
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "No help" });
+  const long = "and so on ".repeat(500);
+  for (let turn = 1; turn <= 8; turn++) await ask(session, `Turn ${turn}: ${long}`);
+  const { status, budget } = await session.state();
+  assert.deepEqual([status, budget.used.turns], ["open", 8]);
+  const compactions = await compactionsOf(session);
+  assert.ok(compactions.length >= 1);
+  const summaries = compactions.flatMap(({ content }) => content?.summary ?? []);
+  assert.ok(summaries.length >= 1);
+  for (const summary of summaries) assert.match(summary, /put together without a model/);
+  assert.match(summaries.at(-1) ?? "", /Turn 1: and so on/);
+});
+
+test("a session that comes to a model with a small window is summarized in pieces", async () => {
+  const world = realWorld();
+  const store = memoryStore({ world, workspace });
+  const large = small(reporter, 100_000);
+  const before = engineWith(large, { store, world, tools: [report(5_000)] });
+  const { id } = await before.open({ objective: "From large to small", bind: [bound] });
+  for (let turn = 1; turn <= 12; turn++)
+    await ask(await before.session(id), `Turn ${turn}: ${"x y ".repeat(900)}`);
+  const script = small(reporter);
+  await using engine = engineWith(script, { store, world, tools: [report(5_000)] });
+  const session = await engine.session(id);
+  assert.ok((await session.context()).tokens > 4 * windowTokens);
+  await ask(session, "Turn 13");
+  const { status, budget } = await session.state();
+  assert.deepEqual([status, budget.used.turns], ["open", 13]);
+  const compactions = await compactionsOf(session);
+  assert.equal(compactions[0]?.body.strategy, "prune");
+  assert.ok(compactions.length >= 4, `${compactions.length} compactions`);
+  const ends = compactions.filter(({ body }) => body.strategy !== "prune").map(({ body }) => body.toSeq);
+  assert.deepEqual(
+    ends,
+    ends.toSorted((a, b) => a - b),
+  );
+  assert.ok((await session.context()).tokens < windowTokens);
+  await assertRebuilt(session);
+});
+
+test("a request for a summary that nobody waits for any more is written off, and the session goes on", async () => {
+  const script = small(reporter);
+  await using engine = engineWith(script, { tools: [report(5_000)] });
+  const session = await engine.open({ objective: "A crash", bind: [bound] });
+  await ask(session, "Turn 1");
+  await ask(session, "Turn 2");
+  {
+    // What a runner leaves that dies after it asked.
+    await using drive = await session.drive();
+    const ended = (await session.fold()).mind.toSeq;
+    await drive.change({
+      do: "request",
+      model: "test/scripted",
+      renderer: 1,
+      context: "0".repeat(64),
+      parts: 3,
+      inputs: [],
+      reserved: { tokens: 1_000, nanoUsd: 5_000 },
+      outputTokensMax: 100,
+      settings: { model: "test/scripted", images: true },
+      prompt: compactionPromptLine,
+      nowMs: 0,
+      compactTo: ended,
+    });
+  }
+  const used = (await session.state()).budget.used.tokens;
+  await ask(session, "Turn 3");
+  const state = await session.state();
+  assert.equal(state.status, "open");
+  assert.ok(state.budget.used.tokens >= used + 1_000, "the reservation counts as spent");
+  const errors: string[] = [];
+  for await (const event of session.events({ types: ["model.failed"] })) {
+    errors.push((event as EventOf<"model.failed">).body.error);
+  }
+  assert.deepEqual(errors, ["crashed"]);
+  assert.deepEqual((await session.compress()).compacted, true);
+});
+
+test("compressing on demand leaves the last step as it was said, and nothing twice", async () => {
+  const script = small(reporter);
+  await using engine = engineWith(script, { tools: [report(3_000)] });
+  const session = await engine.open({ objective: "On demand", bind: [bound] });
+  assert.equal((await session.compress()).compacted, false);
+  for (let turn = 1; turn <= 3; turn++) await ask(session, `Turn ${turn}`);
+  assert.equal((await session.compress({ instructions: "the totals" })).compacted, true);
+  assert.match(lastText(script.calls.at(-1)!), /Pay attention to this above all: the totals/);
+  const { parts } = await session.context();
+  assert.equal(textsOf(parts).at(-2), "Done.");
+  assert.equal((await session.compress()).compacted, false);
+  assert.equal((await compactionsOf(session)).length, 1);
+});
+
+test("pruning on demand leaves old outputs out, also those of an earlier pruning", async () => {
+  const script = small(reporter, 50_000);
+  await using engine = engineWith(script, { tools: [report(3_000)] });
+  const session = await engine.open({ objective: "Prune", bind: [bound] });
+  for (let turn = 1; turn <= 3; turn++) await ask(session, `Turn ${turn}`);
+  assert.equal((await session.compress({ strategy: "prune" })).compacted, true);
+  for (let turn = 4; turn <= 6; turn++) await ask(session, `Turn ${turn}`);
+  assert.equal((await session.compress({ strategy: "prune" })).compacted, true);
+  assert.equal((await session.compress({ strategy: "prune" })).compacted, false);
+  assert.equal(script.calls.some(isPrompt), false);
+  const [first, second] = await compactionsOf(session);
+  const before = first?.content?.pruned ?? [];
+  assert.ok(before.length >= 1);
+  assert.deepEqual(second?.content?.pruned?.slice(0, before.length), before);
+  assert.ok((second?.content?.pruned?.length ?? 0) > before.length);
+  const shown = textsOf((await session.context()).parts).filter((text) => text.includes("output left out"));
+  assert.equal(shown.length, second?.content?.pruned?.length);
+});
+
+test("a budget that is used up suspends the session before it is compacted, and more lets it go on", async () => {
+  const script = small(reporter);
+  await using engine = engineWith(script, { tools: [report(5_000)] });
+  const session = await engine.open({ objective: "Poor", bind: [bound], budget: { tokens: 40_000 } });
+  let turn = 0;
+  while ((await session.state()).status === "open" && turn < 20) await ask(session, `Turn ${(turn += 1)}`);
+  const { status, why } = await session.state();
+  assert.deepEqual([status, why?.by], ["suspended", "budget"]);
+  await assert.rejects(session.compress(), { code: "refused", message: /the budget for tokens is used up/ });
+  await session.budget({ tokens: 400_000 });
+  assert.equal((await session.run()).status, "open");
+});
+
+test("the agent's choice of model writes the summary, and the session's own steps in for it", async () => {
+  let isBroken = false;
+  const script = small((call) => {
+    const [first] = call.parts;
+    const isChosen = first?.part === "settings" && first.settings.model === "test/cheap";
+    return isChosen && isBroken ? new ModelError("auth", "the key is refused") : reporter(call);
+  });
+  const models = {
+    ...script.models,
+    model: async (name: string) => {
+      const model = await script.models.model(name);
+      const price = { input: 10, output: 10, asOf: "2026-11-01" };
+      return name === "test/cheap" ? { ...model, facts: { ...model.facts, price } } : model;
+    },
+  };
+  await using engine = engineWith({ ...script, models }, { tools: [report(5_000)] });
+  await engine.addAgent({ name: "thrifty", instructions: "Save.", compaction: { model: "test/cheap" } });
+  const session = await engine.open({ objective: "Cheap", agent: "thrifty", bind: [bound] });
+  for (let turn = 1; turn <= 6; turn++) await ask(session, `Turn ${turn}`);
+  const [first] = await compactionsOf(session);
+  const { model, usage, costNanoUsd } = first?.body ?? {};
+  assert.equal(model, "test/cheap");
+  isBroken = true;
+  assert.equal((await session.compress()).compacted, true);
+  assert.equal((await compactionsOf(session)).at(-1)?.body.model, "test/scripted");
+  assert.equal(costNanoUsd, 10 * ((usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0)));
+  await assertRebuilt(session);
+});

@@ -10,8 +10,11 @@ import type { Context } from "./session.ts";
 export interface Keeper extends AsyncDisposable {
   /** Aborted by an interrupt, by the end of the turn from outside, and by the loss of the lease. */
   readonly signal: AbortSignal;
-  /** Whether the lease has certainly not run out, by this process's own clock. */
-  isHeld(): boolean;
+  /**
+   * Whether the lease has certainly not run out, by this process's own clock. One that may have run out is
+   * renewed first: after a pause that nobody noticed the session is still ours.
+   */
+  isHeld(): Promise<boolean>;
   /** Throws `fenced` once the lease is lost. */
   assertHeld(): void;
   /** A new signal, if the last one was aborted by an interrupt of a turn that is over. */
@@ -32,16 +35,21 @@ export function keepLease(context: Context, drive: Drive): Keeper {
     while (!over.signal.aborted) {
       await world.sleep(leaseMs / 3, over.signal);
       if (over.signal.aborted) return;
-      const asked = world.now();
-      try {
-        await drive.lease.renew();
-        heldUntilMs = asked + leaseMs;
-      } catch (error) {
-        if (!(error instanceof SkeinError) || error.code !== "fenced") continue;
-        lost = error;
-        control.abort(error);
-        return;
-      }
+      await renew();
+      if (lost !== null) return;
+    }
+  }
+
+  async function renew(): Promise<void> {
+    const asked = world.now();
+    try {
+      await drive.lease.renew();
+      heldUntilMs = asked + leaseMs;
+    } catch (error) {
+      // A store that does not answer now may answer in time.
+      if (!(error instanceof SkeinError) || error.code !== "fenced") return;
+      lost = error;
+      control.abort(error);
     }
   }
 
@@ -77,7 +85,10 @@ export function keepLease(context: Context, drive: Drive): Keeper {
     get signal() {
       return control.signal;
     },
-    isHeld: () => lost === null && world.now() < heldUntilMs,
+    async isHeld() {
+      if (lost === null && world.now() >= heldUntilMs) await renew();
+      return lost === null && world.now() < heldUntilMs;
+    },
     assertHeld() {
       if (lost !== null) throw lost;
     },

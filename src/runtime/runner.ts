@@ -119,7 +119,7 @@ class Runner {
       }
       case "calls": {
         const { context, crew, signal } = this.#step;
-        const isHeld = (): boolean => this.#keeper.isHeld();
+        const isHeld = (): Promise<boolean> => this.#keeper.isHeld();
         return settleCalls({ context, drive, crew, signal, isHeld }, state);
       }
       case "request":

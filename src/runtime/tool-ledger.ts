@@ -18,7 +18,7 @@ export interface LedgerWorld {
   readonly crew: Crew;
   readonly signal: AbortSignal;
   /** Whether the lease is still certainly ours: asked right before a tool runs. */
-  readonly isHeld: () => boolean;
+  readonly isHeld: () => Promise<boolean>;
 }
 
 type Ready = Entry & { readonly tool: OuterTool };
@@ -128,7 +128,7 @@ async function runEntry(ledger: LedgerWorld, { id, open, tool, input }: Ready): 
     return;
   }
   // A process that was paused longer than its lease may find somebody else at work on this very call.
-  if (!ledger.isHeld()) return;
+  if (!(await ledger.isHeld())) return;
   const begun = world.now();
   const call = { key: drive.key(open.seq), session: drive.session, seq: open.seq, signal };
   const ran: Ran | null = await runTool(context, tool, checked.value, call);

@@ -25,85 +25,119 @@ const solos: readonly Cast[] = [
   ...effects.map((effect): Cast => ({ name: effect, turns: [[[effect]]] })),
   { name: "told", turns: [[["unsafe"]]], onUnknown: "tell" },
 ];
-/** All effects, side by side and one after the other, and a second turn. */
+/** All effects, side by side and one after the other. */
 const ensemble: Cast = {
   name: "ensemble",
-  turns: [[[...outerEffects], ["record", "scratch", "send", "fork"]], [["unsafe", "unsafe", "send"]]],
+  turns: [
+    [
+      [...outerEffects, "unsafe"],
+      ["record", "scratch", "send", "fork"],
+    ],
+  ],
 };
 
-/** Kills the sessions of the casts at each point that they pass, those that pass it in one process. */
-async function killEverywhere(casts: readonly Cast[], first: readonly string[], wanted = () => true) {
-  const calm = await inPool(() => killedAt({ cache, casts, points: first }));
-  const points = new Set(calm.flatMap(({ passed }) => passed.filter(wanted)));
-  const reports = await Promise.all(
-    [...points].map(async (point) => {
-      const there = casts.filter((cast) =>
-        calm.some(({ name, passed }) => name === cast.name && passed.includes(point)),
-      );
-      const told = await inPool(() => killedAt({ cache, casts: there, points: [...first, point] }));
-      return told.map((report) => ({ ...report, point }));
-    }),
-  );
-  return { calm, points: [...points], reports: reports.flat() };
+interface Everywhere {
+  readonly casts: readonly Cast[];
+  /** Where processes died before. */
+  readonly first?: readonly string[];
+  /** Of the points that a session passes after that, those to die at. */
+  readonly wanted?: (passed: readonly string[]) => readonly string[];
 }
 
-const problemsOf = (reports: readonly CaseReport[]): readonly string[] =>
-  reports.flatMap(({ problems }) => problems);
+/** Kills sessions at each point that they pass, those that pass it in one process. */
+async function killEverywhere({ casts, first = [], wanted = (passed) => passed }: Everywhere) {
+  const calm = await inPool(() => killedAt({ cache, casts, points: first }));
+  const passing = new Map(calm.map(({ name, passed }) => [name, wanted(passed)]));
+  const points = [...new Set([...passing.values()].flat())];
+  const killed = points.map(async (point) => {
+    const there = casts.filter(({ name }) => passing.get(name)?.includes(point));
+    const told = await inPool(() => killedAt({ cache, casts: there, points: [...first, point] }));
+    return told.map((report) => ({ ...report, point }));
+  });
+  const reports = (await Promise.all(killed)).flat();
+  return { reports, points, problems: [...calm, ...reports].flatMap(({ problems }) => problems) };
+}
+
+/** After the next model call nothing is different from a turn in which nobody has died. */
+const untilAsked = (passed: readonly string[]): readonly string[] =>
+  passed.slice(0, passed.indexOf("after model.requested 1") + 1);
 
 describe("killed at every point", { concurrency: true }, () => {
   test("of a turn with one call, for each effect", async (t) => {
-    const { calm, reports } = await killEverywhere(solos, []);
-    assert.deepEqual(problemsOf([...calm, ...reports]), []);
-    const told = reports.map((report) => [report.name, report.point, storyOf(report)]);
-    const rules = reports.map(({ name, point }) => [name, point, expected(name, point)]);
-    assert.deepEqual(told, rules);
-    t.diagnostic(
-      `${reports.length} sessions killed at ${new Set(reports.map(({ point }) => point)).size} points`,
+    const { reports, points, problems } = await killEverywhere({ casts: solos });
+    assert.deepEqual(problems, []);
+    const told = reports.map((report) => `${report.name}, ${report.point}: ${storyOf(report)}`);
+    const rules = reports.map(({ name, point }) => `${name}, ${point}: ${expected(name, point)}`);
+    assert.deepEqual(
+      told.filter((story) => !rules.includes(story)),
+      [],
     );
-    assert.equal(reports.length, 5 * 24 + 4 * 20);
+    t.diagnostic(`${reports.length} sessions killed at ${points.length} points`);
+    assert.deepEqual([points.length, reports.length], [24, 5 * 24 + 4 * 20]);
   });
 
-  test("of two turns with calls of every effect, side by side", async (t) => {
-    const { calm, reports } = await killEverywhere([ensemble], []);
-    assert.deepEqual(problemsOf([...calm, ...reports]), []);
-    t.diagnostic(`${reports.length} points`);
+  test("of the calls of a step that run side by side, and of those that follow one another", async (t) => {
+    const later = /tool(\.settled)? [2-9]$/;
+    const wanted = (passed: readonly string[]) => passed.filter((point) => later.test(point));
+    const { points, problems } = await killEverywhere({ casts: [ensemble], wanted });
+    assert.deepEqual(problems, []);
+    t.diagnostic(`${points.length} points`);
+    assert.equal(points.length, 2 * 4 + 2 * 8);
   });
+
+  for (const [first, casts] of [
+    ["in tool 1", [...solos.filter(({ name }) => isOuter(name)), ensemble]],
+    ["in stream 1", solos],
+  ] as const) {
+    test(`of what another process does after one was killed ${first}`, async (t) => {
+      const { reports, points, problems } = await killEverywhere({
+        casts,
+        first: [first],
+        wanted: untilAsked,
+      });
+      assert.deepEqual(problems, []);
+      t.diagnostic(`${reports.length} sessions killed again at ${points.length} points`);
+      assert.ok(points.length > 5, points.join(", "));
+    });
+  }
 });
 
-/** What became of the one call of the turn. */
-interface Story {
-  readonly status: string;
-  readonly started: number;
-  readonly began: number;
-  readonly ended: number;
-  readonly unknowns: number;
-  /** Calls of the model that were lost with whoever made them: by the log, and by its own word. */
-  readonly lost: readonly [requested: number, asked: number];
+/** What became of the one call of the turn, and of calls of the model that were lost with their process. */
+function storyOf({ calls, unknowns, requested, asked }: CaseReport): string {
+  const [call = { status: "missing", started: 0, began: 0, ended: 0 }] = calls;
+  return words({ ...call, unknowns, requested, asked });
 }
 
-function storyOf({ calls, unknowns, requested, asked }: CaseReport): Story {
-  const [call] = calls;
-  const { status = "", started = 0, began = 0, ended = 0 } = call ?? {};
-  return { status, started, began, ended, unknowns, lost: [requested - 2, asked - 2] };
-}
+type Story = Readonly<
+  Record<"started" | "began" | "ended" | "unknowns" | "requested" | "asked", number> & { status: string }
+>;
+
+const words = ({ status, started, began, ended, unknowns, requested, asked }: Story): string =>
+  `${status}; started ${started}, began ${began}, ended ${ended}, asked about ${unknowns}; ` +
+  `model calls ${requested} written, ${asked} made`;
 
 /** By the rules: what had started and is unsafe is not known, unless it can be asked; all else runs again. */
-function expected(name: string, point: string): Story {
+function expected(name: string, point: string): string {
   const place = point.replace(/ \d+$/, "");
-  const isOuter = name === "told" || (outerEffects as readonly string[]).includes(name);
-  const runs = isOuter ? 1 : 0;
-  const calm = { status: "ok", started: runs, began: runs, ended: runs, unknowns: 0, lost: lostAt(place) };
-  if (!isOuter || !/^(after tool.started|at tool|in tool|before tool.settled)$/.test(place)) return calm;
+  const runs = isOuter(name) ? 1 : 0;
+  const calm = { status: "ok", started: runs, began: runs, ended: runs, unknowns: 0, ...modelCalls(place) };
+  if (!isOuter(name) || !/^(after tool.started|at tool|in tool|before tool.settled)$/.test(place))
+    return words(calm);
   const began = place === "in tool" || place === "before tool.settled" ? 1 : 0;
   const ended = place === "before tool.settled" ? 1 : 0;
   if (name === "read" || name === "idempotent")
-    return { ...calm, started: 2, began: began + 1, ended: ended + 1 };
-  if (name === "probed" && began === 0) return { ...calm, started: 2 };
-  if (name === "probed" && ended === 1) return calm;
-  return { ...calm, status: "unknown", began, ended, unknowns: name === "told" ? 0 : 1 };
+    return words({ ...calm, started: 2, began: began + 1, ended: ended + 1 });
+  if (name === "probed" && began === 0) return words({ ...calm, started: 2 });
+  if (name === "probed" && ended === 1) return words(calm);
+  return words({ ...calm, status: "unknown", began, ended, unknowns: name === "told" ? 0 : 1 });
 }
 
-function lostAt(place: string): Story["lost"] {
-  if (place === "after model.requested") return [1, 0];
-  return place === "in stream" || place === "before model.responded" ? [1, 1] : [0, 0];
+function isOuter(name: string): boolean {
+  return name === "told" || (outerEffects as readonly string[]).includes(name);
+}
+
+function modelCalls(place: string): { readonly requested: number; readonly asked: number } {
+  if (place === "after model.requested") return { requested: 3, asked: 2 };
+  const isLost = place === "in stream" || place === "before model.responded";
+  return isLost ? { requested: 3, asked: 3 } : { requested: 2, asked: 2 };
 }

@@ -83,6 +83,39 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "permission.set": ({ name, tool, rule }, { reason }) =>
     joined(`${plain(rule)} ${plain(tool)}${name === tool ? "" : ` (${plain(name)})`}`, plain(reason)),
   "lease.taken": ({ holder }) => `by ${plain(holder)}`,
+  "lease.released": ({ epoch }) => `that of ${plain(epoch)}`,
+  "session.migrated": ({ from, to }) => (from === undefined ? plain(to) : `${plain(from)} to ${plain(to)}`),
+  "session.slept": ({ untilMs }, { reason }) =>
+    joined(typeof untilMs === "number" ? `until ${exact(untilMs)}` : "", plain(reason)),
+  "session.woken": ({ by }) => `by ${plain(by)}`,
+  "agent.pinned": ({ agent, version }) => `${plain(agent)}@${plain(version)}`,
+  "agent.defined": ({ agent, version }) => `${plain(agent)}@${plain(version)}`,
+  "document.loaded": ({ kind, bytes }, { path }) =>
+    joined(`${plain(kind)} ${plain(path)}`, `${plain(bytes)} bytes`),
+  "tools.bound": ({ count }, { definitions }) =>
+    joined(`${plain(count)} tools`, ((definitions ?? []) as readonly Fields[]).map(nameOf).join(", ")),
+  "turn.started": ({ inputs }) => `takes up ${(inputs as readonly unknown[]).length}`,
+  "turn.ended": ({ outcome, steps }) => `${plain(outcome)} after ${plain(steps)} steps`,
+  "model.requested": ({ model, parts, purpose, attempt, estimatedTokens }) =>
+    joined(
+      `${plain(model)}: ${plain(parts)} parts`,
+      estimatedTokens === undefined ? "" : `about ${plain(estimatedTokens)} tokens`,
+      purpose === "compaction" ? "for a compaction" : "",
+      Number(attempt) > 1 ? `attempt ${plain(attempt)}` : "",
+    ),
+  "model.failed": ({ model, error }, { message }) =>
+    joined(`${plain(model)}: ${plain(error)}`, plain(message)),
+  "zone.crossed": ({ zone, tokens, windowTokens }) =>
+    `${plain(zone)}: ${plain(tokens)} of ${plain(windowTokens)} tokens`,
+  "transcript.compacted": ({ fromSeq, toSeq, strategy, tokensBefore, tokensAfter }) =>
+    joined(
+      `${plain(fromSeq)} to ${plain(toSeq)} (${plain(strategy)})`,
+      `${plain(tokensBefore)} to ${plain(tokensAfter)} tokens`,
+    ),
+  "budget.reached": ({ resource, limit, used }) => `${plain(resource)}: ${plain(used)} of ${plain(limit)}`,
+  "tool.approved": ({ call }, { reason }) => joined(plain(call), plain(reason)),
+  "tool.denied": ({ call }, { reason }) => joined(plain(call), plain(reason)),
+  "tool.started": ({ call, attempt }) => joined(plain(call), Number(attempt) > 1 ? "again" : ""),
   "tool.requested": ({ tool }, { input }) => `${plain(tool)} ${plain(input)}`,
   "tool.settled": ({ status }, { output }) => joined(plain(status), plain(output)),
 };
@@ -95,7 +128,13 @@ const otherwise = (body: Fields, content: Fields): string =>
 
 /** Blocks as one text; what is no text is named. */
 const spoken = (blocks: unknown): string =>
-  ((blocks ?? []) as readonly Fields[]).map(({ type, text }) => plain(text ?? `[${plain(type)}]`)).join(" ");
+  ((blocks ?? []) as readonly Fields[])
+    .map(({ type, text, tool }) =>
+      plain(text ?? (tool === undefined ? `[${plain(type)}]` : `→ ${plain(tool)}`)),
+    )
+    .join(" ");
+
+const nameOf = ({ name }: Fields): string => plain(name);
 
 const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join("; ");
 

@@ -33,6 +33,8 @@ export function makeHearing(
   const say = options.note ?? ((text: string) => out.note(text));
   const answer = makeAnswer(out);
   let outcome: string | null = null;
+  /** The tool of each call that was heard of, by the call's id. */
+  const tools = new Map<unknown, string>();
 
   const note = async (text: string): Promise<void> => {
     if (text === "") return;
@@ -50,7 +52,10 @@ export function makeHearing(
       }
       const event = one as Event;
       if (event.type === "model.responded") return answer.whole(event);
-      const told = notes[event.type]?.(event.body as Fields, (event.content ?? {}) as Fields, event, out);
+      const body = event.body as Fields;
+      if (event.type === "tool.requested") tools.set(body["call"], plain(body["tool"]));
+      const tool = tools.get(body["call"]) ?? event.actor.replace(/^(?!tool:).*$|^tool:/, "");
+      const told = notes[event.type]?.({ ...body, tool }, (event.content ?? {}) as Fields, event, out);
       if (told !== undefined) await note(told);
     },
     rest: () => answer.rest(),
@@ -101,8 +106,8 @@ const notes: Readonly<Record<string, Note>> = {
     fitted(out, `→ ${plain(tool)} ${argumentsOf(input)}${ask === true ? "  (asks first)" : ""}`),
   "tool.approved": (_body, { reason }, _event, out) => out.dim(withReason("  approved", reason)),
   "tool.denied": (_body, { reason }, _event, out) => out.dim(withReason("  denied", reason)),
-  "tool.settled": ({ status, ms, late }, { output }, { actor }, out) => {
-    const name = actor.startsWith("tool:") ? `${actor.slice(5)} ` : "";
+  "tool.settled": ({ status, ms, late, tool }, { output }, _, out) => {
+    const name = tool === "" ? "" : `${plain(tool)} `;
     const took = typeof ms === "number" ? ` in ${duration(ms)}` : "";
     const came = late === true ? " (too late)" : "";
     const paint = status === "ok" ? out.green : status === "error" ? out.red : out.yellow;
@@ -118,7 +123,8 @@ const notes: Readonly<Record<string, Note>> = {
         ),
   "zone.crossed": ({ zone, tokens, windowTokens }, _content, _event, out) => {
     const share = Math.round((Number(tokens) / Math.max(1, Number(windowTokens))) * 100);
-    return out.yellow(zoneHint(zone as Zone, [`${share}% of the window`]));
+    const hint = zoneHint(zone as Zone, [`${share}% of the window`]);
+    return hint === "" ? "" : out.yellow(hint);
   },
   "transcript.compacted": ({ strategy, tokensBefore, tokensAfter, costNanoUsd }, _content, _event, out) => {
     const cost = costNanoUsd === undefined ? "" : ` for ${money(costNanoUsd as number | null)}`;
@@ -137,7 +143,10 @@ const notes: Readonly<Record<string, Note>> = {
   "session.interrupted": (_body, { reason }, _event, out) => out.yellow(withReason("interrupted", reason)),
   "session.closed": ({ outcome }, { reason }, _, out) =>
     out.yellow(withReason(`it is closed: ${plain(outcome)}`, reason)),
-  "turn.ended": ({ outcome }, _content, _event, out) => out.yellow(endings[plain(outcome)] ?? ""),
+  "turn.ended": ({ outcome }, _content, _event, out) => {
+    const told = endings[plain(outcome)];
+    return told === undefined ? "" : out.yellow(told);
+  },
 };
 
 /** What people are told of a turn that did not come to its end by itself. */

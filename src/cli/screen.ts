@@ -99,7 +99,7 @@ export function processSurface(color: boolean): Surface & { flush(): Promise<voi
     await new Promise((resolve) => stdout.once("drain", resolve));
   };
   return {
-    columns: stdout.isTTY ? (stdout.columns ?? 80) : null,
+    columns: stdout.isTTY ? stdout.columns || 80 : null,
     color: color && stdout.isTTY,
     watched: stderr.isTTY,
     out(text) {

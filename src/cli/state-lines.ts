@@ -61,7 +61,7 @@ function paintStatus(out: Screen, status: string): (text: string) => string {
   return status === "suspended" || status === "sleeping" ? out.yellow : out.dim;
 }
 
-function itemLines(items: readonly Item[], out: Screen): string[] {
+export function itemLines(items: readonly Item[], out: Screen): string[] {
   const shown = items.slice(0, rowsMax).map((item) => {
     const { kind, key, status, because, erased, seq } = item;
     const value = erased ? "(erased)" : oneLine(plain(item.value));

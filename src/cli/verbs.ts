@@ -19,6 +19,7 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
   {
     title: "Turns",
     verbs: {
+      chat: async () => (await import("./verb/chat.ts")).talk,
       ask: async () => (await import("./verb/ask.ts")).ask,
       run: async () => (await import("./verb/run.ts")).run,
       input: async () => (await import("./verb/input.ts")).input,
@@ -115,6 +116,8 @@ export const otherWords: Readonly<Record<string, string>> = {
   tail: "log -f",
   events: "log",
   add: "append",
+  talk: "chat",
+  repl: "chat",
   prompt: "ask",
   say: "ask",
   tell: "input",

@@ -8,6 +8,7 @@ import { realWorld } from "../../runtime/world.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { parseBinding } from "../binding-word.ts";
 import { pairsOf, present } from "../input.ts";
+import type { Screen } from "../screen.ts";
 import { oneLine } from "../text.ts";
 import { verb, type Call } from "../verb.ts";
 
@@ -82,13 +83,18 @@ export const open = verb({
     const { seq: headSeq } = await session.head();
     await out.answer({ id: session.id, headSeq, objective }, () => [`opened ${session.id}`]);
     if (fresh) out.note(out.dim(`in a new store: ${place}`));
-    const { agent: pinned } = (await session.fold()).standing;
-    if (agent !== undefined && pinned?.version === 0)
-      out.note(
-        `agent ${oneLine(agent)} is not defined, so that it has no instructions; to define it: skein agents add`,
-      );
+    await noteAgent(out, session);
   },
 });
+
+/** Says so when the session's agent is only a name. */
+export async function noteAgent(out: Screen, session: Session): Promise<void> {
+  const { agent } = (await session.fold()).standing;
+  if (agent === null || agent.version !== 0) return;
+  out.note(
+    `agent ${oneLine(agent.name)} is not defined: it has no instructions; skein agents add defines it`,
+  );
+}
 
 async function openFrom(
   ending: string | undefined,

@@ -1,0 +1,263 @@
+/**
+ * A talk with a session: lines that are typed become its inputs, what comes of them is shown as it happens,
+ * questions are answered in place, and commands begin with a slash. A turn belongs to the session and not to
+ * the talk: leaving cancels nothing.
+ */
+import { SkeinError } from "../core/error.ts";
+import { nextOf } from "../core/turn.ts";
+import type { Heard } from "../runtime/ask.ts";
+import type { Engine } from "../runtime/engine.ts";
+import type { Ran } from "../runtime/runner.ts";
+import type { Session } from "../runtime/session.ts";
+import { exitCodeOf, hintFor, standsStill } from "./exit-code.ts";
+import { argumentsOf, makeHearing, type Hearing } from "./hearing.ts";
+import { questionOf, type Question } from "./question.ts";
+import type { Screen } from "./screen.ts";
+import { itemLines } from "./state-lines.ts";
+import { helpRows, parseCommand } from "./talk-command.ts";
+import { manyLines, oneLine } from "./text.ts";
+import { ending } from "./title.ts";
+import { hearAll } from "./turn.ts";
+import type { TypedLines } from "./typed-lines.ts";
+import type { Performed } from "./verb.ts";
+
+export interface TalkPlace {
+  readonly out: Screen;
+  readonly lines: TypedLines;
+  readonly engine: () => Promise<Engine>;
+  /** Opens a session with this objective. */
+  readonly open: (objective: string) => Promise<Session>;
+  /** Runs a command line on the same store. */
+  readonly perform: (words: readonly string[]) => Promise<Performed>;
+}
+
+export class Talk {
+  readonly #place: TalkPlace;
+  readonly #hearing: Hearing;
+  #session: Session | null;
+  #going: Promise<void> | null = null;
+  #question: Question | null = null;
+  #presses = 0;
+  #code = 0;
+
+  constructor(place: TalkPlace, session: Session | null) {
+    this.#place = place;
+    this.#session = session;
+    this.#hearing = makeHearing(place.out, { note: (text) => place.out.line(text) });
+  }
+
+  /** Until the lines end or somebody leaves. Gives the exit code. */
+  async run(): Promise<number> {
+    const { lines } = this.#place;
+    if (this.#session !== null) await this.#goOn();
+    for (;;) {
+      // A program writes its lines without looking: each waits for what came of the one before.
+      if (!lines.interactive) await this.#going;
+      await this.#prompt();
+      const line = await lines.next();
+      if (line === null) break;
+      this.#presses = 0;
+      await this.#take(line.trim()).catch((error: unknown) => this.#tell(error));
+    }
+    return this.#code;
+  }
+
+  /** Ctrl-C: the first interrupts the turn, the second leaves. */
+  interrupted(): void {
+    const { out, lines } = this.#place;
+    this.#presses += 1;
+    if (this.#presses > 1) {
+      this.#code = 130;
+      lines.close();
+    } else if (this.#going === null) out.note(out.dim("Ctrl-C again leaves, and so does /quit"));
+    else {
+      // The turn may be over by now; then there is nothing left to interrupt.
+      this.#session?.interrupt().catch(() => undefined);
+      out.note(out.dim("interrupting; Ctrl-C again leaves"));
+    }
+  }
+
+  async #prompt(): Promise<void> {
+    const { out, lines } = this.#place;
+    if (!out.json && this.#going === null) await lines.prompt(this.#question === null ? "> " : "? ");
+  }
+
+  async #take(text: string): Promise<void> {
+    if (text === "") return;
+    if (/^\/[^/]/.test(text)) return this.#command(text);
+    const said = text.replace(/^\/\//, "/");
+    if (this.#going !== null && this.#session !== null) return this.#whileGoing(this.#session, said);
+    if (this.#question !== null && this.#session !== null)
+      return this.#reply(this.#session, this.#question, said);
+    this.#session ??= await this.#place.open(said);
+    this.#go(this.#session.ask(said));
+  }
+
+  async #whileGoing(session: Session, text: string): Promise<void> {
+    const { out } = this.#place;
+    const steers = /^!\s*\S/.test(text);
+    await session.input(steers ? text.slice(1).trim() : text, { mode: steers ? "steer" : "queue" });
+    out.note(out.dim(steers ? "it is told at its next step" : "queued for the next turn; ! in front steers"));
+  }
+
+  /** What happens from now on is shown; meanwhile lines are taken. */
+  #go(run: AsyncGenerator<Heard, Ran>): void {
+    this.#code = 0;
+    this.#going = (async () => {
+      try {
+        await hearAll(run, this.#hearing);
+      } catch (error) {
+        await this.#hearing.rest();
+        await this.#tell(error);
+      }
+      this.#going = null;
+      await this.#look();
+      if (this.#place.lines.interactive) await this.#prompt();
+    })();
+  }
+
+  /** Goes on with what is unfinished or waits, if anything does. */
+  async #goOn(): Promise<void> {
+    if (this.#session === null || this.#going !== null) return;
+    const state = await this.#session.fold();
+    const rests = nextOf(state, { steered: false, stepsMax: Infinity }).next === "rest";
+    if (rests) await this.#look();
+    else this.#go(this.#session.watch());
+  }
+
+  /** Shows what the session waits for, if it stands still. */
+  async #look(): Promise<void> {
+    const { out } = this.#place;
+    const question = this.#session === null ? null : await questionOf(this.#session);
+    const isSame = JSON.stringify(question) === JSON.stringify(this.#question);
+    this.#question = question;
+    if (question === null || isSame) return;
+    this.#code = standsStill;
+    if (out.json) await out.emit({ type: "question", ...question });
+    else await out.line(out.yellow(askedText(question)));
+  }
+
+  async #reply(session: Session, { by, calls }: Question, text: string): Promise<void> {
+    const { out } = this.#place;
+    const [first] = calls;
+    const isYes = /^(y|yes|ok|a|always)$/i.test(text);
+    if (by === "approval" && first !== undefined) {
+      if (/^(a|always)$/i.test(text)) await session.grant({ tool: first.tool, rule: "allow" });
+      const reason = text.replace(/^(no?)\b[\s,:]*/i, "");
+      const why = isYes || reason === "" ? {} : { reason };
+      await session.answer({ allow: isYes, calls: [first.call], ...why });
+    } else if (by === "unknown" || by === "error") {
+      await session.answer({ allow: true, ...(isYes ? {} : { text }) });
+    } else {
+      await session.input(text);
+      out.note(out.dim("kept until it may go on"));
+      return;
+    }
+    await this.#goOn();
+  }
+
+  async #command(text: string): Promise<void> {
+    const { out, lines, engine } = this.#place;
+    const session = this.#session;
+    const headSeq = session === null ? 0 : (await session.head()).seq;
+    const command = await parseCommand(text, { id: session?.id ?? "", headSeq });
+    if (command.do === "quit") {
+      if (this.#going !== null && session !== null)
+        out.note(out.dim(`the turn is not over; skein run ${ending(session.id)} goes on with it`));
+      return lines.close();
+    }
+    if (command.do === "help") return this.#help();
+    if (command.do === "switch") {
+      if (this.#going !== null) throw new SkeinError("refused", "a turn runs here", { hint: "wait for it" });
+      this.#session = await (await engine()).session(command.id);
+      this.#question = null;
+      await out.line(`now with ${this.#session.id}`);
+      return this.#goOn();
+    }
+    if (session === null && (command.do !== "perform" || command.words.includes(""))) {
+      throw new SkeinError("invalid", "there is no session yet", { hint: "type what it is to do" });
+    }
+    if (command.do === "items" && session !== null) await this.#items(session);
+    else if (command.do === "clear") await this.#clear(command.words);
+    else if (command.do === "perform") await this.#perform(command.words);
+    return this.#goOn();
+  }
+
+  async #perform(words: readonly string[]): Promise<Performed> {
+    const { out, perform } = this.#place;
+    const done = await perform(out.json ? [...words, "--json"] : words);
+    const said = `${done.stdout}${done.stderr}`.trimEnd();
+    if (said !== "") for (const line of said.split("\n")) await out.line(line);
+    this.#code = done.code;
+    return done;
+  }
+
+  /** The talk goes on with the next session. */
+  async #clear(words: readonly string[]): Promise<void> {
+    const { code, stdout } = await this.#perform(words);
+    const id = stdout.match(/ses_[0-9a-z]{26}/g)?.find((one) => one !== this.#session?.id);
+    if (code === 0 && id !== undefined) this.#session = await (await this.#place.engine()).session(id);
+  }
+
+  async #items(session: Session): Promise<void> {
+    const { out } = this.#place;
+    const items = await session.items();
+    if (out.json) await out.emit({ type: "items", session: session.id, items });
+    else for (const line of items.length === 0 ? ["none yet"] : itemLines(items, out)) await out.line(line);
+  }
+
+  async #help(): Promise<void> {
+    const { out } = this.#place;
+    if (out.json) return out.emit({ type: "help", commands: Object.fromEntries(helpRows) });
+    const width = Math.max(...helpRows.map(([words]) => words.length));
+    for (const [words, what] of helpRows) await out.line(`  ${words.padEnd(width)}  ${what}`);
+    for (const line of typing) await out.line(`  ${line}`);
+  }
+
+  /** An error ends what was asked for, not the talk. */
+  async #tell(error: unknown): Promise<void> {
+    if (!(error instanceof SkeinError)) throw error;
+    const { out } = this.#place;
+    const { code, message } = error;
+    const hint = error.hint ?? hintFor[code];
+    this.#code = exitCodeOf(code);
+    if (out.json) return out.emit({ type: "error", code, message, hint });
+    await out.line(`${out.red("skein:")} ${oneLine(message)}`);
+    await out.line(`  ${out.dim("hint:")} ${oneLine(hint)}`);
+  }
+}
+
+const typing: readonly string[] = [
+  "",
+  "What you type while a turn runs is queued for the next one; with ! in front it is told at the next step.",
+  "Ctrl-C interrupts the turn, a second one leaves. A text that begins with a slash is typed with two.",
+];
+
+function askedText({ by, calls, session }: Question): string {
+  const [first] = calls;
+  if (by === "approval" && first !== undefined)
+    return `May it call ${first.tool} ${argumentsOf(first.input)}?  y(es), a(lways), n(o), or why not`;
+  switch (by) {
+    case "unknown":
+      return "Look what happened, and type what you found; or y to go on without.";
+    case "error":
+      return "Type y to try again, or something else to tell it.";
+    case "budget":
+      return `Give it more with /budget, such as /budget --usd 5; or leave: ${ending(session)} keeps.`;
+    default:
+      return "/activate lets it go on.";
+  }
+}
+
+/** The last things that were said, for whoever comes back. */
+export async function lastWords(session: Session, out: Screen): Promise<void> {
+  const said: string[] = [];
+  const types = ["input.received", "model.responded"];
+  for await (const { type, content } of session.events({ types, reverse: true, limit: 4 })) {
+    const { blocks = [] } = (content ?? {}) as { readonly blocks?: readonly { readonly text?: unknown }[] };
+    const text = blocks.flatMap((block) => (typeof block.text === "string" ? [block.text] : [])).join(" ");
+    const [line = ""] = manyLines(oneLine(text).slice(0, 300));
+    if (line !== "") said.unshift(out.dim(type === "input.received" ? `> ${line}` : line));
+  }
+  for (const line of said) out.note(line);
+}

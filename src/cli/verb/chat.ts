@@ -1,0 +1,111 @@
+/** Talks with a session. */
+import { existsSync } from "node:fs";
+import { SkeinError, type ErrorCode } from "../../core/error.ts";
+import type { Session } from "../../runtime/session.ts";
+import { lastWords, Talk, type TalkPlace } from "../talk.ts";
+import { titleOf } from "../title.ts";
+import { typedLines } from "../typed-lines.ts";
+import { verb, type Call } from "../verb.ts";
+import { noteAgent } from "./open.ts";
+
+const openOptions = {
+  objective: { type: "text", what: "what the session is for; by default the first line that is typed" },
+  agent: { type: "text", value: "NAME[@VERSION]", what: "the agent that is to work on it" },
+  model: { type: "text", value: "PROVIDER/MODEL", what: "the model it is to use" },
+  bind: {
+    type: "list",
+    value: "KIND:PATH[:write]",
+    what: "a resource it may use, such as directory:.:write or shell",
+  },
+  file: { type: "list", value: "PATH", what: "a text file that it is told from the beginning" },
+} as const;
+
+export const talk = verb({
+  name: "chat",
+  line: "Talk with a session: a new one, or one that is there.",
+  args: ["ID?"],
+  options: openOptions,
+  about: [
+    "Without ID the first line opens a session, in a new store if there is none. Answers stream, tool calls " +
+      "show as they happen, and calls that want approval are asked about: y, a for always, n, or why not. " +
+      "Commands begin with a slash and are verbs without the ID, such as /state, /fork or /budget --usd 2; " +
+      "/help lists them.",
+    "What is typed while a turn runs is queued; with ! in front it steers the turn at its next step. Ctrl-C " +
+      "interrupts the turn, and a second one leaves. Leaving cancels nothing: the session goes on from where " +
+      "it is, here or with any other verb.",
+    "When standard input is no terminal, each line is taken once the one before is done with, and the end of " +
+      "the input ends it; the exit code is then that of the last line, as with ask.",
+  ],
+  examples: [
+    { command: "skein chat", what: "a new session in ./skein.db" },
+    { command: "skein chat 4x8kz1", what: "go on with one" },
+    { command: "skein chat --agent reviewer --bind directory:. --bind shell", what: "with tools" },
+  ],
+  async run(call) {
+    const { args, options, out, place, perform } = call;
+    const given = openWords(options);
+    if (args.ID !== undefined && given.length > 0) {
+      throw new SkeinError("invalid", `chat: ${given[0]?.split("=")[0]} is for a new session`, {
+        hint: "leave it out, or leave out the ID",
+      });
+    }
+    let current: Talk | null = null;
+    using lines = typedLines({
+      interrupted: () => current?.interrupted(),
+      ended: () => lines.close(),
+    });
+    const open = (objective: string): Promise<Session> =>
+      openNew(call, [`--objective=${options.objective ?? objective}`, ...given]);
+    const where: TalkPlace = {
+      out,
+      lines,
+      engine: () => call.engine(),
+      open,
+      perform: (words) => perform(["--store", place, ...words], { columns: out.columns }),
+    };
+    const session =
+      args.ID !== undefined
+        ? await call.session(args.ID)
+        : options.objective === undefined
+          ? null
+          : await open(options.objective);
+    if (args.ID !== undefined && session !== null) await greet(call, session);
+    if (lines.interactive) out.note(out.dim("/help lists commands, Ctrl-C interrupts, /quit leaves"));
+    current = new Talk(where, session);
+    return await current.run();
+  },
+});
+
+/** The options of `open` that were given, as words. */
+function openWords(options: Call<typeof openOptions>["options"]): string[] {
+  const { agent, model, bind, file } = options;
+  return [
+    ...(agent === undefined ? [] : [`--agent=${agent}`]),
+    ...(model === undefined ? [] : [`--model=${model}`]),
+    ...bind.map((word) => `--bind=${word}`),
+    ...file.map((path) => `--file=${path}`),
+  ];
+}
+
+/** Opens a session as `skein open` does, and says so. */
+async function openNew(
+  { perform, place, out, session }: Pick<Call, "perform" | "place" | "out" | "session">,
+  words: readonly string[],
+): Promise<Session> {
+  const fresh = !existsSync(place);
+  const { code, stdout, stderr } = await perform(["--store", place, "open", "--json", ...words]);
+  if (code !== 0) {
+    const { error } = JSON.parse(stderr) as { error: { code: ErrorCode; message: string; hint: string } };
+    throw new SkeinError(error.code, error.message, { hint: error.hint });
+  }
+  const opened = await session((JSON.parse(stdout) as { id: string }).id);
+  out.note(out.dim(`opened ${opened.id}${fresh ? ` in a new store: ${place}` : ""}`));
+  await noteAgent(out, opened);
+  return opened;
+}
+
+async function greet({ out }: Pick<Call, "out">, session: Session): Promise<void> {
+  const state = await session.state();
+  out.note(`${out.bold(titleOf(state))}  ${out.dim(`${session.id}, ${state.status}`)}`);
+  await lastWords(session, out);
+}

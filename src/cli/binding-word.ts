@@ -29,7 +29,7 @@ export function parseBinding(word: string): Binding {
   const isUrl = /^[a-z][a-z0-9+.-]+:\/\//i.test(what) && !isAbsolute(what);
   if (kind === "mcp" && !isUrl) {
     throw new SkeinError("invalid", `--bind is ${quote(word)}, which is no address of a server`, {
-      hint: "mcp:https://…; a server that is started by a command is bound with: skein bind ID mcp --command …",
+      hint: "mcp:https://…; one that a command starts is bound with: skein bind ID mcp --command …",
     });
   }
   if (kind === "tool") return { kind, name: what, ...more };

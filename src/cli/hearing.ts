@@ -63,7 +63,7 @@ export function makeHearing(
   };
 }
 
-/** The text of answers. What was not heard while it was made, since another process ran it, is shown whole. */
+/** The text of answers. What was not heard while it was made, in another process, is shown whole. */
 function makeAnswer(out: Screen) {
   let pieces = safePieces();
   let heardSeq = 0;
@@ -115,12 +115,11 @@ const notes: Readonly<Record<string, Note>> = {
     const said = oneLine(plain(output).slice(0, 2_000));
     return `← ${name}${head}${said === "" ? "" : `: ${cut(said, room(out) - name.length - 24)}`}`;
   },
-  "model.failed": ({ model, error, retryable }, { message }, _, out) =>
-    error === "interrupted" || error === "crashed"
-      ? ""
-      : out.yellow(
-          `${withReason(`${plain(model)}: ${plain(error)}`, message)}${retryable === true ? "; asked again" : ""}`,
-        ),
+  "model.failed": ({ model, error, retryable }, { message }, _, out) => {
+    if (error === "interrupted" || error === "crashed") return "";
+    const told = withReason(`${plain(model)}: ${plain(error)}`, message);
+    return out.yellow(`${told}${retryable === true ? "; asked again" : ""}`);
+  },
   "zone.crossed": ({ zone, tokens, windowTokens }, _content, _event, out) => {
     const share = Math.round((Number(tokens) / Math.max(1, Number(windowTokens))) * 100);
     const hint = zoneHint(zone as Zone, [`${share}% of the window`]);

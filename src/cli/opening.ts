@@ -1,6 +1,6 @@
 /**
- * Opening a store and the engine on it: the place where the command line chooses the drivers. Models and tools
- * are loaded by the first run that needs them.
+ * Opening a store and the engine on it: the place where the command line chooses the drivers. Models and
+ * tools are loaded by the first run that needs them.
  */
 import { statSync } from "node:fs";
 import { hostname } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * Commands of a talk: a slash, a verb of the command line, and its words without the session, which is the one
- * that is talked to. There is one way to do a thing: they are run as the command line runs them.
+ * Commands of a talk: a slash, a verb of the command line, and its words without the session, which is the
+ * one that is talked to. There is one way to do a thing: they are run as the command line runs them.
  */
 import { nearest, SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";

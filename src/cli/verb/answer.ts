@@ -20,8 +20,8 @@ export const answer = verb({
     text: { type: "text", what: "something to tell the model with it" },
   },
   about: [
-    "VERDICT is allow or deny; without it, and without --text, what waits is shown. After an outcome that is " +
-      "unknown, or an error, --text says what you found, and the session may go on. Nothing is run: " +
+    "VERDICT is allow or deny; without it, and without --text, what waits is shown. After an outcome that " +
+      "is unknown, or an error, --text says what you found, and the session may go on. Nothing is run: " +
       '"skein run ID" goes on.',
   ],
   examples: [

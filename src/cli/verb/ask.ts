@@ -14,8 +14,8 @@ export const ask = verb({
   },
   about: [
     "Several words are one text; without TEXT, or with a dash, it is standard input. The answer goes to " +
-      "standard output, all else to standard error. With --json each event and each delta is a line, and the " +
-      'last line has the type "ran" and says how the session stands.',
+      "standard output, all else to standard error. With --json each event and each delta is a line, and " +
+      'the last line has the type "ran" and says how the session stands.',
     "The exit code is 0 when the session is idle again, and 7 when it is suspended: for an approval, an " +
       "unknown outcome, a budget or an error. Ctrl-C interrupts the turn. If another process runs the " +
       "session, the input waits for it, and Ctrl-C leaves it waiting.",

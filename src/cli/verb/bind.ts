@@ -20,9 +20,9 @@ export const bind = verb({
   },
   about: [
     `KIND is ${kinds.join(", ")}. A relative path means what it means here, also when the session is run ` +
-      "elsewhere. A shell needs nothing else; it works in --path, or where the session is run. An MCP server " +
-      "is started by --command or found at --url. A tool is one that the program which runs the session " +
-      "brings, by --name.",
+      "elsewhere. A shell needs nothing else; it works in --path, or where the session is run. An MCP " +
+      "server is started by --command or found at --url. A tool is one that the program which runs the " +
+      "session brings, by --name.",
     "The tools of a binding are there from the next run on; files and databases can be written only with " +
       '--mode write, and "skein tools ID" lists them.',
   ],

@@ -23,9 +23,9 @@ export const budget = verb({
     reason: { type: "text", what: "why; it is kept in the log" },
   },
   about: [
-    "Without options it shows limits, use and what is left. New limits take the place of those before; what " +
-      "is not named is unlimited. They count all that the session ever used, so more is a higher limit; a " +
-      "session that a limit has suspended may go on then.",
+    "Without options it shows limits, use and what is left. New limits take the place of those before; " +
+      "what is not named is unlimited. They count all that the session ever used, so more is a higher " +
+      "limit; a session that a limit has suspended may go on then.",
   ],
   examples: [
     { command: "skein budget 4x8kz1", what: "what is used and what is left" },

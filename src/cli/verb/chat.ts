@@ -26,15 +26,15 @@ export const talk = verb({
   args: ["ID?"],
   options: openOptions,
   about: [
-    "Without ID the first line opens a session, in a new store if there is none. Answers stream, tool calls " +
-      "show as they happen, and calls that want approval are asked about: y, a for always, n, or why not. " +
-      "Commands begin with a slash and are verbs without the ID, such as /state, /fork or /budget --usd 2; " +
-      "/help lists them.",
-    "What is typed while a turn runs is queued; with ! in front it steers the turn at its next step. Ctrl-C " +
-      "interrupts the turn, and a second one leaves. Leaving cancels nothing: the session goes on from where " +
-      "it is, here or with any other verb.",
-    "When standard input is no terminal, each line is taken once the one before is done with, and the end of " +
-      "the input ends it; the exit code is then that of the last line, as with ask.",
+    "Without ID the first line opens a session, in a new store if there is none. Answers stream, tool " +
+      "calls show as they happen, and calls that want approval are asked about: y, a for always, n, or why " +
+      "not. Commands begin with a slash and are verbs without the ID, such as /state, /fork or /budget " +
+      "--usd 2; /help lists them.",
+    "What is typed while a turn runs is queued; with ! in front it steers the turn at its next step. " +
+      "Ctrl-C interrupts the turn, and a second one leaves. Leaving cancels nothing: the session goes on " +
+      "from where it is, here or with any other verb.",
+    "When standard input is no terminal, each line is taken once the one before is done with, and the end " +
+      "of the input ends it; the exit code is then that of the last line, as with ask.",
   ],
   examples: [
     { command: "skein chat", what: "a new session in ./skein.db" },
@@ -55,7 +55,7 @@ export const talk = verb({
       ended: () => lines.close(),
     });
     const open = (objective: string): Promise<Session> =>
-      openNew(call, [`--objective=${options.objective ?? objective}`, ...given]);
+      openSession(call, [`--objective=${options.objective ?? objective}`, ...given]);
     const where: TalkPlace = {
       out,
       lines,
@@ -88,7 +88,7 @@ function openWords(options: Call<typeof openOptions>["options"]): string[] {
 }
 
 /** Opens a session as `skein open` does, and says so. */
-async function openNew(
+async function openSession(
   { perform, place, out, session }: Pick<Call, "perform" | "place" | "out" | "session">,
   words: readonly string[],
 ): Promise<Session> {

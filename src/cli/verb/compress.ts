@@ -31,9 +31,9 @@ export const compress = verb({
     instructions: { type: "text", what: "what the summary is to keep in mind" },
   },
   about: [
-    "prune leaves out old output of tools. summarize has a model replace the older transcript by a summary. " +
-      "extract has it take facts, decisions and open tasks out as items first. Items, pending work and what " +
-      'is unanswered always stay. "skein context ID --uncompacted" still shows everything.',
+    "prune leaves out old output of tools. summarize has a model replace the older transcript by a " +
+      "summary. extract has it take facts, decisions and open tasks out as items first. Items, pending " +
+      'work and what is unanswered always stay. "skein context ID --uncompacted" still shows everything.',
   ],
   examples: [
     { command: "skein compress 4x8kz1", what: "as its agent does it" },

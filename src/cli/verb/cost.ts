@@ -29,9 +29,9 @@ export const cost = verb({
     until: { type: "time", what: "only before this moment" },
   },
   about: [
-    "Answers, failed calls and compactions count. Where the price of a model is not known, or a call was cut " +
-      "off and nobody knows what it came to, the cost is unknown and said to be so; it is never taken for " +
-      'zero. A budget counts what was reserved for a call that was cut off; see "skein budget".',
+    "Answers, failed calls and compactions count. Where the price of a model is not known, or a call was " +
+      "cut off and nobody knows what it came to, the cost is unknown and said to be so; it is never taken " +
+      'for zero. A budget counts what was reserved for a call that was cut off; see "skein budget".',
   ],
   examples: [
     { command: "skein cost", what: "by session, the dearest first" },

@@ -18,10 +18,11 @@ export const grant = verb({
   },
   about: [
     `RULE is ${rules.join(", ")}; none takes the rule away. TOOL is a name, and * stands for any run of ` +
-      "characters. A pattern is an object of arguments: texts in it may have * and ?, all else must be equal.",
-    "Of several rules that fit a call, any deny holds; else the strictest of the session; else the strictest " +
-      "of its agent; without one the call is allowed. A call that is asked about suspends the session until " +
-      '"skein answer". A denial is told to the model.',
+      "characters. A pattern is an object of arguments: texts in it may have * and ?, all else must be " +
+      "equal.",
+    "Of several rules that fit a call, any deny holds; else the strictest of the session; else the " +
+      "strictest of its agent; without one the call is allowed. A call that is asked about suspends the " +
+      'session until "skein answer". A denial is told to the model.',
   ],
   examples: [
     { command: "skein grant 4x8kz1 shell ask", what: "somebody approves each call" },

@@ -13,11 +13,11 @@ export const models = verb({
   options: { ready: { type: "flag", what: "only those that can be used now" } },
   about: [
     "Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY) or the " +
-      "configuration: SKEIN_CONFIG, or else skein/config.json in XDG_CONFIG_HOME or ~/.config. There one can " +
-      "also set the default model, name servers that speak Chat Completions (Ollama, vLLM, LM Studio), and " +
-      "correct windows and prices. The default is that of the first provider with a key, or else " +
-      "offline/offline, which needs neither key nor network. Any model of a provider can be named, also one " +
-      "that is not listed; its price is unknown then.",
+      "configuration: SKEIN_CONFIG, or else skein/config.json in XDG_CONFIG_HOME or ~/.config. There one " +
+      "can also set the default model, name servers that speak Chat Completions (Ollama, vLLM, LM Studio), " +
+      "and correct windows and prices. The default is that of the first provider with a key, or else " +
+      "offline/offline, which needs neither key nor network. Any model of a provider can be named, also " +
+      "one that is not listed; its price is unknown then.",
     "Prices are dollars for a million tokens, as of the date that --json shows.",
   ],
   examples: [

@@ -40,8 +40,8 @@ export const open = verb({
     ...budgetOptions,
   },
   about: [
-    "The store is made if it is not there. AGENTS.md of a bound directory, and of those above it in the same " +
-      "repository, is part of what the session is told.",
+    "The store is made if it is not there. AGENTS.md of a bound directory, and of those above it in the " +
+      "same repository, is part of what the session is told.",
   ],
   examples: [
     { command: 'skein open "Fix login"', what: "a session in ./skein.db" },

@@ -10,8 +10,8 @@ export const tools = verb({
   options: {},
   about: [
     "The effect says what a crash in the middle means: a read or idempotent call runs again; an unsafe one " +
-      "does not, and its outcome is unknown; a session call is one append with its result. The rule is what " +
-      "becomes of a call whatever its arguments; rules with a pattern come on top.",
+      "does not, and its outcome is unknown; a session call is one append with its result. The rule is " +
+      "what becomes of a call whatever its arguments; rules with a pattern come on top.",
     "Servers that are bound are started for this, and ended again.",
   ],
   examples: [

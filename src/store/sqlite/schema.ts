@@ -173,8 +173,8 @@ WHERE r.type IN (${types.join(", ")}) AND json_extract(r.body, '$.model') IS NOT
 export const schema = `${tables}${derived}${views}${costs([3, 4, 5])}`;
 
 /**
- * From layout 1 to 2: failed calls and compactions count in the view of costs. Their numbers are whatever this
- * store has given them.
+ * From layout 1 to 2: failed calls and compactions count in the view of costs. Their numbers are whatever
+ * this store has given them.
  */
 export const upgradeFrom1 = (failed: number, compacted: number): string =>
   `DROP VIEW costs; DROP INDEX records_responded; ${costs([3, failed, compacted])} PRAGMA user_version=2`;

@@ -1,4 +1,4 @@
-/** A store of layout 1 is brought up to date when it is opened, and counts what its view of costs left out. */
+/** A store of layout 1 is brought up to date when it is opened: its view of costs counts all there is. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -44,9 +44,19 @@ export interface CompactOptions {
   readonly instructions?: string;
 }
 
+/**
+ * Where a run tried in vain, in tokens. While there is room, it tries again only once the context has grown:
+ * a model that gives no summary wants to be paid all the same.
+ */
+const inVain = new WeakMap<StepWorld, number>();
+
 /** Whether this context is compacted before it is sent. */
-export function mustCompact({ crew }: StepWorld, { tokens }: Measured): boolean {
-  return isOverfull(tokens, crew.model.facts.windowTokens, crew.rules.compaction);
+export function mustCompact(step: StepWorld, { tokens }: Measured): boolean {
+  const { windowTokens } = step.crew.model.facts;
+  if (!isOverfull(tokens, windowTokens, step.crew.rules.compaction)) return false;
+  const tried = inVain.get(step) ?? 0;
+  const hasGrown = tokens < tried || tokens >= tried + windowTokens * gainShare;
+  return hasGrown || isBeyond(tokens, windowTokens);
 }
 
 /** What one call of `compactNow` goes by. */
@@ -94,7 +104,9 @@ export async function compactNow(step: StepWorld, options: CompactOptions): Prom
     if (did === "whole") keepTokens = Math.floor(keepTokens / 4);
   }
   if (isForced(task, now) && options.strategy !== "prune") now = await lastResort(task, now);
-  return now.measured.tokens < first.measured.tokens;
+  const isSmaller = now.measured.tokens < first.measured.tokens;
+  if (!isSmaller) inVain.set(step, first.measured.tokens);
+  return isSmaller;
 }
 
 async function taskOf(step: StepWorld, first: Survey, options: CompactOptions): Promise<Task> {

@@ -36,6 +36,8 @@ const plainHeading =
   "[This summary was put together without a model: the beginning of each message, the latest last.]";
 
 const lineCharsMax = 240;
+/** What an earlier summary gets at least; more when the rest is short. */
+const earlierShare = 0.4;
 
 /**
  * A summary without a model: of each message its beginning, in a line, as many of the latest as fit; before
@@ -46,14 +48,12 @@ export function plainSummary(
   { earlier, charsMax }: { readonly earlier: string | null; readonly charsMax: number },
 ): string {
   const before = earlier === null ? "" : withoutInputs(earlier).replace(plainHeading, "").trim();
-  const kept = cut(
-    before,
-    Math.floor(charsMax * 0.4),
-    (left) => `${left} characters of an earlier summary left out`,
-  );
+  const all = messages.flatMap(linesOf);
+  const room = charsMax - plainHeading.length - all.reduce((sum, line) => sum + line.length + 1, 0);
+  const most = Math.max(Math.floor(charsMax * earlierShare), room);
+  const kept = cut(before, most, (left) => `${left} characters of an earlier summary left out`);
   const lines: string[] = [];
   let left = charsMax - kept.length - plainHeading.length;
-  const all = messages.flatMap(linesOf);
   for (const line of all.toReversed()) {
     left -= line.length + 1;
     if (left < 0) break;

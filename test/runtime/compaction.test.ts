@@ -1,78 +1,26 @@
 /** Compaction: a session goes on beyond its window, keeps what matters, and is never stuck. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { z } from "zod";
 import { compactionPromptLine } from "../../src/core/compaction.ts";
 import type { EventOf } from "../../src/core/event.ts";
-import type { Part } from "../../src/core/part.ts";
-import { estimateTokens, roughTokens } from "../../src/core/tokens.ts";
-import { ModelError, type AnswerBlock, type ModelCall } from "../../src/model/port.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { ModelError } from "../../src/model/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { defineTool } from "../../src/tool/define.ts";
+import {
+  ask,
+  assertRebuilt,
+  bound,
+  compactionsOf,
+  isPrompt,
+  lastText,
+  report,
+  reporter,
+  small,
+  textsOf,
+  windowTokens,
+} from "./outgrown.ts";
 import { workspace } from "./place.ts";
-import { engineWith, say, scripted, use, type Line, type Scripted } from "./turn/scripted.ts";
-
-const windowTokens = 8_000;
-
-const textsOf = (parts: readonly Part[]): string[] =>
-  parts.flatMap((part) =>
-    part.part === "message"
-      ? part.content.map((block) => ("text" in block ? block.text : JSON.stringify(block)))
-      : [],
-  );
-
-const lastText = ({ parts }: ModelCall): string => textsOf(parts).at(-1) ?? "";
-const isPrompt = (call: ModelCall): boolean => lastText(call).startsWith(compactionPromptLine);
-
-/** A model with a small window, which says so when more comes in, and counts its tokens in its own way. */
-function small(line: (call: ModelCall) => Line | Promise<Line>, window = windowTokens): Scripted {
-  const answer = async (call: ModelCall): Promise<Line> => {
-    const inputTokens = estimateTokens(call.parts);
-    if (inputTokens > window) throw new ModelError("overflow", `${inputTokens} tokens are too many`);
-    const said = await line(call);
-    if (said instanceof ModelError) return said;
-    const blocks = typeof said === "string" ? [say(said)] : (said as readonly AnswerBlock[]);
-    return { blocks, usage: { inputTokens, outputTokens: roughTokens(JSON.stringify(blocks)) } };
-  };
-  return scripted([answer], { windowTokens: window });
-}
-
-/** A tool whose output fills the window. */
-const report = (chars: number) =>
-  defineTool({
-    name: "report",
-    description: "Gives a long report.",
-    input: z.object({ number: z.number() }),
-    effect: "read",
-    run: async ({ number }) => `Report ${number}: ${`line of report ${number}, `.repeat(chars / 20)}`,
-  });
-
-const bound = { kind: "tool", name: "report" } as const;
-
-async function ask(session: Session, text: string): Promise<void> {
-  for await (const _ of session.ask(text));
-}
-
-async function compactionsOf(session: Session): Promise<EventOf<"transcript.compacted">[]> {
-  const found: EventOf<"transcript.compacted">[] = [];
-  for await (const event of session.events({ types: ["transcript.compacted"] })) {
-    found.push(event as EventOf<"transcript.compacted">);
-  }
-  return found;
-}
-
-/** Every request of the log is rebuilt to the digest that it recorded. */
-async function assertRebuilt(session: Session): Promise<number> {
-  let requests = 0;
-  for await (const { seq } of session.events({ types: ["model.requested"] })) {
-    const { matches } = await session.context({ atSeq: seq });
-    assert.equal(matches, true, `the request at ${seq}`);
-    requests += 1;
-  }
-  return requests;
-}
+import { engineWith, say, use } from "./turn/scripted.ts";
 
 test("in a session ten windows long, what was recorded and what was said in prose is all there", async () => {
   // 40 things are recorded by a tool, 10 are only said; the model extracts them when it is asked to.
@@ -130,12 +78,6 @@ test("in a session ten windows long, what was recorded and what was said in pros
   assert.ok(compactions.some(({ body }) => body.items !== undefined));
   assert.ok((await assertRebuilt(session)) >= 100 + compactions.length);
 });
-
-/** Asks for a report and then says that it is done; a prompt is answered with a short summary. */
-const reporter = (call: ModelCall): Line => {
-  if (isPrompt(call)) return "Reports were fetched, one after the other.";
-  return lastText(call).startsWith("Report ") ? "Done." : [use("report", { number: 1 }, "p1")];
-};
 
 test("what is said to be left after a compaction is what is left", async () => {
   const script = small(reporter);

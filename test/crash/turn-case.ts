@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { startChild, type Child, type Ended } from "./child.ts";
 import { auditTurns, type TurnAudit } from "./turn-audit.ts";
-import { clear, engineAt, finish, prepare, type Cast, type Place } from "./turn-place.ts";
+import { clear, engineAt, finish, type Place } from "./turn-place.ts";
 import type { TurnOrder } from "./turn-runner.ts";
 
 const command: readonly string[] = [process.execPath, join(import.meta.dirname, "turn-runner.ts")];
@@ -21,13 +21,6 @@ export async function warmRunner(cache: string): Promise<void> {
   if (code !== 0) throw new Error(`the runner does not start: ${stderr}`);
 }
 
-export interface Case {
-  readonly cache: string;
-  readonly casts: readonly Cast[];
-  /** Where one process after the other dies, each with all its sessions at that point. */
-  readonly points: readonly string[];
-}
-
 /** What became of one session. */
 export interface CaseReport extends TurnAudit {
   readonly name: string;
@@ -37,21 +30,20 @@ export interface CaseReport extends TurnAudit {
   readonly passed: readonly string[];
 }
 
-/** Kills process after process, then finishes here: this process is another one. */
-export async function killedAt({ points, casts, cache }: Case): Promise<readonly CaseReport[]> {
-  const places = await prepare(points.join("-"), casts);
-  const deaths: string[] = [];
-  for (const [number, point] of points.entries()) {
-    const at = { point, signal: "SIGKILL" } as const;
-    const child = await startRunner({ do: "run", places, holder: `runner ${number + 1}`, at }, cache);
-    deaths.push(...survival(point, await child.ended, child));
-  }
+/** A process runs the sessions and dies when all of them are at the point. Gives what is wrong with that. */
+export async function killAt(point: string, places: readonly Place[], cache: string): Promise<string[]> {
+  const at = { point, signal: "SIGKILL" } as const;
+  const child = await startRunner({ do: "run", places, holder: "the dead", at }, cache);
+  return survival(point, await child.ended, child);
+}
+
+/** Goes on with all of them here, for this is another process, and audits them. */
+export async function finishAll(places: readonly Place[], deaths: readonly string[] = []) {
   const reports = await Promise.all(places.map(finished));
   const directory = places[0]?.directory ?? "";
-  const where = `killed at ${points.join(", then ")} (${directory})`;
   const told = reports.map((report) => ({
     ...report,
-    problems: [...deaths, ...report.problems].map((text) => `${report.name}, ${where}: ${text}`),
+    problems: [...deaths, ...report.problems].map((text) => `${report.name} in ${directory}: ${text}`),
   }));
   // What went wrong stays there to be looked at.
   if (told.every(({ problems }) => problems.length === 0)) await clear(directory);
@@ -64,7 +56,7 @@ function survival(point: string, { signal, stderr }: Ended, { lines }: Child): s
   return [`nobody died at "${point}": ${lines.slice(-3).join("; ")} ${stderr}`];
 }
 
-export async function finished(place: Place): Promise<CaseReport> {
+async function finished(place: Place): Promise<CaseReport> {
   const passed: string[] = [];
   const reached = (name: string): void => void passed.push(name);
   await using engine = await engineAt(place, { holder: "the test", reached });

@@ -1,5 +1,5 @@
 /** Where a crash test of turns takes place: one store, sessions with their plans, and who goes on with them. */
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -69,7 +69,7 @@ function storeIn(directory: string) {
 
 /** Sessions that have been given their first input and have not run yet, all in one new store. */
 export async function prepare(name: string, casts: readonly Cast[]): Promise<readonly Place[]> {
-  const directory = await mkdtemp(join(tmpdir(), `skein-turn-${name.replace(/[^a-z0-9]+/gi, "-")}-`));
+  const directory = await freshDirectory(name);
   const world = realWorld();
   await using engine = new Engine({ store: await storeIn(directory), world });
   for (const onUnknown of ["ask", "tell"] as const)
@@ -89,6 +89,16 @@ export async function prepare(name: string, casts: readonly Cast[]): Promise<rea
     places.push({ directory, name: cast.name, session: session.id, receiver: receiver.id, plan });
   }
   return places;
+}
+
+const freshDirectory = (name: string): Promise<string> =>
+  mkdtemp(join(tmpdir(), `skein-turn-${name.replace(/[^a-z0-9]+/gi, "-")}-`));
+
+/** As everything lies there while nobody is at it, once more. */
+export async function copyOf(name: string, places: readonly Place[]): Promise<readonly Place[]> {
+  const directory = await freshDirectory(name);
+  await cp(places[0]?.directory ?? "", directory, { recursive: true });
+  return places.map((place) => ({ ...place, directory }));
 }
 
 const planOf = ({ turns, name }: Cast, receiver: string): Plan =>

@@ -7,8 +7,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { killedAt, makePool, warmRunner, type CaseReport } from "./turn-case.ts";
-import type { Cast } from "./turn-place.ts";
+import { finishAll, killAt, makePool, warmRunner, type CaseReport } from "./turn-case.ts";
+import { clear, copyOf, prepare, type Cast } from "./turn-place.ts";
 import { effects, outerEffects } from "./turn-script.ts";
 
 const inPool = makePool(5);
@@ -38,23 +38,29 @@ const ensemble: Cast = {
 
 interface Everywhere {
   readonly casts: readonly Cast[];
-  /** Where processes died before. */
-  readonly first?: readonly string[];
+  /** Where a process died before. */
+  readonly first?: string;
   /** Of the points that a session passes after that, those to die at. */
   readonly wanted?: (passed: readonly string[]) => readonly string[];
 }
 
 /** Kills sessions at each point that they pass, those that pass it in one process. */
-async function killEverywhere({ casts, first = [], wanted = (passed) => passed }: Everywhere) {
-  const calm = await inPool(() => killedAt({ cache, casts, points: first }));
+async function killEverywhere({ casts, first, wanted = (passed) => passed }: Everywhere) {
+  const places = await prepare(first ?? "start", casts);
+  const deaths = first === undefined ? [] : await killAt(first, places, cache);
+  const calm = await finishAll(await copyOf("calm", places), deaths);
   const passing = new Map(calm.map(({ name, passed }) => [name, wanted(passed)]));
   const points = [...new Set([...passing.values()].flat())];
-  const killed = points.map(async (point) => {
-    const there = casts.filter(({ name }) => passing.get(name)?.includes(point));
-    const told = await inPool(() => killedAt({ cache, casts: there, points: [...first, point] }));
-    return told.map((report) => ({ ...report, point }));
-  });
+  const killed = points.map((point) =>
+    inPool(async () => {
+      const there = places.filter(({ name }) => passing.get(name)?.includes(point));
+      const copies = await copyOf(point, there);
+      const reports = await finishAll(copies, await killAt(point, copies, cache));
+      return reports.map((report) => ({ ...report, point }));
+    }),
+  );
   const reports = (await Promise.all(killed)).flat();
+  await clear(places[0]?.directory ?? "");
   return { reports, points, problems: [...calm, ...reports].flatMap(({ problems }) => problems) };
 }
 
@@ -92,7 +98,7 @@ describe("killed at every point", { concurrency: true }, () => {
     test(`of what another process does after one was killed ${first}`, async (t) => {
       const { reports, points, problems } = await killEverywhere({
         casts,
-        first: [first],
+        first,
         wanted: untilAsked,
       });
       assert.deepEqual(problems, []);

@@ -22,6 +22,7 @@ export async function judge(court: Court): Promise<void> {
   const { store, world, witness } = court;
   for (const session of witness.sessions) await judgeSession(court, session);
   judgeGiven(court, await textsOf(court));
+  await judgeMessages(court);
   const report = await new Engine({ store, world }).verify();
   for (const { session, seq, problem } of report.problems)
     witness.blame("chain", `${session}@${seq}: ${problem}`);
@@ -123,5 +124,21 @@ function judgeGiven({ given, witness }: Court, texts: ReadonlyMap<string, readon
     if (at.length > 1) witness.blame("inputs", where);
     else if (typeof told === "number" ? at[0] !== told : told !== "unknown" && !keyed && at.length > 0)
       witness.blame("inputs", where);
+  }
+}
+
+/** What was sent was received, each once. */
+async function judgeMessages({ store, witness }: Court): Promise<void> {
+  const seen = new Map<string, string[]>();
+  for (const session of witness.sessions) {
+    for (const { type, body, session: owner } of await recordsOf(store, session)) {
+      if (owner !== session || (type !== "message.sent" && type !== "message.received")) continue;
+      const { message } = JSON.parse(body) as { message: string };
+      seen.set(message, [...(seen.get(message) ?? []), type]);
+    }
+  }
+  for (const [message, times] of seen) {
+    if (times.toSorted().join(" ") !== "message.received message.sent")
+      witness.blame("inputs", `the message ${message} stands in the logs as ${times.join(", ")}`);
   }
 }

@@ -56,7 +56,7 @@ export function lineTo(inner: Store, process: SimProcess, line: Line, mortal: bo
           if (fails) return answer(() => reject(new SkeinError("unavailable", "the line is down")));
           work().then(
             (value) => answer(() => resolve(value)),
-            (error: unknown) => answer(() => reject(error as Error)),
+            (error: unknown) => answer(() => reject(error)),
           );
         });
       });

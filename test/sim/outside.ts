@@ -44,6 +44,11 @@ const facts: ModelFacts = {
   price: { input: 1_000, output: 5_000, asOf: "2026-11-01" },
 };
 
+/** What they are said to be for would only be rendered and counted again and again. */
+const ownTools = sessionTools
+  .filter(({ name }) => name !== "retract")
+  .map((tool) => ({ ...tool, description: `Does ${tool.name}.`, input: { type: "object" } }));
+
 const { digest } = realWorld();
 /** One for all: it counts by what a text says. */
 const tokenizer = makeTokenizer({ digest });
@@ -66,7 +71,7 @@ export function makeOutside(place: Place): Outside {
     tools: (process) => ({
       open: async () => ({
         tools: [
-          ...sessionTools,
+          ...ownTools,
           outerTool(place, process, { name: "look", effect: "read" }),
           outerTool(place, process, { name: "put", effect: "idempotent" }),
           outerTool(place, process, { name: "pay", effect: "unsafe" }),

@@ -43,24 +43,23 @@ export function makePeople(place: PeoplePlace): People {
   const given: Given[] = [];
   let waiting = 0;
 
-  function start(what: string, session: SessionId, work: (handle: Session) => Promise<unknown>): void {
+  async function start(
+    what: string,
+    session: SessionId,
+    work: (handle: Session) => Promise<unknown>,
+  ): Promise<void> {
     waiting += 1;
     trace(`people ${what} ${session.slice(-4)}`);
-    const done = (outcome: string): void => {
-      waiting -= 1;
-      witness.note(`${what} ${outcome}`);
-      trace(`people ${what} ${session.slice(-4)}: ${outcome}`);
-    };
-    engine
-      .session(session)
-      .then(work)
-      .then(
-        () => done("done"),
-        (error: unknown) => {
-          done(codeOf(error));
-          if (!(error instanceof SkeinError)) witness.blame("broken", `${what}: ${String(error)}`);
-        },
-      );
+    let outcome = "done";
+    try {
+      await work(await engine.session(session));
+    } catch (error) {
+      outcome = codeOf(error);
+      if (outcome === "broken") witness.blame("broken", `${what}: ${String(error)}`);
+    }
+    waiting -= 1;
+    witness.note(`${what} ${outcome}`);
+    trace(`people ${what} ${session.slice(-4)}: ${outcome}`);
   }
 
   /** With a key it is tried again until it is known to be there; without one, once. */
@@ -93,7 +92,7 @@ export function makePeople(place: PeoplePlace): People {
 
   function help(session: SessionId, { standing }: State): void {
     const { status, why } = standing;
-    if (status === "sleeping") start("activate", session, (handle) => handle.activate());
+    if (status === "sleeping") void start("activate", session, (handle) => handle.activate());
     if (status !== "suspended") return;
     switch (why?.by) {
       case "approval":
@@ -101,31 +100,32 @@ export function makePeople(place: PeoplePlace): People {
       case "error": {
         const allow = random.chance(0.7);
         const told = random.chance(0.3) ? { text: "As you were told." } : {};
-        return start("answer", session, (handle) => handle.answer({ allow, ...told }));
+        return void start("answer", session, (handle) => handle.answer({ allow, ...told }));
       }
       case "budget":
-        return start("budget", session, async (handle) => {
+        return void start("budget", session, async (handle) => {
           await handle.budget({ tokens: 100_000_000, steps: 10_000, toolCalls: 10_000 });
           await handle.activate();
         });
+      case undefined:
       default:
-        return start("activate", session, (handle) => handle.activate());
+        return void start("activate", session, (handle) => handle.activate());
     }
   }
 
   function act(): void {
     const session = random.pick(witness.sessions);
     const dice = random.below(100);
-    if (dice < 40) return start("input", session, (handle) => giveInput(handle, "queue"));
-    if (dice < 55) return start("steer", session, (handle) => giveInput(handle, "steer"));
-    if (dice < 63) return start("interrupt", session, (handle) => handle.interrupt());
-    if (dice < 68) return start("suspend", session, (handle) => handle.suspend());
-    if (dice < 72) return start("activate", session, (handle) => handle.activate());
-    if (dice < 78) return start("rewind", session, rewind);
-    if (dice < 80) return start("record", session, (handle) => handle.record("fact", "told", dice));
-    if (dice < 81) return start("cancel", session, (handle) => handle.cancel());
-    if (dice < 83) return start("reopen", session, (handle) => handle.reopen());
-    if (dice < 84) return start("fork", session, (handle) => handle.fork({ objective: "Another way" }));
+    if (dice < 40) return void start("input", session, (handle) => giveInput(handle, "queue"));
+    if (dice < 55) return void start("steer", session, (handle) => giveInput(handle, "steer"));
+    if (dice < 63) return void start("interrupt", session, (handle) => handle.interrupt());
+    if (dice < 68) return void start("suspend", session, (handle) => handle.suspend());
+    if (dice < 72) return void start("activate", session, (handle) => handle.activate());
+    if (dice < 78) return void start("rewind", session, rewind);
+    if (dice < 80) return void start("record", session, (handle) => handle.record("fact", "told", dice));
+    if (dice < 81) return void start("cancel", session, (handle) => handle.cancel());
+    if (dice < 83) return void start("reopen", session, (handle) => handle.reopen());
+    if (dice < 84) return void start("fork", session, (handle) => handle.fork({ objective: "Another way" }));
     attend();
   }
 

@@ -26,9 +26,15 @@ const { digest, hashBytes } = realWorld();
 
 export function makeProcess(
   name: string,
-  options: { readonly timeline: Timeline; readonly random: Random; readonly skewMs: number },
+  options: {
+    readonly timeline: Timeline;
+    readonly random: Random;
+    readonly skewMs: number;
+    /** Whether a process of this name has ended, where that can be known. */
+    readonly isGone?: (name: string) => boolean;
+  },
 ): SimProcess {
-  const { timeline, random, skewMs } = options;
+  const { timeline, random, skewMs, isGone = () => false } = options;
   let standing: Standing = "up";
   let backlog: (() => void)[] = [];
   const endings: (() => void)[] = [];
@@ -57,7 +63,7 @@ export function makeProcess(
     atEnd: (work: () => void) => void endings.push(work),
   };
   const world = makeWorld(timeline, made.enter, { name, seed: random.below(2 ** 32), skewMs });
-  return { ...made, world };
+  return { ...made, world: { ...world, isGone } };
 }
 
 /** The world of one process: the one clock, set wrong; randomness that the seed repeats. */

@@ -56,6 +56,9 @@ interface Sim {
   readonly runners: Set<SimProcess>;
   /** The state of a session as it is now, whatever the lines are like. */
   readonly look: (session: SessionId) => Promise<State>;
+  /** Whether processes see that another has ended, and those that have. */
+  readonly sees: boolean;
+  readonly gone: Set<string>;
   climate: Climate;
   born: number;
 }
@@ -105,6 +108,8 @@ function makeSim(seed: number, plant: Plant, lines: string[]): Sim {
     line: { ...place, fell },
     plant,
     runners: new Set(),
+    sees: random.chance(0.3),
+    gone: new Set(),
     born: 0,
   };
   return sim;
@@ -151,7 +156,9 @@ const skew = ({ random, climate }: Sim): number => random.below(2 * climate.skew
 function spawn(sim: Sim): SimProcess {
   const { timeline, random, outside, witness, trace, line } = sim;
   sim.born += 1;
-  const process = makeProcess(`p${sim.born}`, { timeline, random, skewMs: skew(sim) });
+  const isGone = (name: string): boolean => sim.sees && sim.gone.has(name);
+  const process = makeProcess(`p${sim.born}`, { timeline, random, skewMs: skew(sim), isGone });
+  process.atEnd(() => sim.gone.add(process.name));
   const near = lineTo(sim.store, process, line, true);
   const store = sim.plant.above?.(near) ?? near;
   sim.runners.add(process);
@@ -207,7 +214,7 @@ async function storm(sim: Sim, people: People): Promise<void> {
   again(4_000, () => people.attend());
   again(crashMs, () => strike("ended"));
   again(pauseMs, () => strike("paused"));
-  await timeline.run(15_000 + random.below(20_000));
+  await timeline.run(12_000 + random.below(18_000));
   sim.climate = calm;
   trace("calm");
   if (random.chance(0.5)) for (const process of sim.runners) process.end();

@@ -8,6 +8,7 @@ import { realWorld } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import {
   ask,
+  assertPaired,
   assertRebuilt,
   bound,
   compactionsOf,
@@ -145,18 +146,7 @@ test("a turn longer than the window keeps its input word for word", async () => 
   assert.equal(steps.length, 13);
   for (const { parts } of steps) assert.ok(textsOf(parts).some((text) => text.includes(wanted)));
   // No call stands without its result.
-  for (const { parts } of script.calls) {
-    for (const [place, part] of parts.entries()) {
-      if (part.part !== "message" || part.role !== "assistant") continue;
-      const calls = part.content.flatMap((block) => (block.type === "tool-call" ? [block.call] : []));
-      const next = parts[place + 1];
-      const results = next?.part === "message" && next.role === "tool" ? next.content : [];
-      assert.deepEqual(
-        results.map(({ call }) => call),
-        calls,
-      );
-    }
-  }
+  for (const { parts } of script.calls) assertPaired(parts);
 });
 
 test("an input longer than the window is cut in the context, and the session goes on", async () => {

@@ -75,3 +75,17 @@ export const reporter = (call: ModelCall): Line => {
   if (isPrompt(call)) return "Reports were fetched, one after the other.";
   return lastText(call).startsWith("Report ") ? "Done." : [use("report", { number: 1 }, "p1")];
 };
+
+/** Every call has its results right after it, in the same order. */
+export function assertPaired(parts: readonly Part[]): void {
+  for (const [place, part] of parts.entries()) {
+    if (part.part !== "message" || part.role !== "assistant") continue;
+    const calls = part.content.flatMap((block) => (block.type === "tool-call" ? [block.call] : []));
+    const next = parts[place + 1];
+    const results = next?.part === "message" && next.role === "tool" ? next.content : [];
+    assert.deepEqual(
+      results.map(({ call }) => call),
+      calls,
+    );
+  }
+}

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
+import { Drive } from "../../src/runtime/drive.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { Lease } from "../../src/runtime/lease.ts";
 import { Session } from "../../src/runtime/session.ts";
@@ -15,7 +16,7 @@ const cells = (column: number) => rows.map((row) => row[column] ?? "").join(", "
 
 test("every call of the library is in the glossary", () => {
   const told = new Set([...cells(2).matchAll(/`\w*\.(\w+)`/g)].map((match) => match[1]));
-  for (const kind of [Engine, Session, Lease]) {
+  for (const kind of [Engine, Session, Lease, Drive]) {
     const calls = Object.getOwnPropertyNames(kind.prototype).filter((name) => name !== "constructor");
     assert.ok(calls.length > 0, `${kind.name} has no calls`);
     assert.deepEqual(

@@ -56,7 +56,8 @@ function survival(point: string, { signal, stderr }: Ended, { lines }: Child): s
   return [`nobody died at "${point}": ${lines.slice(-3).join("; ")} ${stderr}`];
 }
 
-async function finished(place: Place): Promise<CaseReport> {
+/** Goes on with one of them. */
+export async function finished(place: Place): Promise<CaseReport> {
   const passed: string[] = [];
   const reached = (name: string): void => void passed.push(name);
   await using engine = await engineAt(place, { holder: "the test", reached });
@@ -64,6 +65,20 @@ async function finished(place: Place): Promise<CaseReport> {
     throw new Error(`nobody can go on with ${place.name} in ${place.directory}`, { cause: error });
   });
   return { ...(await auditTurns(engine, place)), name: place.name, unknowns, passed };
+}
+
+/** Resolves when the process has said this line of each of the sessions. */
+export function saidOfAll(child: Child, places: readonly Place[], what: string): Promise<void> {
+  const missing = new Set(places.map(({ name }) => `${name} ${what}`));
+  const all = Promise.withResolvers<void>();
+  child.listen((line) => {
+    missing.delete(line);
+    if (missing.size === 0) all.resolve();
+  });
+  const early = ({ stderr }: Ended): void =>
+    all.reject(new Error(`it ended before it said ${[...missing].join(", ")}: ${stderr}`));
+  child.ended.then(early, all.reject);
+  return all.promise;
 }
 
 /** At most so many at once: each waits a second for a lease, and starting a process takes a processor. */

@@ -114,7 +114,7 @@ export const clear = (directory: string): Promise<void> => rm(directory, { recur
 
 /**
  * Runs a session to the end of its plan: waits for leases to run out, gives each turn its input, and answers
- * when the outcome of a call is unknown. Any process may do it, and any may go on with it. Gives how often
+ * when the outcome of a call is unknown, unless somebody closes the session. Any process may do it, and any may go on with it. Gives how often
  * it was asked about an unknown outcome.
  */
 export async function finish(engine: Engine, place: Place, forMs = 60_000): Promise<number> {
@@ -132,6 +132,7 @@ export async function finish(engine: Engine, place: Place, forMs = 60_000): Prom
       }
       if (ran.status === "suspended") throw new Error(`suspended: ${(await session.state()).why?.reason}`);
       const { lastTurn, turn, inbox, status } = (await session.fold()).standing;
+      if (status === "closed") return unknowns;
       if (status !== "open" || turn !== null || inbox.waiting.length > 0) continue;
       if (lastTurn >= place.plan.length) return unknowns;
       await session.append(inputOf(lastTurn + 1), { key: inputOf(lastTurn + 1) });

@@ -46,6 +46,7 @@ function readOrder(): TurnOrder {
 
 async function run({ places, holder, at, ...pace }: RunOrder): Promise<void> {
   const { engineAt, finish } = await import("./turn-place.ts");
+  const { SkeinError } = await import("../../src/core/error.ts");
   const everybody = Promise.withResolvers<void>();
   let missing = places.length;
   const meet = (): Promise<void> => {
@@ -64,7 +65,11 @@ async function run({ places, holder, at, ...pace }: RunOrder): Promise<void> {
     const unknowns = await finish(engine, place);
     say(`${place.name} idle ${unknowns}`);
   };
-  await Promise.all(places.map(runOne));
+  const refused = (place: Place, error: unknown): void => {
+    if (!(error instanceof SkeinError)) throw error;
+    say(`${place.name} failed ${error.code} ${error.message}`);
+  };
+  await Promise.all(places.map((place) => runOne(place).catch((error: unknown) => refused(place, error))));
 }
 
 async function main(): Promise<void> {
@@ -75,13 +80,7 @@ async function main(): Promise<void> {
   say("ready");
   const order = readOrder();
   if (order.do === "warm") return flushCompileCache();
-  try {
-    await run(order);
-  } catch (error) {
-    const code = (error as { code?: unknown }).code;
-    if (typeof code !== "string") throw error;
-    say(`failed ${code} ${(error as Error).message}`);
-  }
+  await run(order);
 }
 
 await main();

@@ -12,6 +12,7 @@ import type { ModelLine, ToolLine } from "./turn-witness.ts";
 
 export interface TurnAudit {
   readonly problems: readonly string[];
+  readonly turns: number;
   readonly calls: readonly CallStory[];
   /** How often the model was asked, by the log and by its own word. */
   readonly requested: number;
@@ -56,6 +57,7 @@ export async function auditTurns(engine: Engine, place: Place): Promise<TurnAudi
   ];
   return {
     problems,
+    turns: ofType(events, "turn.ended").length,
     calls: calls.map(({ seq: _, effect: __, settled: ___, input: ____, ...story }) => story),
     requested: ofType(events, "model.requested").length,
     asked: models.length,

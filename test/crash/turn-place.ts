@@ -130,7 +130,13 @@ export async function finish(engine: Engine, place: Place, forMs = 60_000): Prom
         await session.answer({ allow: true, reason: "it was looked at" });
         continue;
       }
-      if (ran.status === "suspended") throw new Error(`suspended: ${(await session.state()).why?.reason}`);
+      if (ran.status === "suspended") {
+        // Nobody knows whether it is the model that kills whoever asks it, so a person is asked in the end.
+        const { why } = await session.state();
+        if (!/in vain$/.test(why?.reason ?? "")) throw new Error(`suspended: ${why?.reason}`);
+        await session.answer({ allow: true });
+        continue;
+      }
       const { lastTurn, turn, inbox, status } = (await session.fold()).standing;
       if (status === "closed") return unknowns;
       if (status !== "open" || turn !== null || inbox.waiting.length > 0) continue;

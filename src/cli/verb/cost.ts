@@ -43,16 +43,11 @@ export const cost = verb({
     const id = args.ID === undefined ? null : (await opened.session(args.ID)).id;
     const by = (options.by ?? (id === null ? "session" : "model")) as Grouping;
     const conditions = [
-      ...(id === null ? [] : [`session = '${id}'`]),
-      ...(options.since === undefined ? [] : [`at >= ${options.since}`]),
-      ...(options.until === undefined ? [] : [`at < ${options.until}`]),
+      ...(id === null ? [] : [`e.session = '${id}'`]),
+      ...(options.since === undefined ? [] : [`e.at >= ${options.since}`]),
+      ...(options.until === undefined ? [] : [`e.at < ${options.until}`]),
     ];
-    const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-    const order = by === "day" ? "1 DESC" : "5 DESC, 6 DESC, 1";
-    const { rows } = await opened.query(
-      `SELECT ${by}, count(*), total(input_tokens), total(output_tokens), total(nano_usd),
-       sum(nano_usd IS NULL) FROM costs ${where} GROUP BY 1 ORDER BY ${order}`,
-    );
+    const { rows } = await opened.query(costQuery(by, conditions));
     const found = rows.map(rowOf);
     if (out.json) {
       for (const { group, ...rest } of found) await out.emit({ [by]: group, ...rest });
@@ -76,6 +71,27 @@ export const cost = verb({
       await out.line(line);
   },
 });
+
+const groups: Readonly<Record<Grouping, string>> = {
+  session: "e.session",
+  agent: "s.agent",
+  model: "e.body ->> '$.model'",
+  day: "date(e.at / 1000, 'unixepoch')",
+};
+
+/** From the events: the view of costs has answers only. A compaction without a model costs nothing. */
+function costQuery(by: Grouping, conditions: readonly string[]): string {
+  const where = [
+    "e.type IN ('model.responded', 'model.failed', 'transcript.compacted')",
+    "e.body ->> '$.model' IS NOT NULL",
+    ...conditions,
+  ];
+  return `SELECT ${groups[by]}, count(*), total(e.body ->> '$.usage.inputTokens'),
+    total(e.body ->> '$.usage.outputTokens'), total(e.body ->> '$.costNanoUsd'),
+    sum(e.body ->> '$.costNanoUsd' IS NULL)
+    FROM events e ${by === "agent" ? "LEFT JOIN sessions s ON s.session = e.session" : ""}
+    WHERE ${where.join(" AND ")} GROUP BY 1 ORDER BY ${by === "day" ? "1 DESC" : "5 DESC, 6 DESC, 1"}`;
+}
 
 const rowOf = ([group, calls, input, output, nanoUsd, unpriced]: readonly unknown[]): Row => ({
   group: typeof group === "string" ? group : null,

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { version } from "../../core/version.ts";
 import type { Durability, StoreWorld } from "../port.ts";
-import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom1 } from "./schema.ts";
+import { applicationId, pageBytes, reservedNames, schema, schemaVersion } from "./schema.ts";
 
 /** Locks held longer than this are waited for without blocking the process. */
 const busyTimeoutMs = 20;
@@ -133,7 +133,6 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
     }
   }
   if (fresh) createTables(database, options);
-  else if (Number(pragma(database, "user_version")) < schemaVersion) upgrade(database);
   checkTenant(database, options);
 }
 
@@ -181,27 +180,6 @@ function createTables(database: DatabaseSync, options: ConnectionOptions): void 
       meta.run("workspace", options.workspace);
       meta.run("tenant", options.tenant);
       meta.run("program", version);
-    }
-    database.exec("COMMIT");
-  } catch (error) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw error;
-  }
-}
-
-/** Brings an older layout up to this one. Nothing of a log is touched. */
-function upgrade(database: DatabaseSync): void {
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    // Another process may have been first.
-    if (pragma(database, "user_version") === 1) {
-      const add = database.prepare("INSERT OR IGNORE INTO names (name) VALUES (?)");
-      const find = database.prepare("SELECT id FROM names WHERE name = ?");
-      const [failed = 0, compacted = 0] = ["model.failed", "transcript.compacted"].map((name) => {
-        add.run(name);
-        return Number(find.get(name)?.["id"]);
-      });
-      database.exec(upgradeFrom1(failed, compacted));
     }
     database.exec("COMMIT");
   } catch (error) {

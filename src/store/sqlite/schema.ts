@@ -6,7 +6,7 @@
 
 /** "SKN1": tells a Skein store from any other SQLite file. */
 export const applicationId = 0x534b4e31;
-export const schemaVersion = 2;
+export const schemaVersion = 1;
 export const pageBytes = 8_192;
 
 /**
@@ -14,14 +14,8 @@ export const pageBytes = 8_192;
  */
 export const activeLagMs = 50;
 
-/** Types that indexes and views name by number: their places here, from 1 on, in a new store. */
-export const reservedNames = [
-  "tool.requested",
-  "tool.settled",
-  "model.responded",
-  "model.failed",
-  "transcript.compacted",
-] as const;
+/** Types that indexes and views name by number. Their numbers are part of the layout. */
+export const reservedNames = ["tool.requested", "tool.settled", "model.responded"] as const;
 
 const tables = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -77,6 +71,7 @@ CREATE UNIQUE INDEX records_seq ON records (log, seq);
 CREATE UNIQUE INDEX records_key ON records (log, key) WHERE key IS NOT NULL;
 CREATE INDEX records_requested ON records (log, json_extract(body, '$.call')) WHERE type = 1;
 CREATE INDEX records_settled ON records (log, json_extract(body, '$.call')) WHERE type = 2;
+CREATE INDEX records_responded ON records (log, seq) WHERE type = 3;
 
 CREATE TABLE leases (log INTEGER PRIMARY KEY, holder TEXT NOT NULL, until_ms INTEGER NOT NULL) STRICT;
 
@@ -150,34 +145,17 @@ FROM item_rows i JOIN logs l ON l.id = i.log AND l.listed = 1;
 
 CREATE VIEW decisions AS
 SELECT session, key, value AS decision, because, seq, at FROM items WHERE kind = 'decision';
-`;
-
-/**
- * What models have cost, with the index that finds it. The types are answers, failed calls and compactions by
- * their numbers; a compaction without a model, which costs nothing, is left out.
- */
-const costs = (types: readonly number[]): string => `
-CREATE INDEX records_charged ON records (log, seq) WHERE type IN (${types.join(", ")});
 
 CREATE VIEW costs AS
 SELECT l.session, l.agent, json_extract(r.body, '$.model') AS model,
   date(r.at / 1000, 'unixepoch') AS day, r.seq, r.at,
   json_extract(r.body, '$.usage.inputTokens') AS input_tokens,
   json_extract(r.body, '$.usage.outputTokens') AS output_tokens,
-  json_extract(r.body, '$.costNanoUsd') AS nano_usd,
-  CASE r.type WHEN ${types[0]} THEN 'answer' WHEN ${types[1]} THEN 'failure' ELSE 'compaction' END AS kind
-FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0
-WHERE r.type IN (${types.join(", ")}) AND json_extract(r.body, '$.model') IS NOT NULL;
+  json_extract(r.body, '$.costNanoUsd') AS nano_usd
+FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 WHERE r.type = 3;
 `;
 
-export const schema = `${tables}${derived}${views}${costs([3, 4, 5])}`;
-
-/**
- * From layout 1 to 2: failed calls and compactions count in the view of costs. Their numbers are whatever
- * this store has given them.
- */
-export const upgradeFrom1 = (failed: number, compacted: number): string =>
-  `DROP VIEW costs; DROP INDEX records_responded; ${costs([3, failed, compacted])} PRAGMA user_version=2`;
+export const schema = `${tables}${derived}${views}`;
 
 /** Names of the views that `query` may read. */
 export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;

@@ -74,7 +74,7 @@ function columnsOf(view: string): { readonly name: string; readonly type: string
   }));
 }
 
-/** A store with something in every view. Nothing runs turns yet, so their records go past the engine. */
+/** A store with something in every view. Prices known and unknown are wanted, so calls go past the engine. */
 async function fill(path: string): Promise<Engine> {
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });

@@ -3,7 +3,6 @@
  * tools are loaded by the first run that needs them.
  */
 import { statSync } from "node:fs";
-import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { makeWorkspaceId, quote } from "../core/ids.ts";
@@ -45,7 +44,6 @@ export function makeOpening(place: string): Opening {
         return new Engine({
           store: ready,
           world,
-          holder: holderHere(),
           models: once(async () => (await import("./config.ts")).loadModels(world)),
           tools: once(async () => (await import("../tool/source.ts")).makeToolSource({ world })),
         });
@@ -58,9 +56,6 @@ export function makeOpening(place: string): Opening {
     },
   };
 }
-
-/** What whoever finds a session taken is told: the machine and the process that runs it. */
-export const holderHere = (): string => `${hostname()}:${process.pid}`;
 
 /** Loads on first use, and gives the same from then on. What failed is tried again. */
 function once<T>(load: () => Promise<T>): () => Promise<T> {

@@ -8,7 +8,7 @@ import type { Ran } from "../runtime/runner.ts";
 import type { Session } from "../runtime/session.ts";
 import { standsStill } from "./exit-code.ts";
 import { makeHearing } from "./hearing.ts";
-import { holderHere } from "./opening.ts";
+import { realWorld } from "../runtime/world.ts";
 import { questionLines, questionOf, wayOn } from "./question.ts";
 import type { Screen } from "./screen.ts";
 import type { Call } from "./verb.ts";
@@ -57,7 +57,7 @@ export async function hearAll(
  */
 async function stopRun(session: Session, reason: unknown): Promise<void> {
   const { lease, turn } = (await session.fold()).standing;
-  const isMine = lease.held && lease.holder === holderHere() && turn !== null;
+  const isMine = lease.held && lease.holder === realWorld().self && turn !== null;
   if (reason !== "SIGINT" || !isMine) throw new Error("the run is left to others");
   await session.interrupt();
 }

@@ -38,7 +38,7 @@ const drainMs = 500;
 /**
  * The machine as processes see it: two containers may have one host name, but not one space of process ids.
  */
-const here = `${hostname()}${pidSpace()}:`;
+const here = { host: `${hostname()}:`, space: pidSpace() };
 
 function pidSpace(): string {
   try {
@@ -99,9 +99,10 @@ export function realWorld(): World {
       const length = prefix + scratch.write(text, prefix, "utf8");
       return hash("sha256", scratch.subarray(0, length), "hex");
     },
-    self: `${here}${process.pid}`,
+    self: `${here.host}${process.pid}${here.space}`,
     isGone: (holder) => {
-      const pid = holder.startsWith(here) ? holder.slice(here.length) : "";
+      const isHere = holder.startsWith(here.host) && holder.endsWith(here.space);
+      const pid = isHere ? holder.slice(here.host.length, holder.length - here.space.length) : "";
       return /^[1-9]\d{0,9}$/.test(pid) && !isAlive(Number(pid));
     },
     random: (count) => randomFillSync(new Uint8Array(count)),

@@ -58,7 +58,14 @@ export async function auditTurns(engine: Engine, place: Place): Promise<TurnAudi
   return {
     problems,
     turns: ofType(events, "turn.ended").length,
-    calls: calls.map(({ seq: _, effect: __, settled: ___, input: ____, ...story }) => story),
+    calls: calls.map(({ tool, mark, status, started, began, ended }) => ({
+      tool,
+      mark,
+      status,
+      started,
+      began,
+      ended,
+    })),
     requested: ofType(events, "model.requested").length,
     asked: models.length,
   };

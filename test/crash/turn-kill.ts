@@ -46,9 +46,10 @@ export interface TurnKillReport extends Readonly<typeof counts> {
 
 const lanes = 3;
 const sessionsCount = 6;
-/** Somebody is killed within this time after the first lease was taken. */
-const windowMs = 250;
-const paceMs = 4;
+/** Somebody dies after at most so many points since the first lease was taken, and a little later. */
+const pointsMax = 120;
+const laterMs = 12;
+const paceMs = 6;
 const roundKills = { min: 4, max: 10 } as const;
 /** Rounds in which processes are stopped too. */
 const stoppedShare = 0.3;
@@ -102,11 +103,11 @@ async function runRound(random: Random, wanted: number, cache: string): Promise<
   let [kills, stops] = [0, 0];
   while (kills < wanted) {
     const child = await startRunner(order(kills + stops + 1), cache);
-    if (!(await firstLease(child))) {
+    if (!(await atWork(child, random.below(pointsMax)))) {
       problems.push(...(await unwanted(child)));
       break;
     }
-    await sleep(random.next() * windowMs);
+    await sleep(random.next() * laterMs);
     if (mayStop && random.chance(0.3)) {
       stops += 1;
       child.process.kill("SIGSTOP");
@@ -130,11 +131,14 @@ const failed = ({ 0: place }: readonly Place[], error: unknown): readonly CaseRe
   return [{ ...none, name: place?.name ?? "", problems: [text] }];
 };
 
-/** True when a session is at work; false when the process ended first, since all of them were done. */
-function firstLease(child: Child): Promise<boolean> {
+/** True when so many points were passed; false when the process ended first, since all was done. */
+function atWork(child: Child, points: number): Promise<boolean> {
   const found = Promise.withResolvers<boolean>();
+  let isBegun = false;
+  let left = points;
   child.listen((line) => {
-    if (/ at after lease\.taken /.test(line)) found.resolve(true);
+    isBegun ||= line.includes(" at after lease.taken ");
+    if (isBegun && left-- === 0) found.resolve(true);
   });
   child.ended.then(() => found.resolve(false), found.reject);
   return found.promise;

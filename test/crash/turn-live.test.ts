@@ -149,7 +149,7 @@ describe("from another process", { concurrency: 2 }, () => {
   });
 });
 
-/** What a cut-off session still does when somebody goes on with it; null: it stood in the middle of a call. */
+/** What a cut-off session still does when somebody goes on with it. Null: it was in the middle of a call. */
 async function goesOn(place: Place, session: Session, calls: Readonly<Record<string, string>> | null) {
   const { unknowns } = await finished(place);
   assert.equal(unknowns, calls === null ? 1 : 0);
@@ -208,7 +208,7 @@ describe("a runner that was stopped for longer than its lease", { concurrency: t
     const { code, stderr } = await child.ended;
     const ended = code === 0 ? [] : [`${point}: the sleeper ended with ${code}: ${stderr}`];
     const late = (await Promise.all(places.map(headOf))).flatMap((types, place) =>
-      types.slice(heads[place]?.length).filter((type) => !/^lease\./.test(type)),
+      types.slice(heads[place]?.length).filter((type) => !type.startsWith("lease.")),
     );
     const wrote = late.length === 0 ? [] : [`${point}: the sleeper wrote ${late.join(", ")}`];
     const reports = await finishAll(places, [...ended, ...wrote]);

@@ -1,4 +1,4 @@
-/** Where a crash test of turns takes place: one store, sessions with their plans, and who goes on with them. */
+/** Where a crash test of turns takes place: one store, sessions with their plans, who goes on with them. */
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -114,8 +114,8 @@ export const clear = (directory: string): Promise<void> => rm(directory, { recur
 
 /**
  * Runs a session to the end of its plan: waits for leases to run out, gives each turn its input, and answers
- * when the outcome of a call is unknown, unless somebody closes the session. Any process may do it, and any may go on with it. Gives how often
- * it was asked about an unknown outcome.
+ * when the outcome of a call is unknown, unless somebody closes the session. Any process may do it, and any
+ * may go on with it. Gives how often it was asked about an unknown outcome.
  */
 export async function finish(engine: Engine, place: Place, forMs = 60_000): Promise<number> {
   const session = await engine.session(place.session);
@@ -133,7 +133,7 @@ export async function finish(engine: Engine, place: Place, forMs = 60_000): Prom
       if (ran.status === "suspended") {
         // Nobody knows whether it is the model that kills whoever asks it, so a person is asked in the end.
         const { why } = await session.state();
-        if (!/in vain$/.test(why?.reason ?? "")) throw new Error(`suspended: ${why?.reason}`);
+        if (why?.reason?.endsWith("in vain") !== true) throw new Error(`suspended: ${why?.reason}`);
         await session.answer({ allow: true });
         continue;
       }

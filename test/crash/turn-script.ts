@@ -48,7 +48,10 @@ export function plannedCall(effect: EffectName, mark: string, receiver: string):
       return { tool: "send", input: { to: receiver, text: mark } };
     case "fork":
       return { tool: "fork", input: { objective: mark } };
-    default:
+    case "read":
+    case "idempotent":
+    case "unsafe":
+    case "probed":
       return { tool: effect, input: { mark } };
   }
 }
@@ -67,7 +70,7 @@ interface ScriptWorld extends Pace {
 
 const price = { input: 1_000, output: 5_000, asOf: "2026-11-01" };
 const facts: ModelFacts = { windowTokens: 200_000, outputTokensMax: 2_000, images: false, price };
-export const usage = { inputTokens: 100, outputTokens: 10 };
+const usage = { inputTokens: 100, outputTokens: 10 };
 const charge = {
   tokens: usage.inputTokens + usage.outputTokens,
   nanoUsd: usage.inputTokens * price.input + usage.outputTokens * price.output,
@@ -83,11 +86,14 @@ async function* stream(plan: Plan, { points, witness, paceMs, endless }: ScriptW
   const context = hash("sha256", JSON.stringify(call.parts), "hex");
   witness.model({ say: "asked", context, ...charge });
   const blocks = answerTo(plan, call.parts);
+  const isEndless = ({ signal }: ModelCall): boolean => endless === "stream" && !signal.aborted;
   yield { type: "text", text: "Let me" } as const;
   await pause(paceMs);
   await points.pass("in stream");
-  for (; endless === "stream" && !call.signal.aborted; await pause(20, call.signal))
+  while (isEndless(call)) {
     yield { type: "text", text: " see" } as const;
+    await pause(20, call.signal);
+  }
   if (call.signal.aborted) witness.model({ say: "aborted", context, ...charge });
   yield { type: "text", text: " see." } as const;
   await pause(paceMs);

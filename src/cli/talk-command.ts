@@ -47,6 +47,8 @@ const elsewhere: Readonly<Record<string, string>> = {
   ask: "type the text itself",
   input: "type the text itself; while a turn runs it is queued, and with ! in front it steers",
   chat: "/switch ID talks to another session",
+  // It reads the store's file by itself, and closing that would take the locks from the store that is open.
+  doctor: "run it outside",
   tour: "run it outside",
 };
 

@@ -9,6 +9,12 @@ import { after } from "node:test";
 import { runWords } from "../../src/cli/run.ts";
 import { collectingSurface } from "../../src/cli/screen.ts";
 
+/** What is run in this process must find no key and no configuration of whoever runs the tests. */
+for (const name of Object.keys(process.env)) {
+  if (/_(API_KEY|BASE_URL)$/.test(name) || name.startsWith("SKEIN_")) delete process.env[name];
+}
+process.env["XDG_CONFIG_HOME"] = join(tmpdir(), "skein-test-no-config");
+
 const neverStopped = () => new AbortController().signal;
 const bin = join(import.meta.dirname, "..", "..", "bin", "skein");
 /** Compiled code is kept from one run of the tests to the next, which halves the time of each start. */
@@ -74,6 +80,13 @@ export function skeinIn(folder: string) {
       const code = await runWords([...where, ...words], { surface, untilStopped: neverStopped });
       assert.equal(code, 0, `skein ${words.join(" ")}\n${surface.collected.stderr}`);
       return parseLines(surface.collected.stdout);
+    },
+    /** How a command ends in this process. */
+    async here(...words: readonly string[]): Promise<Omit<Ended, "signal">> {
+      const surface = collectingSurface(null);
+      const where = ["--store", join(folder, "skein.db")];
+      const code = await runWords([...where, ...words], { surface, untilStopped: neverStopped });
+      return { code, ...surface.collected };
     },
     /** The id of a new session. */
     async open(objective = "Fix login"): Promise<string> {

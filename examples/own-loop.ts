@@ -54,10 +54,11 @@ if (store === undefined) {
     ? await engine.session(rows[0].session)
     : await engine.open({ objective: "Talk about the weather" });
   if (rows[0] === undefined) await session.input("What is the weather like in Bern?");
-  await using drive = await drivenBy(() => session.drive({ holder: "own-loop", leaseMs: 1_000 }));
+  await using drive = await session.drive(); // the lease; of a process that was killed it is free again
   while (await goOn(drive));
   const { parts, matches } = await session.context({ atSeq: await lastRequest() });
   console.log(`the last context had ${parts.length} parts; rebuilt from the log it is the same: ${matches}`);
+  if (matches !== true) process.exitCode = 1;
 
   async function lastRequest(): Promise<number> {
     let last = 0;
@@ -136,18 +137,6 @@ function messagesOf(part: Part): ModelMessage[] {
     return [{ type: "tool-call", toolCallId: one.call, toolName: one.tool, input: one.input } as const];
   });
   return [{ role: "assistant", content: [...said, ...asked] }];
-}
-
-/** The lease of a runner that was killed is in the way until it has run out. */
-async function drivenBy(take: () => Promise<Drive>): Promise<Drive> {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await take();
-    } catch (error) {
-      if (tries >= 20) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
 }
 
 function digest(definition: object): string {

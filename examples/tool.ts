@@ -27,7 +27,7 @@ if (folder === undefined) {
   if (paid.length !== 1) process.exitCode = 1;
 } else {
   const tools = toolsOf(join(folder, "book"));
-  await using engine = await openEngine({ store: join(folder, "skein.db"), tools, leaseMs: 1_000 });
+  await using engine = await openEngine({ store: join(folder, "skein.db"), tools });
   if (part === "first") {
     const bind = tools.map(({ name }) => ({ kind: "tool", name }) as const);
     await engine.open({ objective: "Pay the bills", model: "offline/offline", bind });

@@ -33,7 +33,7 @@ suite("the packed package, installed in an empty folder", () => {
     const quiet = ["--no-audit", "--no-fund", "--no-update-notifier"];
     await run(
       "npm",
-      ["install", "--prefer-offline", "--install-links", ...quiet, tarball, ...own],
+      ["install", "--prefer-offline", "--install-links", "--ignore-scripts", ...quiet, tarball, ...own],
       app,
       true,
     );

@@ -43,8 +43,9 @@ export async function recordSummary(
   if (tokensAfter >= tokensBefore) return false;
   let isDone = true;
   await step.drive.change((state): Command => {
+    const isHeard = state.standing.reserved !== null;
     if (!isSame(state, survey.state)) {
-      if (by === undefined) throw overtaken();
+      if (by === undefined || !isHeard) throw overtaken();
       isDone = false;
       const { model, usage, costNanoUsd } = by;
       const message = "the transcript changed while it was summarized";
@@ -58,7 +59,8 @@ export async function recordSummary(
       tokensBefore,
       tokensAfter,
       summary,
-      ...by,
+      // Whoever ended the turn meanwhile wrote the call off: what it cost is counted already.
+      ...(by === undefined || isHeard ? by : { model: by.model }),
       ...(items.length === 0 ? {} : { items: items.map((item) => ({ do: "record", ...item }) as const) }),
       zone: zoneAfter(step, tokensAfter),
     };

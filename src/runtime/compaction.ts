@@ -124,11 +124,11 @@ const isForced = ({ windowTokens }: Task, { measured }: Survey): boolean =>
   isBeyond(measured.tokens, windowTokens);
 
 /** A model call that a runner left behind, of a session that is not running now. */
-async function writeOff({ drive, crew }: StepWorld): Promise<void> {
-  const { standing } = await drive.state();
-  if (standing.reserved === null) return;
+async function writeOff({ drive }: StepWorld): Promise<void> {
+  const { reserved } = (await drive.state()).standing;
+  if (reserved === null) return;
   const message = "the runner that asked the model is gone";
-  const fail = { do: "fail", model: crew.model.name, error: "crashed", retryable: true } as const;
+  const fail = { do: "fail", model: reserved.model, error: "crashed", retryable: true } as const;
   await drive.change({ ...fail, costNanoUsd: null, message });
 }
 

@@ -23,6 +23,8 @@ interface Step {
   readonly failed: number;
   readonly calls: number;
   readonly tokens: number;
+  /** In the log of another program the first call may be settled after the next request, or the turn's end. */
+  readonly isLate: boolean;
 }
 
 interface Life {
@@ -34,6 +36,7 @@ const steps: fc.Arbitrary<Step> = fc.record({
   failed: fc.integer({ min: 0, max: 2 }),
   calls: fc.integer({ min: 0, max: 3 }),
   tokens: fc.integer({ min: 1, max: 500 }),
+  isLate: fc.boolean(),
 });
 
 /** Turns of steps; the last turn may still be in progress, before, between or after its steps. */
@@ -53,21 +56,27 @@ const lives: fc.Arbitrary<Life> = fc
       marks.push({ type, seq, ...more });
       return seq;
     };
+    const late: string[] = [];
+    const settle = (call: string, tokens: number): void =>
+      void weights.push({ toSeq: mark("tool.settled", { call }), tokens });
+    const catchUp = (): void => late.splice(0).forEach((call) => settle(call, 5));
     for (const [place, turn] of turns.entries()) {
       const isLast = place === turns.length - 1;
       weights.push({ toSeq: mark("turn.started"), tokens: 20 });
-      for (const [number, { failed, calls, tokens }] of turn.entries()) {
+      for (const [number, { failed, calls, tokens, isLate }] of turn.entries()) {
         for (let attempt = 1; attempt <= failed + 1; attempt++) mark("model.requested", { attempt });
+        catchUp();
         weights.push({ toSeq: mark("model.responded"), tokens });
-        const ids = Array.from({ length: calls }, (_, one) => `call-${one}`);
+        const ids = Array.from({ length: calls }, (_, one) => `call-${place}-${number}-${one}`);
         for (const call of ids) mark("tool.requested", { call });
         const isStuck = isLast && number === turn.length - 1 && !isOver;
         const settled = isStuck ? ids.slice(openCalls) : ids;
-        for (const call of settled.toReversed())
-          weights.push({ toSeq: mark("tool.settled", { call }), tokens });
+        if (isLate) late.push(...settled.splice(0, 1));
+        for (const call of settled.toReversed()) settle(call, tokens);
       }
       if (!isLast || isOver) mark("turn.ended");
       else if (isAsking) mark("model.requested", { attempt: 1 });
+      catchUp();
     }
     return { marks, weights };
   });

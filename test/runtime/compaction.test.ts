@@ -98,6 +98,12 @@ test("what is said to be left after a compaction is what is left", async () => {
     }
   }
   assert.ok(seen >= 2);
+  // With the context the zone shrinks too.
+  const zones: string[] = [];
+  for await (const { body } of session.events({ types: ["zone.crossed"] })) {
+    zones.push((body as { zone: string }).zone);
+  }
+  assert.deepEqual(zones.slice(0, 3), ["strained", "smart", "strained"]);
 });
 
 test("a provider that finds the context too long is asked again with a shorter one", async () => {
@@ -198,6 +204,10 @@ test("when no model gives a summary, one is put together by rule and says so", a
   const summaries = compactions.flatMap(({ content }) => content?.summary ?? []);
   assert.ok(summaries.length >= 1);
   for (const summary of summaries) assert.match(summary, /put together without a model/);
+  // What came last stays as it was said.
+  const [first] = compactions;
+  const shown = textsOf((await session.context({ atSeq: first!.seq })).parts);
+  assert.ok(shown.includes("Read.") && shown.some((text) => text.endsWith(long)));
   assert.match(summaries.at(-1) ?? "", /Turn 1: and so on/);
 });
 
@@ -229,41 +239,73 @@ test("a session that comes to a model with a small window is summarized in piece
 });
 
 test("a request for a summary that nobody waits for any more is written off, and the session goes on", async () => {
-  const script = small(reporter);
-  await using engine = engineWith(script, { tools: [report(5_000)] });
-  const session = await engine.open({ objective: "A crash", bind: [bound] });
-  await ask(session, "Turn 1");
-  await ask(session, "Turn 2");
-  {
-    // What a runner leaves that dies after it asked.
-    await using drive = await session.drive();
-    const ended = (await session.fold()).mind.toSeq;
-    await drive.change({
-      do: "request",
-      model: "test/scripted",
-      renderer: 1,
-      context: "0".repeat(64),
-      parts: 3,
-      inputs: [],
-      reserved: { tokens: 1_000, nanoUsd: 5_000 },
-      outputTokensMax: 100,
-      settings: { model: "test/scripted", images: true },
-      prompt: compactionPromptLine,
-      nowMs: 0,
-      compactTo: ended,
-    });
+  for (const goOn of ["ask", "compress"] as const) {
+    const script = small(reporter);
+    await using engine = engineWith(script, { tools: [report(5_000)] });
+    const session = await engine.open({ objective: "A crash", bind: [bound] });
+    await ask(session, "Turn 1");
+    await ask(session, "Turn 2");
+    {
+      // What a runner leaves that dies after it asked.
+      await using drive = await session.drive();
+      await drive.change({
+        do: "request",
+        model: "test/scripted",
+        renderer: 1,
+        context: "0".repeat(64),
+        parts: 3,
+        inputs: [],
+        reserved: { tokens: 1_000, nanoUsd: 5_000 },
+        outputTokensMax: 100,
+        settings: { model: "test/scripted", images: true },
+        prompt: compactionPromptLine,
+        nowMs: 0,
+        compactTo: (await session.fold()).mind.toSeq,
+      });
+    }
+    const used = (await session.state()).budget.used.tokens;
+    if (goOn === "ask") await ask(session, "Turn 3");
+    else assert.equal((await session.compress()).compacted, true);
+    const state = await session.state();
+    assert.equal(state.status, "open");
+    assert.ok(state.budget.used.tokens >= used + 1_000, "the reservation counts as spent");
+    const errors: string[] = [];
+    for await (const event of session.events({ types: ["model.failed"] })) {
+      errors.push((event as EventOf<"model.failed">).body.error);
+    }
+    assert.deepEqual(errors, ["crashed"]);
   }
-  const used = (await session.state()).budget.used.tokens;
-  await ask(session, "Turn 3");
-  const state = await session.state();
-  assert.equal(state.status, "open");
-  assert.ok(state.budget.used.tokens >= used + 1_000, "the reservation counts as spent");
-  const errors: string[] = [];
-  for await (const event of session.events({ types: ["model.failed"] })) {
-    errors.push((event as EventOf<"model.failed">).body.error);
-  }
-  assert.deepEqual(errors, ["crashed"]);
-  assert.deepEqual((await session.compress()).compacted, true);
+});
+
+test("a summary that is too long to ask for at once is asked for in smaller pieces", async () => {
+  const script = small((call) => {
+    if (!isPrompt(call)) return "Read.";
+    // It takes less than its window when it is to write a summary.
+    return call.parts.length > 10
+      ? new ModelError("overflow", "too long to summarize")
+      : "Two turns were read.";
+  });
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "In pieces" });
+  for (let turn = 1; turn <= 12; turn++) await ask(session, `Turn ${turn}: ${"and so on ".repeat(60)}`);
+  assert.equal((await session.compress()).compacted, true);
+  const compactions = await compactionsOf(session);
+  assert.ok(compactions.length >= 2, `${compactions.length} compactions`);
+  for (const { body } of compactions) assert.equal(body.model, "test/scripted");
+});
+
+test("a turn that ended without an answer keeps its input word for word too", async () => {
+  const script = small((call) => (isPrompt(call) ? "It began." : [use("report", { number: 1 }, "p1")]));
+  await using engine = engineWith(script, { tools: [report(1_000)] });
+  await engine.addAgent({ name: "brief", instructions: "Be brief.", stepsMax: 4 });
+  const session = await engine.open({ objective: "Cut short", agent: "brief", bind: [bound] });
+  await ask(session, "Find the lost 4,1!");
+  assert.equal((await session.compress()).compacted, true);
+  const [compaction] = await compactionsOf(session);
+  assert.match(
+    compaction?.content?.summary ?? "",
+    /^It began\.\n\n[^]*word for word:[^]*Find the lost 4,1!$/,
+  );
 });
 
 test("compressing on demand leaves the last step as it was said, and nothing twice", async () => {

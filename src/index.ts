@@ -119,6 +119,7 @@ export type { Compressed, Strategy } from "./runtime/compress.ts";
 export type { OfferedTool } from "./runtime/crew.ts";
 export type { Sent } from "./runtime/send.ts";
 export type { AgentSummary, AgentVersion } from "./runtime/agents.ts";
+export { parseAgent } from "./runtime/agent-file.ts";
 export type { AgentDefinition } from "./core/agent.ts";
 export type { Part } from "./core/part.ts";
 export { defineTool } from "./tool/define.ts";

@@ -148,6 +148,8 @@ export interface Standing {
   readonly checkpoints: Keyed<number>;
   readonly scores: Keyed<{ readonly value: number; readonly seq: number }>;
   readonly erased: { readonly ranges: Ranges; readonly records: number; readonly bytes: number };
+  /** What the last request was rendered by; null where the next one may be rendered by another. */
+  readonly renderer: number | null;
   readonly zone: "smart" | "strained" | "full";
   /** Where the context begins: after which turn, and when. The opening, or the last compaction. */
   readonly contextFrom: { readonly turn: number; readonly at: number };
@@ -219,6 +221,7 @@ export const emptyStanding: Standing = {
   checkpoints: Keyed.empty(),
   scores: Keyed.empty(),
   erased: { ranges: [], records: 0, bytes: 0 },
+  renderer: null,
   zone: "smart",
   contextFrom: { turn: 0, at: 0 },
   movedFrom: null,

@@ -110,7 +110,8 @@ export async function nextContext(
   session: SessionId,
   options: NextOptions,
 ): Promise<Context> {
-  const { state, settings, inputs, renderer = rendererNow, uncompacted = false, toSeq = state.seq } = options;
+  const { state, settings, inputs, uncompacted = false, toSeq = state.seq } = options;
+  const renderer = options.renderer ?? state.standing.renderer ?? rendererNow;
   const render = renderers[renderer];
   if (render === undefined) {
     throw new SkeinError("invalid", `there is no renderer ${renderer}`, {

@@ -13,7 +13,6 @@ import { checkOptions, SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Part, Settings } from "../core/part.ts";
 import type { State } from "../core/state.ts";
-import { rendererNow } from "../core/context.ts";
 import { nextContext } from "./context-reader.ts";
 import { readWaiting, takenOf } from "./inbox.ts";
 import { takeLease, type Lease } from "./lease.ts";
@@ -113,7 +112,7 @@ export class Drive implements AsyncDisposable {
     const { model, images = false, temperature, reserve = {}, outputTokensMax = 4_096 } = options;
     const settings: Settings = { model, images, ...(temperature === undefined ? {} : { temperature }) };
     const { store, world } = this.#context;
-    let rendered: { readonly parts: readonly Part[]; readonly digest: string } | null = null;
+    let rendered: (Omit<Requested, "seq"> & { readonly renderer: number }) | null = null;
     const change = await this.change(async (state) => {
       const waiting = (await readWaiting(store, this.session, state)).filter(({ steers }) => steers);
       const takes = takenOf(waiting);
@@ -121,7 +120,7 @@ export class Drive implements AsyncDisposable {
       return {
         do: "request",
         model,
-        renderer: rendererNow,
+        renderer: rendered.renderer,
         context: rendered.digest,
         parts: rendered.parts.length,
         inputs: takes,
@@ -133,7 +132,8 @@ export class Drive implements AsyncDisposable {
     });
     this.#going(change);
     if (rendered === null) throw new Error("invariant: a request was rendered");
-    return { seq: change.firstSeq, ...(rendered as Omit<Requested, "seq">) };
+    const { parts, digest } = rendered as Omit<Requested, "seq">;
+    return { seq: change.firstSeq, parts, digest };
   }
 
   /** Writes down the answer, and gives the calls it asks for. */

@@ -38,6 +38,14 @@ export interface StateView {
   readonly items: readonly Item[];
   readonly scratch: Readonly<Record<string, unknown>>;
   readonly transcript: { readonly ranges: Ranges; readonly compactions: number; readonly openCalls: number };
+  /** Calls without an outcome. One whose phase is `asked` waits for an answer. */
+  readonly calls: readonly {
+    readonly call: string;
+    readonly tool: string;
+    readonly effect: string;
+    readonly phase: string;
+    readonly seq: number;
+  }[];
   readonly inbox: { readonly count: number };
   readonly turn: Turn | null;
   readonly lease: { readonly holder: string; readonly epoch: number } | null;
@@ -87,6 +95,9 @@ export async function viewState(
       compactions: mind.overlays.length,
       openCalls: mind.calls.size,
     },
+    calls: [...mind.calls.entries()].map(([call, { tool, effect, phase, seq: at }]) => {
+      return { call, tool, effect, phase, seq: at };
+    }),
     inbox: { count: count(standing.inbox.waiting) },
     turn,
     lease: lease.held ? { holder: lease.holder, epoch: lease.epoch } : null,

@@ -123,7 +123,11 @@ test("what was spent is counted, and a reservation that was never settled counts
   const nobody: [number, number][] = [];
   const request = { ...samples["model.requested"].body, inputs: nobody };
   const asked = given().and("model.requested", request);
-  assert.deepEqual(asked.state.standing.reserved, { seq: 2, amounts: request.reserved });
+  assert.deepEqual(asked.state.standing.reserved, {
+    seq: 2,
+    model: "acme/large-2",
+    amounts: request.reserved,
+  });
   assert.equal(asked.state.standing.used.tokens, 0);
   const answered = asked.and("model.responded", samples["model.responded"].body, { blocks: [] });
   const { reserved, used, unpriced } = answered.state.standing;

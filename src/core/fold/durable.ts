@@ -3,7 +3,7 @@ import type { contextEvents, itemEvents, messageEvents, triggerEvents } from "..
 import type { Folds } from "../fold.ts";
 import { Keyed } from "../keyed.ts";
 import type { ItemRef, Overlay, State } from "../state.ts";
-import { refOf, settleTools, stand, think } from "./session.ts";
+import { refOf, beginAnew, stand, think } from "./session.ts";
 import { receive } from "./turn.ts";
 
 type Types =
@@ -38,7 +38,7 @@ export const durableFolds: Folds<Types> = {
     const kept = state.mind.overlays.filter((old) => old.fromSeq < fromSeq || old.toSeq > toSeq);
     const contextFrom = { turn: state.standing.lastTurn, at: event.at };
     const next = stand(think(state, { overlays: [...kept, overlay] }), { contextFrom });
-    return spend(settleTools(next), event.body);
+    return spend(beginAnew(next), event.body);
   },
   "checkpoint.saved": (state, { body }) =>
     stand(state, { checkpoints: state.standing.checkpoints.set(body.name, body.seq) }),

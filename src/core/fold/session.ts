@@ -28,9 +28,9 @@ export const refOf = (event: { readonly seq: number; readonly contentHash: strin
 /** The transcript reaches to this event. */
 export const heard = (state: State, seq: number): State => think(state, { toSeq: seq });
 
-/** Where a context may begin anew, the tools that count are shown in front again, once. */
-export const settleTools = (state: State): State =>
-  state.standing.tools.length < 2 ? state : stand(state, { tools: state.standing.tools.slice(-1) });
+/** A context begins anew: the tools that count are shown in front, and any renderer may show it. */
+export const beginAnew = (state: State): State =>
+  stand(state, { tools: state.standing.tools.slice(-1), renderer: null });
 
 const waitAgain = (inbox: Inbox, ranges: range.Ranges, fromSeq: number): Inbox => ({
   ...inbox,
@@ -91,7 +91,7 @@ export const sessionFolds: Folds<Types> = {
   "session.forked": (state, event) => {
     const { body } = event;
     const { workspace, agent, model, bindings, tools, permissions, name, objective } = state.standing;
-    const { lastTurn, zone, contextFrom } = state.standing;
+    const { lastTurn, renderer, zone, contextFrom } = state.standing;
     return {
       ...state,
       standing: {
@@ -103,6 +103,7 @@ export const sessionFolds: Folds<Types> = {
         tools,
         permissions,
         lastTurn,
+        renderer,
         zone,
         contextFrom,
         session: event.session,
@@ -127,11 +128,11 @@ export const sessionFolds: Folds<Types> = {
       turn: null,
       sleep: null,
     } as const;
-    return settleTools({ ...state, mind: { ...then, lost }, standing });
+    return beginAnew({ ...state, mind: { ...then, lost }, standing });
   },
   "session.merged": (state, { body, seq }) =>
     heard(think(state, { bases: state.mind.bases.set(body.from, body.toSeq) }), seq),
-  "session.migrated": (state, { body }) => settleTools(stand(state, { model: body.to })),
+  "session.migrated": (state, { body }) => beginAnew(stand(state, { model: body.to })),
   "session.moved": (state, { seq }) =>
     stand(state, { status: "moved", movedFrom: state.standing.status, why: { by: "move", seq } }),
   "session.arrived": (state) =>

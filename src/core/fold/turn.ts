@@ -80,6 +80,7 @@ export const turnFolds: Folds<Types> = {
     const next = stand(state, {
       used: { ...settled, steps: settled.steps + first },
       reserved,
+      renderer: body.renderer,
       inbox: takeUp(inbox, body.inputs),
       turn:
         turn === null ? null : { ...turn, steps: turn.steps + first, attempts: body.attempt, answered: null },

@@ -1,0 +1,214 @@
+/** Talking with a session: over a pipe as a program does it, and as a person types while a turn runs. */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { suite, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { collectingSurface, makeScreen } from "../../src/cli/screen.ts";
+import { Talk } from "../../src/cli/talk.ts";
+import { parseCommand, splitWords } from "../../src/cli/talk-command.ts";
+import type { TypedLines } from "../../src/cli/typed-lines.ts";
+import { engineWith, scripted, use } from "../runtime/turn/scripted.ts";
+import { endOf, makeFolder, parseLines, skeinIn } from "./skein.ts";
+
+/** The store lies beside the folder that is bound. */
+function makePlace() {
+  const place = makeFolder();
+  const folder = join(place, "work");
+  mkdirSync(folder);
+  const skein = skeinIn(place);
+  const bound = ["--bind", `directory:${folder}:write`, "--bind", `shell:${folder}`];
+  const talk = (lines: readonly string[], ...words: readonly string[]) =>
+    skein.run(["chat", ...words], { input: `${lines.join("\n")}\n` });
+  const idOf = async () => String((await skein.look("ps"))[0]!["id"]);
+  return { folder, skein, bound, talk, idOf };
+}
+
+suite("chat over a pipe", { concurrency: 3 }, () => {
+  test("the first line opens a session; tools show as they happen; commands are verbs", async () => {
+    const { skein, talk, idOf } = makePlace();
+    const lines = [
+      "remember base-rate is 4.1",
+      "/items",
+      "/save here",
+      "remember base-rate is 5",
+      "/rewind here",
+    ];
+    const { code, stdout, stderr } = await talk([...lines, "what is base-rate?", "/nonsense", "/state"]);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^opened ses_\w+ in a new store/);
+    const told = [
+      /^→ record kind=fact key=base-rate value=4\.1$/m,
+      /^← record ok: recorded fact base-rate$/m,
+      /^ {2}fact {6}base-rate = 4\.1 /m,
+      /^saved at \d+ of ses_/m,
+      /^rewound to here at \d+ of ses_/m,
+      /^base-rate is 4\.1\.$/m,
+      /^skein: there is no command "\/nonsense"$/m,
+      /^status +open$/m,
+    ];
+    for (const line of told) assert.match(stdout, line);
+    const [state] = await skein.look("state", await idOf());
+    assert.equal(state!["objective"], "remember base-rate is 4.1");
+  });
+
+  test("approvals are asked in place: yes, why not, and always", async () => {
+    const { folder, bound, talk } = makePlace();
+    const lines = ["/grant shell ask", "run touch one", "y", "run touch two", "not today"];
+    const more = ["run touch three", "a", "run touch four"];
+    const { code, stdout } = await talk([...lines, ...more], "--objective", "Try", ...bound);
+    assert.equal(code, 0);
+    assert.equal(stdout.match(/^May it call shell command=touch \w+\?/gm)?.length, 3);
+    assert.match(stdout, /denied: not today/);
+    assert.deepEqual(
+      ["one", "two", "three", "four"].filter((name) => existsSync(join(folder, name))),
+      ["one", "three", "four"],
+    );
+  });
+
+  test("a question at the end of the input leaves the session suspended, and the next talk asks it", async () => {
+    const { folder, bound, talk, idOf } = makePlace();
+    const lines = ["/grant shell ask", "run touch one"];
+    const left = await talk(lines, "--objective", "Try", "--json", ...bound);
+    assert.equal(left.code, 7);
+    const last = parseLines(left.stdout).at(-1)!;
+    assert.deepEqual([last["type"], last["by"]], ["question", "approval"]);
+    const back = await talk(["y"], await idOf());
+    assert.deepEqual([back.code, existsSync(join(folder, "one"))], [0, true], back.stderr);
+  });
+
+  test("clear goes on in the next session, and an error ends nothing but its line", async () => {
+    const { skein, talk } = makePlace();
+    const lines = ["/clear", "remember a is 1", "/switch zzzzzz", "/log -f", "//not a command"];
+    const { stdout, code } = await talk(lines, "--objective", "Try");
+    assert.equal(code, 0);
+    assert.match(stdout, /no session ends in/);
+    assert.match(stdout, /\/log is not for here/);
+    assert.match(stdout, /I do not understand "\/not a command"/);
+    const rows = await skein.look("ps", "--all");
+    assert.deepEqual(
+      rows.map(({ status }) => status),
+      ["open", "closed"],
+    );
+    const [state] = await skein.look("state", String(rows[0]!["id"]));
+    assert.equal((state!["items"] as unknown[]).length, 1);
+  });
+
+  test("Ctrl-C interrupts the turn and the talk goes on; a second one leaves", async () => {
+    const { skein, bound, idOf } = makePlace();
+    const child = skein.start(["chat", "--objective", "Try", ...bound]);
+    const ended = endOf(child);
+    child.stdin.write("run sleep 5\n");
+    const thereIs = async (type: string): Promise<void> => {
+      for (;;) {
+        if (existsSync(join(bound[1]!.split(":")[1]!, "..", "skein.db"))) {
+          const rows = await skein.here("log", await idOf().catch(() => "none"), "--json");
+          if (rows.code === 0 && rows.stdout.includes(`"type":"${type}"`)) return;
+        }
+        await pause(30);
+      }
+    };
+    await thereIs("tool.started");
+    child.kill("SIGINT");
+    await thereIs("turn.ended");
+    child.stdin.write("remember a is 1\n");
+    await thereIs("item.recorded");
+    child.kill("SIGINT");
+    await pause(150);
+    child.kill("SIGINT");
+    const { code, stdout } = await ended;
+    assert.equal(code, 130);
+    assert.match(stdout, /interrupted\n← shell unknown\n/);
+  });
+});
+
+/** Lines that a test types when it likes. */
+function typing(): TypedLines & { type(line: string): void } {
+  const typed: (string | null)[] = [];
+  let waiting: ((line: string | null) => void) | null = null;
+  const give = (line: string | null): void => {
+    if (waiting === null) return void typed.push(line);
+    const take = waiting;
+    waiting = null;
+    take(line);
+  };
+  return {
+    interactive: true,
+    next: () =>
+      typed.length > 0
+        ? Promise.resolve(typed.shift() ?? null)
+        : new Promise((resolve) => (waiting = resolve)),
+    prompt: async () => {},
+    close: () => give(null),
+    type: give,
+  };
+}
+
+test("what is typed while a turn runs is queued, or steers its next step", async () => {
+  const gate = Promise.withResolvers<void>();
+  const script = scripted([
+    async () => {
+      await gate.promise;
+      return [use("scratch", { key: "a", value: 1 })];
+    },
+    "First done.",
+    "Second done.",
+  ]);
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "Try" });
+  const lines = typing();
+  const surface = collectingSurface(null);
+  const place = {
+    out: makeScreen(surface, false),
+    lines,
+    engine: async () => engine,
+    open: async () => session,
+    perform: async () => ({ code: 0, stdout: "", stderr: "" }),
+  };
+  const talking = new Talk(place, session).run();
+  lines.type("begin");
+  while (script.calls.length === 0) await pause(5);
+  lines.type("and later this");
+  lines.type("! but first that");
+  while (!surface.collected.stderr.includes("next step")) await pause(5);
+  gate.resolve();
+  while (!surface.collected.stdout.includes("Second done.")) await pause(5);
+  lines.type("/quit");
+  assert.equal(await talking, 0);
+  const said = script.calls.map(({ parts }) => JSON.stringify(parts));
+  assert.deepEqual(
+    said.map((text) => [text.includes("but first that"), text.includes("and later this")]),
+    [
+      [false, false],
+      [true, false],
+      [true, true],
+    ],
+  );
+  assert.ok(!said.join("").includes("! but first"));
+});
+
+test("a command is a verb with the session put where it belongs", async () => {
+  const here = { id: "ses_x", headSeq: 30 };
+  const wordsOf = async (text: string) => {
+    const command = await parseCommand(text, here);
+    return "words" in command ? command.words : [];
+  };
+  assert.deepEqual(await wordsOf("/record fact a \"two words\" --because 'it is'"), [
+    "record",
+    "ses_x",
+    "fact",
+    "a",
+    "two words",
+    "--because",
+    "it is",
+  ]);
+  assert.deepEqual(await wordsOf("/explain 12"), ["explain", "ses_x@12"]);
+  assert.deepEqual(await wordsOf("/context --uncompacted"), ["context", "ses_x", "--uncompacted"]);
+  assert.deepEqual(await wordsOf("/rewind 3 --requeue"), ["rewind", "ses_x", "--to", "3", "--requeue"]);
+  assert.deepEqual(await wordsOf("/log"), ["log", "ses_x", "--from", "11"]);
+  assert.deepEqual(await wordsOf("/send other hello there"), ["send", "ses_x", "other", "hello", "there"]);
+  assert.deepEqual(await wordsOf("/models"), ["models"]);
+  for (const text of ["/ask x", "/doctor", "/sendd x"])
+    await assert.rejects(parseCommand(text, here), { code: "invalid" });
+  assert.deepEqual(splitWords(`a "b \\" c" d'e f'g "" h"`), ["a", 'b " c', "de fg", "", 'h"']);
+});

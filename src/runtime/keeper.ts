@@ -44,7 +44,7 @@ export function keepLease(context: Context, drive: Drive): Keeper {
     const asked = world.now();
     try {
       await drive.lease.renew();
-      heldUntilMs = asked + leaseMs;
+      if (!over.signal.aborted) heldUntilMs = asked + leaseMs;
     } catch (error) {
       // A store that does not answer now may answer in time.
       if (!(error instanceof SkeinError) || error.code !== "fenced") return;
@@ -86,7 +86,7 @@ export function keepLease(context: Context, drive: Drive): Keeper {
       return control.signal;
     },
     async isHeld() {
-      if (lost === null && world.now() >= heldUntilMs) await renew();
+      if (lost === null && world.now() >= heldUntilMs && !over.signal.aborted) await renew();
       return lost === null && world.now() < heldUntilMs;
     },
     assertHeld() {
@@ -99,6 +99,9 @@ export function keepLease(context: Context, drive: Drive): Keeper {
     },
     async [Symbol.asyncDispose]() {
       over.abort();
+      // What a run that failed has left behind stops too, and begins nothing more.
+      heldUntilMs = 0;
+      control.abort(new Error("the run is over"));
       unwatch();
       await renewal;
     },

@@ -5,6 +5,7 @@
 import type { AppendRecord } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import type { State } from "../core/state.ts";
 import type { Context, Written } from "./session.ts";
 
 /**
@@ -21,6 +22,8 @@ export class Lease implements AsyncDisposable {
   readonly leaseMs: number;
   /** Right before it was asked for, by this process's clock: it surely lasts `leaseMs` from here. */
   readonly askedMs: number;
+  /** From here on, by the same clock, an earlier holder that is still there knows that it has lost it. */
+  readonly aloneFromMs: number;
   readonly #context: Context;
   #released = false;
 
@@ -32,6 +35,7 @@ export class Lease implements AsyncDisposable {
       readonly epoch: number;
       readonly leaseMs: number;
       readonly askedMs: number;
+      readonly aloneFromMs: number;
     },
   ) {
     this.#context = context;
@@ -40,6 +44,7 @@ export class Lease implements AsyncDisposable {
     this.epoch = taken.epoch;
     this.leaseMs = taken.leaseMs;
     this.askedMs = taken.askedMs;
+    this.aloneFromMs = taken.aloneFromMs;
   }
 
   /** Keeps it for another `leaseMs`. Rejects with `fenced` once somebody else has taken it. */
@@ -96,13 +101,17 @@ export async function takeLease(
   const { holder, leaseMs = leaseMsDefault } = options;
   const { store, world, writer, actor } = context;
   let askedMs = world.now();
-  const build = async () => {
+  let rivalMs = 0;
+  const build = async ({ standing }: State) => {
     askedMs = world.now();
-    const head = await store.head(session);
-    return { do: "take", holder, leaseMs, ranOut: isFree(context, head?.lease ?? null) } as const;
+    const held = (await store.head(session))?.lease ?? null;
+    const before = held !== null && world.isGone?.(held.holder) !== true ? standing.lease : null;
+    rivalMs = before?.held === true ? before.leaseMs : 0;
+    return { do: "take", holder, leaseMs, ranOut: isFree(context, held) } as const;
   };
   const { firstSeq } = await writer.change(session, build, { actor, lease: { holder, leaseMs } });
-  return new Lease(context, { session, holder, leaseMs, askedMs, epoch: firstSeq });
+  const aloneFromMs = world.now() + rivalMs;
+  return new Lease(context, { session, holder, leaseMs, askedMs, aloneFromMs, epoch: firstSeq });
 }
 
 const lostLease = (session: SessionId, epoch: number): SkeinError =>

@@ -99,12 +99,19 @@ async function gone(ledger: LedgerWorld, { id, open }: Entry): Promise<void> {
 const isCutOff = ({ open }: Entry): boolean => open.phase === "started" && open.effect === "unsafe";
 
 /** Whether it certainly did not happen. If it certainly did, it is settled so. */
-async function isUndone({ drive, signal }: LedgerWorld, { id, open, tool, input }: Entry): Promise<boolean> {
+async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): Promise<boolean> {
+  const { context, drive, signal } = ledger;
   if (tool === undefined || tool.effect === "session") return false;
   const checked = await tool.check(input);
   if (!checked.ok) return false;
-  const call = { input: checked.value, signal };
-  const probed = await tool.probe?.(drive.key(open.seq), call).catch(() => null);
+  const ask = () => tool.probe?.(drive.key(open.seq), { input: checked.value, signal }).catch(() => null);
+  let probed = await ask();
+  // An earlier holder that is still there may be about to run it: asked again once it must have stopped.
+  const waitMs = drive.lease.aloneFromMs - context.world.now();
+  if (probed?.outcome === "not-done" && waitMs > 0) {
+    await context.world.sleep(waitMs, signal);
+    probed = signal.aborted ? null : await ask();
+  }
   if (probed?.outcome === "done") {
     const output = probed.output ?? "it had been done";
     await drive.change({ do: "settle", call: id, status: "ok", output });

@@ -21,6 +21,7 @@ import { derivedCases } from "./conformance-derived.ts";
 import { forkCases } from "./conformance-fork.ts";
 import { listCases } from "./conformance-list.ts";
 import { readCases } from "./conformance-read.ts";
+import { receiveCases } from "./conformance-receive.ts";
 
 export type { ConformanceWorld, DraftGiven } from "./conformance-bench.ts";
 export { draftOf } from "./conformance-bench.ts";
@@ -47,6 +48,7 @@ const cases: readonly ConformanceCase[] = [
   ...listCases,
   ...derivedCases,
   ...blobCases,
+  ...receiveCases,
 ];
 
 /** Nothing here takes long; a case that hangs is a fault as well. */

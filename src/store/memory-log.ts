@@ -28,8 +28,12 @@ export interface Log {
   index: IndexEntry | null;
   epoch: number;
   lease: Head["lease"];
-  /** Deleted. It stays in the books for as long as forks share its records. */
+  /** Deleted, or only a prefix. It stays in the books for as long as forks share its records. */
   dropped: boolean;
+  /** Never lived here: what there is of it came with a fork. */
+  held: boolean;
+  /** Lives elsewhere, and can only be read. */
+  copy: boolean;
 }
 
 export interface Logs {
@@ -161,7 +165,7 @@ interface Write {
 }
 
 function writePart(write: Write, part: Part): Appended {
-  const log = write.logs.all.get(part.session) ?? beginLog(write.logs, part);
+  const log = write.logs.all.get(part.session) ?? beginPart(write.logs, part);
   const firstSeq = headSeqOf(log) + 1;
   const last = recordAt(log, firstSeq - 1);
   const at = Math.max(write.now, last?.at ?? 0);
@@ -195,17 +199,26 @@ function writeDraft(write: Write, log: Log, at: number, draft: Draft): void {
   write.logs.journal.push({ position: write.logs.position, log, record, blobs: draft.blobs });
 }
 
-function beginLog(logs: Logs, part: Part): Log {
-  const { session: id, parent = null } = part;
+function beginPart(logs: Logs, part: Part): Log {
+  const { session, parent = null } = part;
   const from = parent ? logs.all.get(parent.session) : undefined;
-  const base = parent && from ? ownerOf(from, parent.seq) : null;
+  return beginLog(logs, session, parent, parent && from ? ownerOf(from, parent.seq) : null, from?.depth);
+}
+
+export function beginLog(
+  logs: Logs,
+  id: LogId,
+  parent: Head["parent"],
+  base: Log | null,
+  parentDepth = base?.depth,
+): Log {
   const log: Log = {
     id,
     firstSeq: (parent?.seq ?? 0) + 1,
     parent: parent && { ...parent },
     base,
     sharers: new Set(),
-    depth: from ? from.depth + 1 : 0,
+    depth: parentDepth === undefined ? 0 : parentDepth + 1,
     records: [],
     seqOfKey: new Map(),
     snapshots: new Map(),
@@ -214,6 +227,8 @@ function beginLog(logs: Logs, part: Part): Log {
     epoch: 0,
     lease: null,
     dropped: false,
+    held: false,
+    copy: false,
   };
   base?.sharers.add(log);
   logs.all.set(log.id, log);
@@ -247,7 +262,8 @@ export function headOf(log: Log): Head {
   const last = recordAt(log, headSeqOf(log));
   if (!last) throw new SkeinError("corrupt", `${session} has no record at its head`);
   const { seq, hash, at } = last;
-  return { session, seq, hash, at, epoch, lease: log.lease && { ...log.lease }, parent };
+  const head = { session, seq, hash, at, epoch, lease: log.lease && { ...log.lease }, parent };
+  return log.copy ? { ...head, copy: true } : head;
 }
 
 export function readLog(log: Log, range: ReadRange): readonly StoredRecord[] {
@@ -280,7 +296,11 @@ function* recordsOf(
 }
 
 /** As many as were asked for and a page may hold, and one in any case. */
-function pageOf<T>(items: Iterable<T>, count: number, recordOf: (item: T) => StoredRecord): readonly T[] {
+export function pageOf<T>(
+  items: Iterable<T>,
+  count: number,
+  recordOf: (item: T) => StoredRecord,
+): readonly T[] {
   const page: T[] = [];
   let bytes = 0;
   for (const item of items) {
@@ -315,7 +335,7 @@ export function sweepLogs(logs: Logs): readonly string[] {
     for (const seq of log.snapshots.keys()) if (seq > sharedSeq) log.snapshots.delete(seq);
     if (log.sharers.size > 0) continue;
     logs.all.delete(log.id);
-    logs.gone.add(log.id);
+    if (!log.held) logs.gone.add(log.id);
     log.base?.sharers.delete(log);
   }
   const before = logs.journal;

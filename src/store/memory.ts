@@ -15,12 +15,23 @@ import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
 import type { Log, Logs } from "./memory-log.ts";
 import { appendParts, feedOf, headOf, headSeqOf, livingLog, newLogs } from "./memory-log.ts";
 import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
+import { discard, finish, put, readReceived, receive, refuseReceived } from "./memory-receive.ts";
+import type { Receptions } from "./memory-receive.ts";
 import { findWords, wordsOf } from "./memory-search.ts";
 
 export function memoryStore(options: { readonly world: StoreWorld; readonly workspace: WorkspaceId }): Store {
   const { world, workspace } = options;
   const logs = newLogs();
-  const state: State = { world, logs, blobs: new Map(), watchers: new Set(), told: true, projectedTo: null };
+  const receptions: Receptions = new Map();
+  const state: State = {
+    world,
+    logs,
+    receptions,
+    blobs: new Map(),
+    watchers: new Set(),
+    told: true,
+    projectedTo: null,
+  };
   let closed = false;
   const log = livingLog.bind(null, logs);
   const open =
@@ -34,11 +45,28 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     program: version,
     append: open((parts) => append(state, parts)),
     head: open((session) => mapped(log(session), headOf)),
-    read: open((session, range) => mapped(log(session), (found) => readLog(found, range)) ?? []),
+    read: open((session, range) =>
+      range.received === true
+        ? readReceived(logs, receptions, session, range)
+        : (mapped(log(session), (found) => readLog(found, range)) ?? []),
+    ),
     keyed: open((session, key) => log(session)?.seqOfKey.get(key)),
     seqAt: open((session, at) => mapped(log(session), (found) => seqAtOf(found, at)) ?? 1),
     feed: open((after, count) => feedOf(logs, after, count)),
     watch: (changed) => watch(state, changed),
+    receive: open((reception) => receive(logs, receptions, reception)),
+    put: open((session, records) => {
+      checkBlobs(
+        state,
+        records.flatMap(({ blobs }) => blobs),
+      );
+      put(logs, receptions, { session, records, digest: world.digest });
+    }),
+    finish: open((list) => {
+      finish(logs, receptions, list);
+      tell(state);
+    }),
+    discard: open((session) => freeBlobs(state, discard(receptions, session))),
     renew: open((session, epoch, leaseMs) => renew(world.now(), log(session), epoch, leaseMs)),
     logs: open((after, count) => everyLog(logs, after, count)),
     list: open((filter, page) => list(logs, filter, page)),
@@ -48,6 +76,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     putSnapshot: open((session, snapshot) => void log(session)?.snapshots.set(snapshot.seq, { ...snapshot })),
     snapshot: open((session, seq) => mapped(log(session), (found) => nearestSnapshot(found, seq))),
     putBlob: open((hash, chunks) => putBlob(state.blobs, hash, chunks)),
+    dropBlob: open((hash) => freeBlobs(state, [hash])),
     blob: open((hash) => mapped(state.blobs.get(hash), chunksOf)),
     projected: open(() => state.projectedTo),
     project: open((step) => project(state, step)),
@@ -59,7 +88,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     }),
     clearDerived: open(() => clearDerived(state)),
     sweep: open(() => {
-      for (const hash of sweepLogs(logs)) state.blobs.delete(hash);
+      freeBlobs(state, sweepLogs(logs));
     }),
     check: open(() => []), // there is no level below that of the records
     stats: open(() => stats(state)),
@@ -74,6 +103,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
 interface State {
   readonly world: StoreWorld;
   readonly logs: Logs;
+  readonly receptions: Receptions;
   readonly blobs: Map<string, readonly Uint8Array[]>;
   readonly watchers: Set<() => void>;
   /** Whether the watchers know, or are about to. */
@@ -85,18 +115,38 @@ const mapped = <T, R>(value: T | undefined, map: (value: T) => R): R | undefined
   value === undefined ? undefined : map(value);
 
 function append(state: State, parts: readonly Part[]): Outcome {
-  const wanted = parts.flatMap(({ drafts }) => drafts.flatMap(({ blobs }) => blobs));
+  checkBlobs(
+    state,
+    parts.flatMap(({ drafts }) => drafts.flatMap(({ blobs }) => blobs)),
+  );
+  for (const { session, drop } of parts) {
+    if (drop !== true) refuseReceived(state.logs, state.receptions, session);
+  }
+  const outcome = appendParts(state.logs, state.world.digest, state.world.now(), parts);
+  if (outcome.kind === "ok") tell(state);
+  return outcome;
+}
+
+function checkBlobs(state: State, wanted: readonly string[]): void {
   const missing = wanted.find((hash) => !state.blobs.has(hash));
   if (missing !== undefined) throw new SkeinError("not-found", `blob ${missing} is not in the store`);
-  const outcome = appendParts(state.logs, state.world.digest, state.world.now(), parts);
-  if (outcome.kind === "ok" && state.told) {
-    state.told = false;
-    state.world.defer(() => {
-      state.told = true;
-      for (const changed of state.watchers) changed();
-    });
-  }
-  return outcome;
+}
+
+/** Those of the blobs that no record refers to. */
+function freeBlobs(state: State, hashes: readonly string[]): void {
+  const { journal } = state.logs;
+  const received = [...state.receptions.values()].flatMap(({ records }) => records);
+  const referred = new Set([...journal, ...received].flatMap(({ blobs }) => blobs));
+  for (const hash of hashes) if (!referred.has(hash)) state.blobs.delete(hash);
+}
+
+function tell(state: State): void {
+  if (!state.told) return;
+  state.told = false;
+  state.world.defer(() => {
+    state.told = true;
+    for (const changed of state.watchers) changed();
+  });
 }
 
 /** Wrapped, so that one function given twice is two watchers. */
@@ -151,7 +201,8 @@ function rowOf(log: Log): SessionRow[] {
   if (log.dropped || !index || !first || !last || !isSessionId(session)) return [];
   const { seq: headSeq, at: activeAt } = last;
   const labels = { ...index.labels };
-  return [{ ...index, labels, session, headSeq, openedAt: first.at, activeAt, parent }];
+  const row = { ...index, labels, session, headSeq, openedAt: first.at, activeAt, parent };
+  return [log.copy ? { ...row, copy: true } : row];
 }
 
 function passes(row: SessionRow, filter: SessionFilter): boolean {

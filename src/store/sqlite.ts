@@ -12,11 +12,13 @@ import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
 import { makeAppender, partsFlaw } from "./sqlite/append.ts";
 import { connect, sqliteBusy, waitForLock, type Connection } from "./sqlite/connection.ts";
 import { endingWith, everyLog, makeLister, makeProjector, makeSnapshots } from "./sqlite/derived.ts";
+import { makeFeed } from "./sqlite/feed.ts";
 import { makeLogs } from "./sqlite/log.ts";
 import { makeNames } from "./sqlite/names.ts";
 import { query } from "./sqlite/query.ts";
 import { makeReader } from "./sqlite/read.ts";
-import { putBlob, readBlob, sweep } from "./sqlite/space.ts";
+import { makeReceiver, receptions } from "./sqlite/receive.ts";
+import { dropUnreferred, putBlob, readBlob, sweep } from "./sqlite/space.ts";
 import { makeWatch } from "./sqlite/watch.ts";
 import { makeWriter, type Writer } from "./sqlite/writer.ts";
 
@@ -50,15 +52,14 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   };
   const writer = makeWriter(connection, { world, lockWaitMs, path, onBegin: appender.begin, onRollback });
   const reader = makeReader(database, { world, logs, names });
+  const feed = makeFeed(database, { logs, reader });
+  const receiver = makeReceiver(database, tenant, { world, logs, names, appender });
   const lister = makeLister(database, tenant);
   const snapshots = makeSnapshots(database, logs);
   const projector = makeProjector(database, logs);
   const watch = makeWatch(database, realpathSync(path), world);
   writer.onCommit(watch.notify);
-  const renew = database.prepare(
-    `UPDATE leases SET until_ms = ?
-     WHERE log = (SELECT id FROM logs WHERE id = ? AND epoch = ? AND dropped = 0)`,
-  );
+  const renew = database.prepare(renewal);
   const look = async <T>(work: () => T | Promise<T>): Promise<T> => {
     try {
       return await guard(work);
@@ -85,8 +86,9 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     read: (session, range) => look(() => reader.read(session, range)),
     keyed: (session, key) => look(() => reader.keyed(session, key)),
     seqAt: (session, at) => look(() => reader.seqAt(session, at)),
-    feed: (after, count) => look(() => reader.feed(after, count)),
+    feed: (after, count) => look(() => feed(after, count)),
     watch: (changed) => watch.add(changed),
+    ...receptions(writer, receiver),
     renew: (session, epoch, leaseMs) =>
       writer.run(() => {
         const line = logs.find(session);
@@ -115,6 +117,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     snapshot: (session, seq) => look(() => snapshots.latest(session, seq)),
     putBlob: (hash, chunks) =>
       look(() => putBlob(database, writer, tenant, { hash, putAt: world.now() }, chunks)),
+    dropBlob: (hash) => writer.run(() => dropUnreferred(database, tenant, hash)),
     blob: (hash) => look(() => readBlob(database, tenant, hash)),
     projected: () => look(() => projector.projected()),
     project: (step) => writer.run(() => projector.project(step)),
@@ -142,6 +145,9 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   }
   return store;
 }
+
+const renewal = `UPDATE leases SET until_ms = ?
+  WHERE log = (SELECT id FROM logs WHERE id = ? AND epoch = ? AND dropped = 0)`;
 
 function workspaceOf({ database }: Connection): WorkspaceId {
   const row = database.prepare("SELECT value FROM meta WHERE key = 'workspace'").get();

@@ -61,6 +61,8 @@ export function makeAppender(
     const { session, expect, epoch } = part;
     const line = logs.find(session);
     const head = line === undefined ? null : headOf(line.id);
+    const isClosed = head === null ? logs.findAny(session)?.dropped === 3 : head.closed;
+    if (isClosed && part.drop !== true) throw closedTo(part);
     if (head !== null) {
       const twice = findKey(part, head.id);
       if (twice !== null) return twice;
@@ -76,6 +78,16 @@ export function makeAppender(
       throw new SkeinError("invalid", `${session} exists, so it cannot begin as a fork`);
     }
     return { part, head };
+  }
+
+  function closedTo({ session }: Part): SkeinError {
+    return logs.findAny(session)?.copy === true
+      ? new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
+          hint: "fork it to go on from it here",
+        })
+      : new SkeinError("refused", `${session} is being received`, {
+          hint: "finish what brings it here, or discard it",
+        });
   }
 
   /** The id of a deleted session is never used again while its row lies here for the forks. */
@@ -122,6 +134,7 @@ export function makeAppender(
       epoch,
       depth: head.depth,
       activeAt: stale ? at : head.activeAt,
+      closed: head.closed,
     });
     if (part.drop === true) dropNow(id);
     return { session: part.session, firstSeq, headSeq, at, hashes };
@@ -180,6 +193,7 @@ export function makeAppender(
     const line = logs.find(part.session);
     const head = line && heads.get(line.id);
     if (head === undefined || typeof part.expect === "string" || part.expect.seq !== head.seq) return null;
+    if (head.closed) return null;
     if (part.epoch !== undefined && part.epoch !== head.epoch) return null;
     if (part.index !== undefined || part.lease !== undefined || part.parent !== undefined) return null;
     if (draft.blobs.length > 0 || names.isNew(draft.type) || names.isNew(draft.actor)) return null;
@@ -247,6 +261,7 @@ export function makeAppender(
       epoch: 0,
       depth,
       activeAt: openedAt,
+      closed: false,
     };
   }
 
@@ -307,9 +322,9 @@ export function makeAppender(
   };
 }
 
-const columns =
+export const recordColumns =
   "log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash, salt, content";
-const places = columns.replaceAll(/\w+/g, "?");
+const places = recordColumns.replaceAll(/\w+/g, "?");
 
 function prepared(database: DatabaseSync) {
   return {
@@ -320,10 +335,10 @@ function prepared(database: DatabaseSync) {
       `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    insertRecord: database.prepare(`INSERT INTO records (${columns}) VALUES (${places})`),
+    insertRecord: database.prepare(`INSERT INTO records (${recordColumns}) VALUES (${places})`),
     // That (log, seq) is unique holds off whoever comes second; only a deletion leaves no record behind.
     insertAlone: database.prepare(
-      `INSERT INTO records (${columns})
+      `INSERT INTO records (${recordColumns})
        SELECT ${places} WHERE EXISTS (SELECT 1 FROM logs WHERE id = ? AND dropped = 0)`,
     ),
     addRef: database.prepare(

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { version } from "../../core/version.ts";
 import type { Durability, StoreWorld } from "../port.ts";
-import { applicationId, pageBytes, reservedNames, schema, schemaVersion } from "./schema.ts";
+import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom1 } from "./schema.ts";
 
 /** Locks held longer than this are waited for without blocking the process. */
 const busyTimeoutMs = 20;
@@ -134,6 +134,7 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
   }
   if (fresh) createTables(database, options);
   checkTenant(database, options);
+  if (pragma(database, "user_version") === 1) upgrade(database);
 }
 
 /** A file is one tenant's: the feed, the views and the workspace's log are of the whole file. */
@@ -181,6 +182,19 @@ function createTables(database: DatabaseSync, options: ConnectionOptions): void 
       meta.run("tenant", options.tenant);
       meta.run("program", version);
     }
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** Brings an older layout up to this one, all or nothing. */
+function upgrade(database: DatabaseSync): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    // Another process may have been first.
+    if (pragma(database, "user_version") === 1) database.exec(upgradeFrom1);
     database.exec("COMMIT");
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");

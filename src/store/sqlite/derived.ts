@@ -5,7 +5,7 @@ import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Status } from "../../core/lifecycle.ts";
 import type { Page, Projection, SessionFilter, SessionRow, Snapshot } from "../port.ts";
-import type { Logs } from "./log.ts";
+import { seen, type Logs } from "./log.ts";
 import { activeLagMs } from "./schema.ts";
 
 /** A label on fewer sessions than this is the best place to start from; on more, recency is. */
@@ -20,6 +20,7 @@ type ListArray = [
   agent: string | null,
   priority: number,
   forkSeq: number,
+  copy: number,
 ];
 
 interface Place {
@@ -35,7 +36,10 @@ export interface Lister {
 }
 
 export function makeLister(database: DatabaseSync, tenant: string): Lister {
-  const last = database.prepare("SELECT seq, at FROM records WHERE log = ? ORDER BY seq DESC LIMIT 1");
+  const last = database.prepare(
+    `SELECT r.seq, r.at FROM logs l JOIN records r ON r.log = l.id AND r.seq <= ${seen}
+     WHERE l.id = ? ORDER BY r.seq DESC LIMIT 1`,
+  );
   const title = database.prepare("SELECT name, objective FROM titles WHERE log = ?");
   const labels = database.prepare("SELECT key, value FROM labels WHERE log = ?");
   const parentOf = database.prepare(
@@ -101,7 +105,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   }
 
   function sessionRow({ row, headSeq, at }: Found): SessionRow {
-    const [id, , session, openedAt, status, agent, priority, forkSeq] = row;
+    const [id, , session, openedAt, status, agent, priority, forkSeq, copy] = row;
     const [name, objective] = (title.get(id) as unknown as [string | null, string | null] | undefined) ?? [
       null,
       null,
@@ -119,6 +123,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
       objective,
       parent: parent === undefined ? null : { session: parent[0], seq: forkSeq },
       labels: Object.fromEntries(labels.all(id) as unknown as [string, string][]),
+      ...(copy === 1 ? { copy: true } : {}),
     };
   }
 
@@ -167,7 +172,8 @@ function selection(
   if (from !== null && own) add("(l.active_at, l.session) < (?, ?)", from.at, from.session);
   if (from !== null && !own) add("l.active_at <= ?", from.at);
   const table = rare ? "logs l NOT INDEXED" : "logs l INDEXED BY logs_recent";
-  const columns = "l.id, l.active_at, l.session, l.opened_at, l.status, l.agent, l.priority, l.fork_seq";
+  const columns =
+    "l.id, l.active_at, l.session, l.opened_at, l.status, l.agent, l.priority, l.fork_seq, l.copy";
   const order = "ORDER BY l.active_at DESC, l.session DESC";
   return { sql: `SELECT ${columns} FROM ${table} WHERE ${where.join(" AND ")} ${order}`, values };
 }

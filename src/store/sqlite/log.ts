@@ -19,6 +19,15 @@ export interface Stretch {
   readonly toSeq: number;
 }
 
+/** A log whether it is seen or not: `dropped` as in the schema. */
+export interface AnyLine extends Line {
+  readonly dropped: number;
+  readonly copy: boolean;
+  /** Null, unless more of it is being received than is seen. */
+  readonly untilSeq: number | null;
+  readonly depth: number;
+}
+
 export interface HeadRow {
   readonly id: number;
   readonly seq: number;
@@ -27,11 +36,15 @@ export interface HeadRow {
   readonly epoch: number;
   readonly depth: number;
   readonly activeAt: number;
+  /** A copy, or being received: nothing is appended to it. */
+  readonly closed: boolean;
 }
 
 export interface Logs {
   /** The log, unless it does not exist or was deleted. */
   find(session: LogId): Line | undefined;
+  /** The log, also when it was deleted, is a prefix, or is being received. */
+  findAny(session: LogId): AnyLine | undefined;
   /** By its number, on a walk up a lineage of so many steps. */
   line(id: number, walked: number): Line;
   headRow(id: number): HeadRow | undefined;
@@ -48,6 +61,9 @@ const walkedMax = 8;
 
 /** Entries of each cache; past that it starts again. */
 const cacheMax = 20_000;
+
+/** In SQL, for the log `l`: the last position that is seen. */
+export const seen = "ifnull(l.until_seq, 9007199254740991)";
 
 /** Hexadecimal, without a copy of the bytes. */
 export const hexOf = (bytes: Uint8Array): string =>
@@ -66,16 +82,21 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
      ) SELECT id, base, fork_seq, session FROM up`,
   );
   const headById = database.prepare(
-    `SELECT r.seq, r.hash, r.at, l.epoch, l.depth, l.active_at FROM logs l
-     JOIN records r ON r.log = l.id WHERE l.id = ? AND l.dropped = 0 ORDER BY r.seq DESC LIMIT 1`,
+    `SELECT r.seq, r.hash, r.at, l.epoch, l.depth, l.active_at, l.copy OR l.until_seq IS NOT NULL
+     FROM logs l JOIN records r ON r.log = l.id AND r.seq <= ${seen}
+     WHERE l.id = ? AND l.dropped = 0 ORDER BY r.seq DESC LIMIT 1`,
+  );
+  const anyByName = database.prepare(
+    `SELECT id, base, fork_seq, dropped, copy, until_seq, depth FROM logs WHERE tenant = ? AND session = ?`,
   );
   const fullHead = database.prepare(
-    `SELECT r.seq, r.hash, r.at, l.epoch, e.holder, e.until_ms, p.session, l.fork_seq
-     FROM logs l JOIN records r ON r.log = l.id
+    `SELECT r.seq, r.hash, r.at, l.epoch, e.holder, e.until_ms, p.session, l.fork_seq, l.copy
+     FROM logs l JOIN records r ON r.log = l.id AND r.seq <= ${seen}
      LEFT JOIN leases e ON e.log = l.id LEFT JOIN logs p ON p.id = l.parent
      WHERE l.id = ? AND l.dropped = 0 ORDER BY r.seq DESC LIMIT 1`,
   );
-  for (const statement of [byName, byId, upward, headById, fullHead]) statement.setReturnArrays(true);
+  for (const statement of [byName, byId, upward, headById, fullHead, anyByName])
+    statement.setReturnArrays(true);
   const names = new Map<LogId, Line>();
   const lines = new Map<number, Line & { readonly session: LogId }>();
 
@@ -105,19 +126,25 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
 
   return {
     find,
+    findAny(session) {
+      const row = anyByName.get(tenant, session) as unknown as AnyArray | undefined;
+      if (row === undefined) return undefined;
+      const [id, base, forkSeq, dropped, copy, untilSeq, depth] = row;
+      return { id, base, forkSeq, dropped, copy: copy === 1, untilSeq, depth };
+    },
     line: (id, walked) => lineOf(id, walked),
     headRow(id) {
       const row = headById.get(id) as unknown as HeadRowArray | undefined;
       if (row === undefined) return undefined;
-      const [seq, hash, at, epoch, depth, activeAt] = row;
-      return { id, seq, hash: hexOf(hash), at, epoch, depth, activeAt };
+      const [seq, hash, at, epoch, depth, activeAt, closed] = row;
+      return { id, seq, hash: hexOf(hash), at, epoch, depth, activeAt, closed: closed === 1 };
     },
     head(session) {
       const line = find(session);
       if (line === undefined) return undefined;
       const row = fullHead.get(line.id) as unknown as HeadArray | undefined;
       if (row === undefined) return undefined;
-      const [seq, hash, at, epoch, holder, untilMs, parent, forkSeq] = row;
+      const [seq, hash, at, epoch, holder, untilMs, parent, forkSeq, copy] = row;
       const lease = epoch === 0 || holder === null || untilMs === null ? null : { holder, untilMs };
       return {
         session,
@@ -127,6 +154,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
         epoch,
         lease,
         parent: parent && { session: parent, seq: forkSeq },
+        ...(copy === 1 ? { copy: true } : {}),
       };
     },
     stretches(line, fromSeq, toSeq) {
@@ -157,6 +185,17 @@ type HeadRowArray = [
   epoch: number,
   depth: number,
   activeAt: number,
+  closed: number,
+];
+
+type AnyArray = [
+  id: number,
+  base: number | null,
+  forkSeq: number,
+  dropped: number,
+  copy: number,
+  untilSeq: number | null,
+  depth: number,
 ];
 
 type HeadArray = [
@@ -168,4 +207,5 @@ type HeadArray = [
   untilMs: number | null,
   parent: SessionId | null,
   forkSeq: number,
+  copy: number,
 ];

@@ -1,10 +1,10 @@
-/** Reading records from SQLite: pages of a log across what it shares, moments, and the feed. */
+/** Reading records from SQLite: pages of a log across what it shares, and moments. */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { FeedPage, ReadRange, StoreWorld } from "../port.ts";
+import type { ReadRange, StoreWorld } from "../port.ts";
 import { hexOf, type Logs, type Stretch } from "./log.ts";
 import type { Names } from "./names.ts";
 
@@ -17,13 +17,13 @@ export interface Reader {
   read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]>;
   keyed(session: LogId, key: string): number | undefined;
   seqAt(session: LogId, at: number): number;
-  feed(after: string | null, count: number): FeedPage;
+  recordOf(row: Row): StoredRecord;
 }
 
 const header = "log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash";
-const whole = `${header}, salt, content`;
+export const whole = `${header}, salt, content`;
 
-type Row = [
+export type Row = [
   log: number,
   seq: number,
   at: number,
@@ -41,7 +41,8 @@ type Row = [
   content?: string | null,
 ];
 
-type FeedRow = [...Required<Row>, position: number];
+/** SQLite has no infinity among its integers. */
+const lastSeq = (...seqs: readonly number[]): number => Math.min(Number.MAX_SAFE_INTEGER, ...seqs);
 
 export function makeReader(
   database: DatabaseSync,
@@ -157,8 +158,8 @@ export function makeReader(
   }
 
   async function read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]> {
-    const line = logs.find(session);
-    const head = line && logs.headRow(line.id);
+    const line = range.received === true ? logs.findAny(session) : logs.find(session);
+    const head = line && (range.received === true ? { seq: Infinity } : logs.headRow(line.id));
     if (line === undefined || head === undefined) return [];
     const { reverse = false, contents } = range;
     const ids = range.types?.map((type) => names.known(type)).filter((id) => id !== undefined);
@@ -177,7 +178,7 @@ export function makeReader(
     };
     const select = statement(contents ? whole : header, reverse, ids !== undefined);
     const how = { select, reverse, ask: () => want - found.length };
-    const stretches = logs.stretches(line, Math.max(1, range.fromSeq), Math.min(head.seq, range.toSeq));
+    const stretches = logs.stretches(line, Math.max(1, range.fromSeq), lastSeq(head.seq, range.toSeq));
     for (const stretch of reverse ? stretches.toReversed() : stretches) {
       if (ids === undefined) {
         for (const rows of pages(stretch, how)) if (take(rows)) return found;
@@ -196,7 +197,8 @@ export function makeReader(
   function keyed(session: LogId, key: string): number | undefined {
     const line = logs.find(session);
     const row = line && byKey.get(line.id, Buffer.from(key, "hex"));
-    return row === undefined ? undefined : Number(row["seq"]);
+    const head = line && row && logs.headRow(line.id);
+    return head === undefined || Number(row?.["seq"]) > head.seq ? undefined : Number(row?.["seq"]);
   }
 
   /** By halving: `at` never goes back within a log. */
@@ -217,41 +219,5 @@ export function makeReader(
     return low;
   }
 
-  const next = database.prepare(
-    `SELECT ${whole}, position FROM records WHERE position > ? AND log > 0 ORDER BY position LIMIT ?`,
-  );
-  next.setReturnArrays(true);
-
-  function feed(after: string | null, count: number): FeedPage {
-    const start = after === null ? 0 : Number(after);
-    if (!Number.isSafeInteger(start) || start < 0) {
-      throw new SkeinError("invalid", `not a position of this feed: ${JSON.stringify(after)}`, {
-        hint: "positions are opaque; give back one that the feed gave out",
-      });
-    }
-    const records: StoredRecord[] = [];
-    const alive = new Map<number, boolean>();
-    const isAlive = (log: number): boolean => {
-      const known = alive.get(log) ?? logs.headRow(log) !== undefined;
-      alive.set(log, known);
-      return known;
-    };
-    const want = Math.min(count, limit.pageRecordsMax);
-    let position = start;
-    let bytes = 0;
-    while (records.length < want) {
-      const rows = next.all(position, Math.min(fetchRowsMax, want - records.length)) as unknown as FeedRow[];
-      if (rows.length === 0) break;
-      for (const row of rows) {
-        bytes += row[11] ?? 0;
-        if (bytes > limit.pageBytesMax && records.length > 0) return { records, position: String(position) };
-        // A deleted session's records may still lie here for its forks, or for a sweep to come.
-        if (isAlive(row[0])) records.push(recordOf(row.slice(0, 15) as Row));
-        position = row[15];
-      }
-    }
-    return { records, position: String(position) };
-  }
-
-  return { read, keyed, seqAt, feed };
+  return { read, keyed, seqAt, recordOf };
 }

@@ -6,7 +6,7 @@
 
 /** "SKN1": tells a Skein store from any other SQLite file. */
 export const applicationId = 0x534b4e31;
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 export const pageBytes = 8_192;
 
 /**
@@ -22,7 +22,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT RO
 
 CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
 
--- One row a log: of a session (listed = 1), of the workspace or a deleted session (listed = 0).
+-- One row a log: of a session (listed = 1), of the workspace or a session that is not seen (listed = 0).
+-- dropped: 0 it is seen, 1 deleted, 2 a prefix of a session that never lived here, 3 being received.
 -- parent is the log it was forked from, base the one that holds the record at fork_seq; both share fork_seq.
 -- The head of a log is its last record. So that an append need not touch this row, active_at lags behind the
 -- time of that record, by less than activeLagMs.
@@ -112,19 +113,35 @@ CREATE VIRTUAL TABLE search USING fts5(
 );
 `;
 
+/**
+ * Since layout 2. While more of a log is received, it is seen up to until_seq. copy: it lives elsewhere. What
+ * was received lies in records from before it was seen, so the feed gives these positions of a log at
+ * another: that of the arrival, which no record has.
+ */
+const receptions = `
+ALTER TABLE logs ADD COLUMN until_seq INTEGER;
+ALTER TABLE logs ADD COLUMN copy INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE arrivals (
+  position INTEGER PRIMARY KEY, log INTEGER NOT NULL, from_seq INTEGER NOT NULL, to_seq INTEGER NOT NULL
+) STRICT;
+CREATE INDEX arrivals_log ON arrivals (log);
+`;
+
 const views = `
 CREATE VIEW sessions AS
 SELECT l.session, l.status, l.agent, t.name, t.objective, l.priority,
   (SELECT json_group_object(key, value) FROM labels WHERE log = l.id) AS labels,
-  (SELECT max(seq) FROM records WHERE log = l.id) AS head_seq, l.opened_at,
-  (SELECT at FROM records WHERE log = l.id ORDER BY seq DESC LIMIT 1) AS active_at,
+  (SELECT max(seq) FROM records WHERE log = l.id AND seq <= ifnull(l.until_seq, seq)) AS head_seq,
+  l.opened_at,
+  (SELECT at FROM records WHERE log = l.id AND seq <= ifnull(l.until_seq, seq) ORDER BY seq DESC LIMIT 1)
+    AS active_at,
   (SELECT session FROM logs p WHERE p.id = l.parent) AS parent, nullif(l.fork_seq, 0) AS parent_seq
 FROM logs l LEFT JOIN titles t ON t.log = l.id WHERE l.listed = 1;
 
 CREATE VIEW events AS
 SELECT l.session, r.seq, r.at, n.name AS type, r.v, a.name AS actor, r.turn, r.cause, r.body, r.content,
   r.content_bytes, r.content_hash IS NOT NULL AND r.content IS NULL AS erased, lower(hex(r.hash)) AS hash
-FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0
+FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 AND r.seq <= ifnull(l.until_seq, r.seq)
 JOIN names n ON n.id = r.type JOIN names a ON a.id = r.actor;
 
 CREATE VIEW tool_calls AS
@@ -132,7 +149,7 @@ SELECT l.session, q.seq, json_extract(q.body, '$.call') AS call, json_extract(q.
   json_extract(q.body, '$.effect') AS effect, q.at AS requested_at, q.content ->> '$.input' AS input,
   json_extract(s.body, '$.status') AS status, s.seq AS settled_seq, s.at AS settled_at,
   json_extract(s.body, '$.ms') AS ms, s.content ->> '$.output' AS output
-FROM records q JOIN logs l ON l.id = q.log AND l.dropped = 0
+FROM records q JOIN logs l ON l.id = q.log AND l.dropped = 0 AND q.seq <= ifnull(l.until_seq, q.seq)
 LEFT JOIN records s ON s.log = q.log AND s.seq = (
   SELECT min(seq) FROM records WHERE log = q.log AND type = 2 AND seq > q.seq
   AND json_extract(body, '$.call') = json_extract(q.body, '$.call')
@@ -152,10 +169,15 @@ SELECT l.session, l.agent, json_extract(r.body, '$.model') AS model,
   json_extract(r.body, '$.usage.inputTokens') AS input_tokens,
   json_extract(r.body, '$.usage.outputTokens') AS output_tokens,
   json_extract(r.body, '$.costNanoUsd') AS nano_usd
-FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 WHERE r.type = 3;
+FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 AND r.seq <= ifnull(l.until_seq, r.seq)
+WHERE r.type = 3;
 `;
 
-export const schema = `${tables}${derived}${views}`;
+export const schema = `${tables}${derived}${receptions}${views}`;
 
 /** Names of the views that `query` may read. */
 export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;
+
+/** From layout 1 to 2. No record is touched. */
+export const upgradeFrom1 =
+  viewNames.map((name) => `DROP VIEW ${name};`).join(" ") + `${receptions}${views} PRAGMA user_version=2`;

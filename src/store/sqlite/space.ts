@@ -109,7 +109,16 @@ export async function sweep(
   writer: Writer,
   { now, forget }: { readonly now: number; readonly forget: () => void },
 ): Promise<void> {
-  const dropped = database.prepare("SELECT id FROM logs WHERE dropped = 1 ORDER BY id DESC");
+  // What is being received is left alone, until nobody has gone on with it for long.
+  const stale = database.prepare("SELECT id FROM logs WHERE dropped = 3 AND active_at < ? ORDER BY id DESC");
+  for (const row of stale.all(now - unreferredMs)) {
+    await writer.run(() =>
+      database.prepare("UPDATE logs SET dropped = 2 WHERE id = ?").run(Number(row["id"])),
+    );
+  }
+  const dropped = database.prepare(
+    "SELECT id FROM logs WHERE dropped IN (1, 2) AND until_seq IS NULL ORDER BY id DESC",
+  );
   for (let freed = true; freed;) {
     freed = false;
     for (const row of dropped.all()) {
@@ -139,6 +148,17 @@ function sweepBlob(database: DatabaseSync, putBefore: number): boolean {
   return true;
 }
 
+/** A blob that no record refers to, whole or not. */
+export function dropUnreferred(database: DatabaseSync, tenant: string, hash: string): void {
+  const row = database
+    .prepare(
+      `SELECT id FROM blobs b WHERE tenant = ? AND hash = ?
+       AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = b.id)`,
+    )
+    .get(tenant, Buffer.from(hash, "hex"));
+  if (row !== undefined) dropBlob(database, Number(row["id"]));
+}
+
 function dropBlob(database: DatabaseSync, id: number): void {
   database.prepare("DELETE FROM blob_chunks WHERE blob = ?").run(id);
   database.prepare("DELETE FROM blobs WHERE id = ?").run(id);
@@ -155,9 +175,12 @@ function vacuum(database: DatabaseSync): boolean {
 
 /** One step; false when there is nothing left to delete in this log. */
 function sweepSome(database: DatabaseSync, id: number): boolean {
-  const keep = Number(
-    database.prepare("SELECT coalesce(max(fork_seq), 0) AS seq FROM logs WHERE base = ?").get(id)?.["seq"],
-  );
+  const keep = database.prepare("SELECT coalesce(max(fork_seq), 0) AS seq FROM logs WHERE base = ?").get(id);
+  return deleteAbove(database, id, Number(keep?.["seq"]));
+}
+
+/** Deletes some of a log's records beyond a position, the last first, and blobs that only they refer to. */
+export function deleteAbove(database: DatabaseSync, id: number, keep: number): boolean {
   const rows = database
     .prepare("SELECT position, content FROM records WHERE log = ? AND seq > ? ORDER BY seq DESC LIMIT ?")
     .all(id, keep, sweepRowsMax);
@@ -200,7 +223,7 @@ function sweepRow(database: DatabaseSync, id: number): boolean {
   const shared = database.prepare("SELECT 1 FROM logs WHERE base = ? LIMIT 1").get(id);
   const left = database.prepare("SELECT 1 FROM records WHERE log = ? LIMIT 1").get(id);
   if (shared !== undefined || left !== undefined) return false;
-  for (const table of ["snapshots", "titles", "labels", "item_rows", "leases"]) {
+  for (const table of ["snapshots", "titles", "labels", "item_rows", "leases", "arrivals"]) {
     database.prepare(`DELETE FROM ${table} WHERE log = ?`).run(id);
   }
   const named = database.prepare("SELECT 1 FROM logs WHERE parent = ? LIMIT 1").get(id);

@@ -21,7 +21,12 @@ export interface Writer {
    */
   run<T>(
     job: () => T,
-    more?: { readonly alone?: () => T | null; readonly lost?: (cause: unknown) => T },
+    more?: {
+      readonly alone?: () => T | null;
+      readonly lost?: (cause: unknown) => T;
+      /** How many plain jobs it is worth, by what it writes. */
+      readonly weight?: number;
+    },
   ): Promise<T>;
   /** Called after each commit. */
   onCommit(listener: () => void): void;
@@ -35,6 +40,7 @@ interface Pending {
   readonly job: () => unknown;
   readonly alone: (() => unknown) | undefined;
   readonly lost: ((cause: unknown) => unknown) | undefined;
+  readonly weight: number;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -124,7 +130,7 @@ export function makeWriter(
         // Nobody waits for this lock for long: it was just given back by this very connection.
         connection.guard(() => begin.run());
       }
-      checkpointIfDue(batch.length);
+      checkpointIfDue(batch.reduce((sum, { weight }) => sum + weight, 0));
     } catch (error) {
       rejectAll(left, error);
     }
@@ -188,11 +194,11 @@ export function makeWriter(
   }
 
   return {
-    run(job, { alone, lost } = {}) {
+    run(job, { alone, lost, weight = 1 } = {}) {
       const poison = connection.poison();
       if (poison !== null) return Promise.reject(poison);
       return new Promise((resolve, reject) => {
-        queue.push({ job, alone, lost, resolve, reject });
+        queue.push({ job, alone, lost, weight, resolve, reject });
         if (busy) return;
         busy = true;
         options.world.defer(flush);

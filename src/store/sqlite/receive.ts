@@ -1,0 +1,297 @@
+/**
+ * Receiving whole logs in SQLite. What is put lies in `records` at once, under a log that is not seen yet, or
+ * beyond what is seen of one that is here already; to finish is then a matter of a few rows.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Finished, Received, ReceivedRecord, Reception, Store, StoreWorld } from "../port.ts";
+import { recordColumns, type Appender } from "./append.ts";
+import { hexOf, type AnyLine, type Logs } from "./log.ts";
+import type { Names } from "./names.ts";
+import { deleteAbove } from "./space.ts";
+import type { Writer } from "./writer.ts";
+
+/** What the port asks for, through the one write path. */
+export const receptions = (
+  writer: Writer,
+  receiver: Receiver,
+): Pick<Store, "receive" | "put" | "finish" | "discard"> => ({
+  receive: (reception) => writer.run(() => receiver.receive(reception)),
+  put: (session, records) => writer.run(() => receiver.put(session, records), { weight: records.length }),
+  finish: (list) => writer.run(() => receiver.finish(list)),
+  async discard(session) {
+    while (await writer.run(() => receiver.discardSome(session)));
+  },
+});
+
+/** Each is the work of one transaction, which the writer opens. */
+export interface Receiver {
+  receive(reception: Reception): Received;
+  put(session: SessionId, records: readonly ReceivedRecord[]): void;
+  finish(logs: readonly Finished[]): void;
+  /** One step; false when there is nothing left of it. */
+  discardSome(session: SessionId): boolean;
+}
+
+/** As `dropped` in the schema. */
+const seen = 0;
+const deleted = 1;
+const prefix = 2;
+const receiving = 3;
+
+interface Last {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export function makeReceiver(
+  database: DatabaseSync,
+  tenant: string,
+  context: {
+    readonly world: StoreWorld;
+    readonly logs: Logs;
+    readonly names: Names;
+    readonly appender: Appender;
+  },
+): Receiver {
+  const { world, logs, names, appender } = context;
+  const sql = prepared(database);
+
+  const forget = (): void => {
+    logs.forget();
+    appender.forget();
+  };
+
+  function receive({ session, parent, base }: Reception): Received {
+    const line = logs.findAny(session);
+    if (line === undefined || isBare(line)) begin({ session, parent, base }, line);
+    const found = logs.findAny(session);
+    if (found === undefined) throw new Error("invariant: the log was just made");
+    return { ...lastOf(session, found), there: thereOf(line) };
+  }
+
+  const thereOf = (line: AnyLine | undefined): Received["there"] => {
+    if (line === undefined || line.dropped === receiving || isBare(line)) return "nothing";
+    if (line.dropped !== seen) return "prefix";
+    return line.copy ? "copy" : "own";
+  };
+
+  /** Only a name, which a fork has for its parent. */
+  const isBare = (line: AnyLine): boolean =>
+    (line.dropped === deleted || line.dropped === prefix) && sql.last.get(line.id) === undefined;
+
+  function begin({ session, parent, base }: Reception, bare: AnyLine | undefined): void {
+    const from = base === null ? undefined : logs.findAny(base);
+    const seq = parent?.seq ?? 0;
+    if (parent !== null && (from === undefined || sql.at.get(from.id, seq) === undefined)) {
+      throw new SkeinError("not-found", `there is no position ${seq} of ${base ?? "nothing"} to go on from`);
+    }
+    if ((from?.depth ?? 0) >= limit.forkDepthMax) {
+      throw new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
+    }
+    const depth = from === undefined ? 0 : from.depth + 1;
+    const parentId = parent === null ? null : idOf(parent.session);
+    const place = [parentId, from?.id ?? null, seq, depth, world.now()] as const;
+    if (bare === undefined) sql.insertLog.run(tenant, session, receiving, ...place, world.now());
+    else sql.fillLog.run(...place, bare.id);
+    forget();
+  }
+
+  /** The number of a log that may be no more than a name. */
+  function idOf(session: SessionId): number {
+    const line = logs.findAny(session);
+    if (line !== undefined) return line.id;
+    const now = world.now();
+    const row = sql.insertLog.run(tenant, session, prefix, null, null, 0, 0, now, now);
+    return Number(row.lastInsertRowid);
+  }
+
+  function lastOf(session: SessionId, line: AnyLine): Last {
+    const own = sql.last.get(line.id) as unknown as [number, Uint8Array] | undefined;
+    if (own !== undefined) return { seq: own[0], hash: hexOf(own[1]) };
+    if (line.base === null) return { seq: 0, hash: genesisHash };
+    const shared = sql.at.get(line.base, line.forkSeq) as unknown as [Uint8Array] | undefined;
+    if (shared !== undefined) return { seq: line.forkSeq, hash: hexOf(shared[0]) };
+    throw new SkeinError("corrupt", `${session} shares a record ${line.forkSeq} that is not there`);
+  }
+
+  function put(session: SessionId, records: readonly ReceivedRecord[]): void {
+    const line = logs.findAny(session);
+    if (line === undefined) {
+      throw new SkeinError("conflict", `${session} is not being received`, { hint: "begin again" });
+    }
+    let last = lastOf(session, line);
+    const first = last.seq;
+    for (const record of records) {
+      if (record.seq > last.seq) last = insertNext(session, line, last, record);
+      else checkSame(session, line, record);
+    }
+    if (last.seq === first) return;
+    sql.touch.run(world.now(), line.id, receiving);
+    if (line.dropped !== receiving && line.untilSeq === null) {
+      sql.setUntil.run(first, line.id);
+      forget();
+    }
+  }
+
+  function checkSame(session: SessionId, line: AnyLine, { seq, hash }: ReceivedRecord): void {
+    const there = sql.at.get(line.id, seq) as unknown as [Uint8Array] | undefined;
+    if (there !== undefined && hexOf(there[0]) === hash) return;
+    throw new SkeinError("conflict", `${session} has another record ${seq} here`, {
+      hint: "it went on in two places; fork one of them instead",
+    });
+  }
+
+  function insertNext(session: SessionId, line: AnyLine, last: Last, record: ReceivedRecord): Last {
+    const { seq, body, content, key, contentHash, hash, salt } = record;
+    if (seq !== last.seq + 1) {
+      throw new SkeinError("conflict", `record ${seq} of ${session} cannot follow ${last.seq}`, {
+        hint: "somebody else receives it too; begin again",
+      });
+    }
+    const linked = link(world.digest, last.hash, record, bodyHashOf(world.digest, body)) === hash;
+    if (!linked || record.session !== session) {
+      throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
+    }
+    const { lastInsertRowid } = sql.insertRecord.run(
+      line.id,
+      seq,
+      record.at,
+      names.id(record.type),
+      record.v,
+      names.id(record.actor),
+      record.turn,
+      record.cause,
+      key === null ? null : Buffer.from(key, "hex"),
+      body,
+      contentHash === null ? null : Buffer.from(contentHash, "hex"),
+      record.contentBytes,
+      Buffer.from(hash, "hex"),
+      salt === null ? null : Buffer.from(salt, "hex"),
+      content,
+    );
+    for (const blob of record.blobs) {
+      if (sql.addRef.run(lastInsertRowid, tenant, Buffer.from(blob, "hex")).changes === 1) continue;
+      throw new SkeinError("not-found", `blob ${blob} is not in the store`, {
+        hint: "put it before the record",
+      });
+    }
+    return record;
+  }
+
+  function finish(list: readonly Finished[]): void {
+    for (const one of list) finishOne(one, checkEnd(one));
+    forget();
+  }
+
+  function checkEnd({ session, seq, hash, as, index }: Finished): AnyLine {
+    const line = logs.findAny(session);
+    const open = line !== undefined && (line.dropped === receiving || line.untilSeq !== null);
+    const end = line === undefined ? undefined : open ? lastOf(session, line) : hashAt(session, line, seq);
+    if (line === undefined || end?.seq !== seq || end.hash !== hash) {
+      throw new SkeinError("conflict", `${session} does not end at ${seq} with that record`, {
+        hint: "somebody else receives it too; begin again",
+      });
+    }
+    if (as !== "prefix" && line.dropped === deleted) {
+      throw new SkeinError("refused", `${session} was deleted here`);
+    }
+    if (as !== "prefix" && index === undefined) {
+      throw new SkeinError("invalid", `${session} has no index entry`);
+    }
+    return line;
+  }
+
+  function hashAt(session: SessionId, line: AnyLine, seq: number): Last | undefined {
+    if (seq === line.forkSeq) return lastOf(session, { ...line, id: -1 });
+    const row = sql.at.get(line.id, seq) as unknown as [Uint8Array] | undefined;
+    return row === undefined ? undefined : { seq, hash: hexOf(row[0]) };
+  }
+
+  function finishOne({ seq, as, index }: Finished, line: AnyLine): void {
+    const { id, dropped, untilSeq } = line;
+    const wasSeen = dropped === seen;
+    const more = dropped === receiving || untilSeq !== null;
+    if (as === "prefix" && !wasSeen) {
+      sql.setPrefix.run(dropped === deleted ? deleted : prefix, id);
+      return;
+    }
+    if (wasSeen && !more && !(as === "own" && line.copy)) return;
+    if (!wasSeen || more) {
+      arrive(id, wasSeen ? (untilSeq ?? seq) + 1 : line.forkSeq + 1, seq);
+      sql.setTimes.run(wasSeen ? null : line.forkSeq + 1, seq, id);
+    }
+    sql.setSeen.run(as === "own" ? 0 : 1, id);
+    sql.endLease.run(id);
+    if (index !== undefined) appender.setIndex(id, index);
+  }
+
+  /** A place in the feed for what is seen from now on. A row without a log keeps others from taking it. */
+  function arrive(log: number, fromSeq: number, toSeq: number): void {
+    if (fromSeq > toSeq) return;
+    const position = Number(sql.reserve.run().lastInsertRowid);
+    sql.addArrival.run(position, log, fromSeq, toSeq);
+  }
+
+  function discardSome(session: SessionId): boolean {
+    const line = logs.findAny(session);
+    if (line === undefined || (line.dropped !== receiving && line.untilSeq === null)) return false;
+    const keep = line.dropped === receiving ? 0 : (line.untilSeq ?? 0);
+    if (deleteAbove(database, line.id, keep)) return true;
+    if (line.dropped !== receiving) sql.setUntil.run(null, line.id);
+    else if (sql.named.get(line.id, line.id) === undefined) sql.deleteLog.run(line.id);
+    else sql.setPrefix.run(prefix, line.id);
+    forget();
+    return false;
+  }
+
+  return { receive, put, finish, discardSome };
+}
+
+function prepared(database: DatabaseSync) {
+  const places = recordColumns.replaceAll(/\w+/g, "?");
+  const statements = {
+    last: database.prepare("SELECT seq, hash FROM records WHERE log = ? ORDER BY seq DESC LIMIT 1"),
+    at: database.prepare("SELECT hash FROM records WHERE log = ? AND seq = ?"),
+    insertLog: database.prepare(
+      `INSERT INTO logs
+         (tenant, session, listed, dropped, parent, base, fork_seq, depth, opened_at, active_at)
+       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    fillLog: database.prepare(
+      "UPDATE logs SET parent = ?, base = ?, fork_seq = ?, depth = ?, active_at = ? WHERE id = ?",
+    ),
+    insertRecord: database.prepare(`INSERT INTO records (${recordColumns}) VALUES (${places})`),
+    addRef: database.prepare(
+      `INSERT OR IGNORE INTO blob_refs (position, blob)
+       SELECT ?, id FROM blobs WHERE tenant = ? AND hash = ? AND bytes IS NOT NULL`,
+    ),
+    touch: database.prepare("UPDATE logs SET active_at = ? WHERE id = ? AND dropped = ?"),
+    setUntil: database.prepare("UPDATE logs SET until_seq = ? WHERE id = ?"),
+    setPrefix: database.prepare("UPDATE logs SET dropped = ?, until_seq = NULL WHERE id = ?"),
+    setSeen: database.prepare(
+      "UPDATE logs SET copy = ?, listed = 1, dropped = 0, until_seq = NULL, epoch = 0 WHERE id = ?",
+    ),
+    setTimes: database.prepare(
+      `UPDATE logs SET
+         opened_at = ifnull((SELECT at FROM records WHERE log = logs.id AND seq = ?), opened_at),
+         active_at = (SELECT at FROM records WHERE log = logs.id AND seq = ?) WHERE id = ?`,
+    ),
+    endLease: database.prepare("DELETE FROM leases WHERE log = ?"),
+    reserve: database.prepare(
+      `INSERT INTO records (position, log, seq, at, type, v, actor, body, hash)
+       SELECT p, 0, p, 0, 1, 1, 1, '{}', zeroblob(32)
+       FROM (SELECT ifnull(max(position), 0) + 1 AS p FROM records)`,
+    ),
+    addArrival: database.prepare(
+      "INSERT INTO arrivals (position, log, from_seq, to_seq) VALUES (?, ?, ?, ?)",
+    ),
+    named: database.prepare("SELECT 1 FROM logs WHERE parent = ? OR base = ? LIMIT 1"),
+    deleteLog: database.prepare("DELETE FROM logs WHERE id = ?"),
+  };
+  for (const one of [statements.last, statements.at]) one.setReturnArrays(true);
+  return statements;
+}

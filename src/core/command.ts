@@ -2,6 +2,7 @@
 import type { ItemKind } from "./catalogue/durable.ts";
 import type { Block } from "./catalogue/entry.ts";
 import type { Digest } from "./chain.ts";
+import type { MergeCommand } from "./command/merge.ts";
 import type { TurnCommand } from "./command/turn.ts";
 import type { Amounts, State } from "./state.ts";
 
@@ -187,6 +188,7 @@ export type Command =
       readonly ranOut: boolean;
     }
   | { readonly do: "release"; readonly epoch: number }
+  | MergeCommand
   | TurnCommand;
 
 export type CommandName = Command["do"];

@@ -4,6 +4,7 @@
  */
 import type { Command, CommandName, Facts } from "./command.ts";
 import { branchDecisions } from "./decide/branch.ts";
+import { mergeDecisions } from "./decide/merge.ts";
 import { turnDecisions } from "./decide/turn.ts";
 import { lifecycleDecisions } from "./decide/lifecycle.ts";
 import { workDecisions } from "./decide/work.ts";
@@ -14,6 +15,7 @@ const decisions: Decisions<CommandName> = {
   ...lifecycleDecisions,
   ...branchDecisions,
   ...workDecisions,
+  ...mergeDecisions,
   ...turnDecisions,
 };
 

@@ -82,3 +82,19 @@ function checkObject(path: string, object: object, depth: number): void {
 }
 
 const short = (path: string): string => (path.length > 120 ? `${path.slice(0, 117)}…` : path);
+
+/** Whether two values are the same JSON. The order of an object's keys does not matter. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((one, place) => sameJson(one, b[place]));
+  }
+  const [mine, yours] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  const keys = Object.keys(mine);
+  return (
+    keys.length === Object.keys(yours).length &&
+    keys.every((key) => Object.hasOwn(yours, key) && sameJson(mine[key], yours[key]))
+  );
+}

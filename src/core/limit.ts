@@ -34,6 +34,7 @@ export const limit = {
   itemsMax: 10_000,
   scratchMax: 1_000,
   checkpointsMax: 1_000,
+  scoresMax: 1_000,
   bindingsMax: 100,
   permissionsMax: 200,
   /** Inputs that one turn or step takes up; the rest waits for the next. */

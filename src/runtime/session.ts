@@ -24,6 +24,7 @@ import { forkCommand } from "./fork.ts";
 import type { Live } from "./live.ts";
 import type { Ran, RunOptions } from "./runner.ts";
 import type { Runs } from "./running.ts";
+import type { MergeOptions, MergeReport } from "./merge.ts";
 import { sendMessage, type Sent } from "./send.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { readEvents, type Event, type EventsOptions } from "./event-reader.ts";
@@ -239,6 +240,11 @@ export class Session {
     checkOptions("clear", options, ["objective", "name", "reason"]);
     const { clearSession } = await import("./clear.ts");
     return new Session(this.#context, await clearSession(this.#context, this.id, options));
+  }
+
+  /** Brings in what another session learned. Conflicts are values; until all are resolved nothing changes. */
+  async merge(options: MergeOptions): Promise<MergeReport> {
+    return (await import("./merge.ts")).mergeSession(this.#context, this.id, options);
   }
 
   async rename(name: string): Promise<Written> {

@@ -31,13 +31,12 @@ const items = (...list: readonly MergeItem[]): MergeItems =>
   new Map(list.map((one) => [`${one.kind}/${one.key}`, one]));
 
 /** Names by what becomes of them. */
-const fates = (merged: Merged) =>
-  Object.fromEntries(
-    Object.entries(merged).map(([fate, triples]) => [
-      fate,
-      triples.map(({ name }: { name: string }) => name),
-    ]),
-  );
+const fates = ({ taken, same, left, conflicts }: Merged) => ({
+  taken: taken.map(({ name }) => name),
+  same: same.map(({ name }) => name),
+  left: left.map(({ name }) => name),
+  conflicts: conflicts.map(({ name }) => name),
+});
 const nothing = { taken: [], same: [], left: [], conflicts: [] };
 
 test("what only they changed is taken: a new item, another value, a retraction", () => {
@@ -251,7 +250,7 @@ function after(ours: MergeItems, { taken }: Merged): MergeItems {
   return next;
 }
 const shown = (tiers: MergeItems) =>
-  [...tiers.entries()].map(([name, { value, status }]) => [name, value, status]).toSorted();
+  [...tiers.entries()].map(([name, { value, status }]) => JSON.stringify([name, value, status])).toSorted();
 
 test("merging is idempotent, and a side that did nothing brings nothing", () => {
   fc.assert(

@@ -43,7 +43,7 @@ export async function readParty(context: Context, session: SessionId, state?: St
 export async function planMerge(context: Context, ours: Party, theirs: Party): Promise<Plan> {
   const sinceSeq = knownSeq(ours.chain, theirs.chain, ours.state.mind.bases);
   const since = await stateAt(context, theirs.session, sinceSeq);
-  const found = await findBase(context, ours, theirs, since);
+  const found = await commonGround(context, ours, theirs, since);
   const { state: base, log } = found;
   const reader = itemReader(context);
   const [before, here, there] = [new Map(), new Map(), new Map()] as Map<string, MergeItem>[];
@@ -74,7 +74,7 @@ const stateAt = async ({ states }: Context, session: SessionId, seq: number): Pr
  * The other session as it was when this one last learned of it; or this one as it was when the other last
  * learned of it, if that was later. Two that merged one another at once have no single base: then the first.
  */
-async function findBase(
+async function commonGround(
   context: Context,
   ours: Party,
   theirs: Party,

@@ -1,7 +1,7 @@
 /**
- * Merge: what another session learned since this one last knew of it comes into this one. Conflicts are values:
- * while one is not resolved by name, nothing is changed. What comes in is copied with its origin, and the other
- * log is never read again.
+ * Merge: what another session learned since this one last knew of it comes into this one. Conflicts are
+ * values: while one is not resolved by name, nothing is changed. What comes in is copied with its origin, and
+ * the other log is never read again.
  */
 import type { ItemKind } from "../core/catalogue/durable.ts";
 import type { MergeNote } from "../core/command/merge.ts";
@@ -187,7 +187,7 @@ async function ask({ options, answers }: Work, conflict: MergeConflict): Promise
 const ownAnswer = (given: Readonly<Record<string, MergeAnswer>>, name: string): MergeAnswer | undefined =>
   Object.hasOwn(given, name) ? given[name] : undefined;
 
-/** A name that is no conflict is a mistake, or a conflict that is no more: either way somebody should know. */
+/** A name that is no conflict is a mistake, or was one once: either way somebody should know. */
 function checkNames(given: Readonly<Record<string, MergeAnswer>>, conflicts: readonly MergeConflict[]): void {
   const names = conflicts.map(({ name }) => name);
   const wrong = Object.keys(given).find((name) => !names.includes(name));
@@ -249,8 +249,8 @@ async function reportOf(
   const names = new Set(work.taken.map(({ kind, key }) => itemKey(kind, key)));
   const same = plan.same.map(({ name }) => name).filter((name) => !names.has(name));
   const range = { fromSeq: plan.sinceSeq + 1, toSeq: state.seq };
-  const isNew = plan.isSaid || taken.length + same.length + plan.left.length + plan.conflicts.length > 0;
-  const summary = !isNew
+  const hasNews = plan.isSaid || taken.length + same.length + plan.left.length + plan.conflicts.length > 0;
+  const summary = !hasNews
     ? null
     : mergeSummary({
         from,
@@ -264,7 +264,7 @@ async function reportOf(
   return {
     ok: open.length === 0,
     from,
-    range: isNew ? range : null,
+    range: hasNews ? range : null,
     base: plan.base,
     taken,
     same,

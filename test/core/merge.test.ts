@@ -264,7 +264,7 @@ test("merging is idempotent, and a side that did nothing brings nothing", () => 
   );
 });
 
-test("every change of theirs is taken, the same, or a conflict; nothing of ours goes without their change", () => {
+test("every change of theirs has its fate, and nothing of ours goes without their change", () => {
   fc.assert(
     fc.property(threes, ([base, ours, theirs]) => {
       const merged = mergeItems(base, ours, theirs);

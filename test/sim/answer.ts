@@ -16,7 +16,9 @@ export function answerTo(seed: number, digest: string, parts: readonly Part[]): 
   const outputTokens = 20 + random.below(100);
   const wants = random.chance(since < 6 ? 0.8 : 0.15);
   if (!wants) return { ...ending(random), outputTokens };
-  const calls = Array.from({ length: random.pick([1, 1, 2, 3, 4]) }, () => callOf(random, messages));
+  // In some lives there is little but what must not happen twice.
+  const risk = seed % 4 === 0 ? 0.8 : 0;
+  const calls = Array.from({ length: random.pick([1, 1, 2, 3, 4]) }, () => callOf(random, messages, risk));
   const words: AnswerBlock[] = random.chance(0.5) ? [{ type: "text", text: "Let me see." }] : [];
   return { blocks: [...words, ...calls], finish: "tool-calls", outputTokens };
 }
@@ -54,8 +56,8 @@ const wishes = [
 ] as const;
 
 /** Ids of calls repeat, as some providers' do. */
-function callOf(random: Random, messages: readonly MessagePart[]): AnswerBlock {
-  const wish = random.pick(wishes);
+function callOf(random: Random, messages: readonly MessagePart[], risk: number): AnswerBlock {
+  const wish = random.chance(risk) ? random.pick(["pay", "wire", "wire"] as const) : random.pick(wishes);
   const call = `call-${random.below(4)}`;
   const number = random.below(1_000);
   const use = (tool: string, input: unknown): AnswerBlock => ({ type: "tool-call", call, tool, input });

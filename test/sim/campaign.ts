@@ -46,8 +46,8 @@ if (problems > 0 || lives === 0) process.exitCode = 1;
 function lineOf(ms: number): string {
   const seconds = ms / 1_000;
   return (
-    `${seconds.toFixed(0).padStart(5)} s  ${lives} lives (${(lives / seconds).toFixed(1)}/s), ${events} events, ` +
-    `${(virtualMs / 3_600_000).toFixed(1)} hours lived, ${problems} problems`
+    `${seconds.toFixed(0).padStart(5)} s  ${lives} lives (${(lives / seconds).toFixed(1)}/s), ` +
+    `${events} events, ${(virtualMs / 3_600_000).toFixed(1)} hours lived, ${problems} problems`
   );
 }
 

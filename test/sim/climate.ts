@@ -22,7 +22,7 @@ export interface Climate {
   /** How long until the next process ends, or stands still, at most; Infinity: none does. */
   readonly crashMs: number;
   readonly pauseMs: number;
-  /** How wrong clocks are at most. */
+  /** How wrong clocks are at most: less than a lease, or whoever is ahead takes it from everybody. */
   readonly skewMs: number;
   /** Model calls and runs of tools that fail, and tools that never come back. */
   readonly modelFails: number;
@@ -64,7 +64,7 @@ export function drawClimate(random: Random): Climate {
     pauseAtAppend: sometimes(0.15),
     crashMs: every(3_000, 20_000),
     pauseMs: every(3_000, 20_000),
-    skewMs: random.pick([0, 0, 300, 3_000]),
+    skewMs: random.pick([0, 0, 300, 800]),
     modelFails: sometimes(0.3),
     toolFails: sometimes(0.3),
     toolHangs: sometimes(0.1),

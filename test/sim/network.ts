@@ -38,7 +38,10 @@ export function lineTo(inner: Store, process: SimProcess, line: Line, mortal: bo
     return busy.count >= callsMax;
   }
 
-  const slowness = (): number => (random.chance(climate().slow) ? 1 + random.below(climate().slowMs) : 0);
+  /** Some are far from the store, and some are next to it. */
+  const distance = random.pick([0, 0.3, 1, 1]);
+  const slowness = (): number =>
+    random.chance(climate().slow * distance) ? 1 + random.below(climate().slowMs) : 0;
 
   function soon(ms: number, work: () => void): void {
     if (ms === 0) work();

@@ -173,7 +173,7 @@ function spawn(sim: Sim): SimProcess {
   return process;
 }
 
-/** One that has ended is followed by another; one that stands still goes on, often after its lease is over. */
+/** One that has ended is followed by another; one that stands still goes on, often without its lease. */
 function follow(sim: Sim, process: SimProcess, how: "ended" | "paused"): void {
   const { timeline, random, trace } = sim;
   if (how === "ended") {
@@ -208,7 +208,7 @@ async function storm(sim: Sim, people: People): Promise<void> {
     else process.pause();
     follow(sim, process, how);
   };
-  for (let count = 1 + random.below(3); count > 0; count--) spawn(sim);
+  for (let count = random.pick([1, 2, 3, 3]); count > 0; count--) spawn(sim);
   people.act();
   again(2_500, () => people.act());
   again(4_000, () => people.attend());

@@ -1,6 +1,6 @@
 /**
- * The witness: sees every append that is really made, every call that reaches a model and every run of a tool,
- * whoever lives or dies meanwhile. What must never happen is noticed here at once.
+ * The witness: sees every append that is really made, every call that reaches a model and every run of a
+ * tool, whoever lives or dies meanwhile. What must never happen is noticed here at once.
  */
 import type { LogId, SessionId } from "../../src/core/ids.ts";
 import { isSessionId } from "../../src/core/ids.ts";

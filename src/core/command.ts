@@ -3,6 +3,7 @@ import type { ItemKind } from "./catalogue/durable.ts";
 import type { Block } from "./catalogue/entry.ts";
 import type { Digest } from "./chain.ts";
 import type { MergeCommand } from "./command/merge.ts";
+import type { MoveCommand } from "./command/move.ts";
 import type { TurnCommand } from "./command/turn.ts";
 import type { Amounts, State } from "./state.ts";
 
@@ -189,6 +190,7 @@ export type Command =
     }
   | { readonly do: "release"; readonly epoch: number }
   | MergeCommand
+  | MoveCommand
   | TurnCommand;
 
 export type CommandName = Command["do"];

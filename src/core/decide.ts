@@ -5,6 +5,7 @@
 import type { Command, CommandName, Facts } from "./command.ts";
 import { branchDecisions } from "./decide/branch.ts";
 import { mergeDecisions } from "./decide/merge.ts";
+import { moveDecisions } from "./decide/move.ts";
 import { turnDecisions } from "./decide/turn.ts";
 import { lifecycleDecisions } from "./decide/lifecycle.ts";
 import { workDecisions } from "./decide/work.ts";
@@ -16,6 +17,7 @@ const decisions: Decisions<CommandName> = {
   ...branchDecisions,
   ...workDecisions,
   ...mergeDecisions,
+  ...moveDecisions,
   ...turnDecisions,
 };
 

@@ -43,6 +43,12 @@ export const lifecycle = {
   go: { from: ["running"], to: null },
   /** What came of something that was begun; it may come in when the session was suspended meanwhile. */
   settle: { from: ["running", "suspended"], to: null },
+  /** To another store or machine; nothing is written here after it. */
+  move: { from: ["open", "suspended", "sleeping", "closed", "archived"], to: "moved" },
+  /** It goes on with the status that it was moved in: open, if it was that. */
+  arrive: { from: ["moved"], to: "open" },
+  /** To another model. */
+  migrate: { from: ["open", "suspended", "sleeping"], to: null },
   /** Compaction, and what is asked of a model for it. */
   compact: { from: live, to: null },
 } as const satisfies Record<string, Rule>;

@@ -81,6 +81,9 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
   ],
   // What settles something needs it to be under way; test/core/decide/turn.test.ts does that.
   settle: [],
+  move: [{ do: "move", move: "m", held: false }],
+  arrive: [{ do: "arrive", moved: { move: "m" }, workspace: "wsp_00000000010000000000000000" }],
+  migrate: [{ do: "migrate", model: "offline/other", left: [] }],
   compact: [],
 };
 
@@ -104,6 +107,9 @@ const told: Readonly<Record<LifecycleCommand, string>> = {
   begin: "open → running",
   go: "running",
   settle: "running suspended",
+  move: "open suspended sleeping closed archived → moved",
+  arrive: "moved → open",
+  migrate: "open suspended sleeping",
   compact: "open running suspended sleeping",
 };
 

@@ -175,7 +175,11 @@ export const sessionEvents = {
   "session.moved": event({
     meaning: "The session lives elsewhere now; nothing more is written here.",
     erased: "It was moved; where to is gone.",
-    body: z.looseObject({ move: Key }),
+    body: z.looseObject({
+      move: Key,
+      /** The workspace it goes to, and to no other; absent when that was not known. */
+      to: WorkspaceRef.optional(),
+    }),
     content: z.looseObject({ to: z.string() }).optional(),
   }),
   "session.arrived": event({

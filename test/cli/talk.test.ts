@@ -66,7 +66,7 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     );
   });
 
-  test("a question at the end of the input leaves the session suspended, and the next talk asks it", async () => {
+  test("a question at the end of the input leaves it suspended, and the next talk asks again", async () => {
     const { folder, bound, talk, idOf } = makePlace();
     const lines = ["/grant shell ask", "run touch one"];
     const left = await talk(lines, "--objective", "Try", "--json", ...bound);

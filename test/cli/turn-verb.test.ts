@@ -158,7 +158,7 @@ suite("agents, models and tools", { concurrency: 4 }, () => {
 });
 
 suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
-  test("an unknown provider, a misspelt model and a missing key are told before anything is written", async () => {
+  test("an unknown provider and a missing key are told before anything is written", async () => {
     const skein = skeinIn(makeFolder());
     for (const [model, code, hint] of [
       ["antropic/claude-sonnet-5-5", "invalid", /did you mean "anthropic"/],

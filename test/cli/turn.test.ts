@@ -130,10 +130,10 @@ suite("input and run", { concurrency: 4 }, () => {
 
   test("of two that run one session the second says who does, or waits", async () => {
     const { skein, id, untilThereIs } = await makeSession();
-    const first = skein.start(["ask", id, "--", "run sleep 1.2"]);
+    const first = skein.start(["ask", id, "--", "run sleep 2"]);
     const ended = endOf(first);
     await untilThereIs("tool.started");
-    const second = await skein.run(["run", id, "--json"]);
+    const second = await skein.here("run", id, "--json");
     const { error } = JSON.parse(second.stderr) as { error: { code: string; message: string } };
     assert.deepEqual([second.code, second.stdout, error.code], [1, "", "conflict"]);
     assert.match(error.message, new RegExp(`:${first.pid}\\b`));
@@ -259,7 +259,7 @@ suite("interrupts", { concurrency: 2 }, () => {
 });
 
 suite("budgets", () => {
-  test("at a limit the session is suspended; what is used and left is shown; more lets it go on", async () => {
+  test("at a limit the session is suspended; use is shown; more lets it go on", async () => {
     const { skein, id } = await makeSession("--steps", "1");
     const asked = await skein.here("ask", id, "list files");
     assert.equal(asked.code, 7);

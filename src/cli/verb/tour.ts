@@ -2,9 +2,9 @@
  * The tour: what Skein does, step by step, on a store of its own that is deleted afterwards. Every line of
  * output is real, and so are the process that is killed and the one that finds out what it left.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { killWriter, readBack, type Killed, type Survived } from "../tour-kill.ts";
 import { count, plural } from "../text.ts";
@@ -13,10 +13,10 @@ import { verb, type Call } from "../verb.ts";
 
 export const tour = verb({
   name: "tour",
-  line: "See what Skein does: open, append, fork, rewind, kill, resume, verify.",
+  line: "See what Skein does: open, append, fork, rewind, kill, resume, run a turn, verify.",
   args: [],
   options: {},
-  examples: [{ command: "skein tour", what: "about three seconds; it leaves nothing behind" }],
+  examples: [{ command: "skein tour", what: "a few seconds; it leaves nothing behind" }],
   async run(call) {
     const folder = mkdtempSync(join(tmpdir(), "skein-tour-"));
     const stopped = call.untilStopped();
@@ -80,6 +80,8 @@ async function walk(call: Call, store: string, stopped: AbortSignal) {
   await saySurvived(guide, killed, survived);
   await guide.run(["append", name, "Go on where you were."]);
 
+  await turnByModel(guide, store);
+
   await guide.step("Prove it: every record is hashed again and held against the chain");
   await guide.run(["verify", "--all"]);
 
@@ -98,6 +100,18 @@ async function walk(call: Call, store: string, stopped: AbortSignal) {
     missing,
     unanswered,
   };
+}
+
+/** A turn by the model that needs neither key nor network; its tool calls are real. */
+async function turnByModel(guide: Guide, store: string): Promise<void> {
+  const folder = join(dirname(store), "files");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "rates.json"), '{ "base-rate": 4.1 }\n');
+  await guide.step("Let a model work: here the offline one, which needs no key; its tool calls are real");
+  const bound = ["--model", "offline/offline", "--bind", `directory:${folder}`];
+  const name = ending(idIn(await guide.run(["open", "Read the rates", ...bound])));
+  await guide.run(["ask", name, "read rates.json and then remember base-rate is 4.1"]);
+  await guide.run(["ask", name, "what is base-rate?"]);
 }
 
 const idIn = (text: string): string => /ses_[0-9a-z]{26}/.exec(text)?.[0] ?? "";
@@ -120,7 +134,9 @@ function makeGuide(call: Call, store: string, stopped: AbortSignal): Guide {
       await line(`   ${out.green("$")} skein ${words.map(shellWord).join(" ")}`);
       const columns = Math.min(out.columns ?? 110, 110) - 3;
       const { code, stdout, stderr } = await perform(["--store", store, ...words], { columns });
-      for (const text of stdout.trimEnd().split("\n")) await line(`   ${out.dim(text)}`);
+      // What the tools did comes first, as it did when it happened.
+      const notes = words[0] === "ask" ? stderr : "";
+      for (const text of `${notes}${stdout}`.trimEnd().split("\n")) await line(`   ${out.dim(text)}`);
       if (code !== 0) throw new Error(`the tour came to "skein ${words.join(" ")}", which failed: ${stderr}`);
       return stdout;
     },
@@ -154,6 +170,9 @@ async function sayNext(guide: Guide): Promise<void> {
   await guide.say("");
   await guide.say("That was all real. Now with a store of your own, ./skein.db:");
   await guide.say(`   ${skein} open "My first session"      open one`);
+  await guide.say(
+    `   ${skein} chat                         talk with a new one; without a key the offline model answers`,
+  );
   await guide.say(`   ${skein} ps                           see it; any ending of its id will do from here`);
   await guide.say(
     `   ${skein} log ID -f                    follow it, while you append from another terminal`,

@@ -214,7 +214,7 @@ async function storm(sim: Sim, people: People): Promise<void> {
   again(4_000, () => people.attend());
   again(crashMs, () => strike("ended"));
   again(pauseMs, () => strike("paused"));
-  await timeline.run(12_000 + random.below(18_000));
+  await timeline.run(10_000 + random.below(16_000));
   sim.climate = calm;
   trace("calm");
   if (random.chance(0.5)) for (const process of sim.runners) process.end();

@@ -1,0 +1,155 @@
+/** Brings in what another session learned. */
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import type { MergeAnswer } from "../../runtime/merge-answer.ts";
+import type { MergeConflict, MergeReport, MergeSide } from "../../runtime/merge.ts";
+import { plain } from "../event-line.ts";
+import { present, valueOf } from "../input.ts";
+import { exact } from "../moment.ts";
+import type { Screen } from "../screen.ts";
+import { cut, oneLine, plural } from "../text.ts";
+import { verb } from "../verb.ts";
+
+const takes = ["ours", "theirs", "both"] as const;
+
+export const merge = verb({
+  name: "merge",
+  line: "Bring in what another session learned; conflicts are shown and resolved by name.",
+  args: ["ID", "FROM"],
+  options: {
+    "dry-run": { type: "flag", what: "show what would happen, and change nothing" },
+    resolve: { type: "list", value: "KIND/KEY=ours|theirs|both", what: "what is made of a conflict" },
+    value: { type: "list", value: "KIND/KEY=VALUE", what: "a conflict gets a value of its own" },
+    because: { type: "text", what: "why the conflicts are resolved so; it is kept in the log" },
+    summary: { type: "text", what: "what ID is told of the work of FROM, in place of its last answers" },
+  },
+  about: [
+    "ID gets the facts, decisions, tasks and artifacts that FROM has changed since the two were last the " +
+      "same: where one left the other, or where they were merged last. What both changed to different " +
+      "things is a conflict; until each is resolved nothing is changed, and the exit code is 1.",
+    "ours keeps what ID has, theirs takes what FROM has, both keeps theirs beside it as KEY (from …). " +
+      "Values are copied with their origin, and ID is told in one summary what came in. Merging again " +
+      "brings only what is new.",
+  ],
+  examples: [
+    { command: "skein merge 4x8kz1 9m2c7q --dry-run", what: "what would come in" },
+    { command: "skein merge 4x8kz1 9m2c7q", what: "if there is no conflict, it comes in" },
+    {
+      command: 'skein merge 4x8kz1 9m2c7q --resolve fact/base-rate=theirs --because "it is newer"',
+      what: "with a conflict resolved, and why",
+    },
+    { command: "skein merge 4x8kz1 9m2c7q --value fact/base-rate=4.2", what: "neither of the two" },
+  ],
+  async run({ args, options, out, session }) {
+    const found = await session(args.ID);
+    const resolve = answersOf(options.resolve, options.value, options.because);
+    const report = await found.merge({
+      from: args.FROM,
+      resolve,
+      ...(options["dry-run"] ? { dryRun: true } : {}),
+      ...present({ summary: options.summary }),
+    });
+    await out.answer({ session: found.id, ...report }, () =>
+      lines(report, { id: found.id, isDry: options["dry-run"] }, out),
+    );
+    return report.ok ? 0 : 1;
+  },
+});
+
+function answersOf(
+  resolve: readonly string[],
+  values: readonly string[],
+  because: string | undefined,
+): Record<string, MergeAnswer> {
+  const answers: [string, MergeAnswer][] = [];
+  const reason = present({ because });
+  for (const word of resolve) {
+    // A key may hold an equals sign; what is taken never does.
+    const mark = word.lastIndexOf("=");
+    const take = takes.find((one) => one === word.slice(mark + 1));
+    if (mark < 1 || take === undefined)
+      throw unclear("resolve", word, "fact/base-rate=ours, =theirs or =both");
+    answers.push([word.slice(0, mark), { take, ...reason }]);
+  }
+  for (const word of values) {
+    const mark = word.indexOf("=");
+    if (mark < 1) throw unclear("value", word, "fact/base-rate=4.2");
+    answers.push([
+      word.slice(0, mark),
+      { value: valueOf(word.slice(mark + 1), { asText: false }), ...reason },
+    ]);
+  }
+  const names = answers.map(([name]) => name);
+  const twice = names.find((name, place) => names.indexOf(name) !== place);
+  if (twice === undefined) return Object.fromEntries(answers);
+  throw new SkeinError("invalid", `merge: ${quote(twice)} is resolved twice`, { hint: "once is enough" });
+}
+
+const unclear = (option: string, word: string, example: string): SkeinError =>
+  new SkeinError("invalid", `merge: --${option} ${quote(word)} resolves nothing`, {
+    hint: `for example --${option} ${example}`,
+  });
+
+function lines(
+  report: MergeReport,
+  { id, isDry }: { readonly id: string; readonly isDry: boolean },
+  out: Screen,
+): string[] {
+  const { from, range, taken, same, left, conflicts, resolved, written } = report;
+  if (range === null) return [`nothing of ${from} is new to ${id}; nothing was written`];
+  const place = `${from}@${range.fromSeq}-${range.toSeq}`;
+  const head =
+    written !== null
+      ? `merged ${place} at ${written} of ${id}`
+      : isDry && report.ok
+        ? `${place} can be merged into ${id}; nothing was written`
+        : `${place} was not merged into ${id}: ${plural(conflicts.length, "conflict")}`;
+  const room = out.columns === null ? Infinity : Math.max(20, out.columns - 2);
+  const row = (text: string): string => `  ${cut(text, room)}`;
+  return [
+    head,
+    ...taken.map((write) =>
+      row(
+        write.write === "retract"
+          ? `- ${write.kind} ${oneLine(write.key)}`
+          : `+ ${write.kind} ${oneLine(write.key)} = ${oneLine(plain(write.value))}`,
+      ),
+    ),
+    ...same.map((name) => out.dim(row(`= ${oneLine(name)}, the same on both sides`))),
+    ...left.map((name) => row(`! ${oneLine(name)} was erased over there, and is left`)),
+    ...resolved.map(({ name, resolution }) => row(`* ${oneLine(name)}: ${resolution.take}`)),
+    ...conflicts.flatMap((conflict) => ["", ...conflictLines(conflict, out)]),
+    ...(conflicts.length === 0 ? [] : ["", ...wayOn(id, from, conflicts)]),
+  ];
+}
+
+function conflictLines({ name, base, ours, theirs }: MergeConflict, out: Screen): string[] {
+  const room = out.columns === null ? Infinity : Math.max(20, out.columns - 10);
+  const row = (title: string, side: MergeSide | null): string =>
+    `  ${title.padEnd(8)}${cut(side === null ? "(there was none)" : sideText(side), room)}`;
+  return [
+    out.bold(`conflict  ${oneLine(name)}`),
+    row("base", base),
+    row("ours", ours),
+    row("theirs", theirs),
+  ];
+}
+
+function sideText({ value, status, gone, actor, at, because }: MergeSide): string {
+  const what = gone === null ? oneLine(plain(value)) : `(${gone})`;
+  const state = status === null ? "" : ` (${status})`;
+  const reason = because === null ? "" : `, because ${oneLine(because)}`;
+  const who = actor === null ? "" : `  by ${oneLine(actor)}`;
+  return `${what}${state}${reason}${who}${at === null ? "" : `, ${exact(at)}`}`;
+}
+
+function wayOn(id: string, from: string, conflicts: readonly MergeConflict[]): string[] {
+  const names = conflicts.map(({ name }) => `--resolve ${shellWord(name)}=ours`).join(" ");
+  return [
+    "Nothing was changed. Resolve each with ours, theirs or both:",
+    `  skein merge ${id} ${from} ${names}`,
+  ];
+}
+
+const shellWord = (name: string): string =>
+  /^[\w./:-]+$/.test(name) ? name : `'${oneLine(name).replaceAll("'", String.raw`'\''`)}'`;

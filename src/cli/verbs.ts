@@ -37,6 +37,7 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
       scratch: async () => (await import("./verb/scratch.ts")).scratch,
       log: async () => (await import("./verb/log.ts")).log,
       state: async () => (await import("./verb/state.ts")).state,
+      score: async () => (await import("./verb/score.ts")).score,
     },
   },
   {

@@ -11,7 +11,7 @@ import { makeSessionId, quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Models } from "../model/port.ts";
-import type { Store } from "../store/port.ts";
+import type { Head, Store } from "../store/port.ts";
 import type { ToolSource } from "../tool/port.ts";
 import { followRun, type Heard } from "./ask.ts";
 import { absolute } from "./bootstrap.ts";
@@ -25,6 +25,7 @@ import type { Live } from "./live.ts";
 import type { Ran, RunOptions } from "./runner.ts";
 import type { Runs } from "./running.ts";
 import type { MergeOptions, MergeReport } from "./merge.ts";
+import { headOf, positionIn, resolvePlace } from "./place.ts";
 import { sendMessage, type Sent } from "./send.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { readEvents, type Event, type EventsOptions } from "./event-reader.ts";
@@ -247,6 +248,16 @@ export class Session {
     return (await import("./merge.ts")).mergeSession(this.#context, this.id, options);
   }
 
+  /** Judges the session, or a position of it. Of each name the last score counts. */
+  async score(
+    name: string,
+    value: number,
+    options: Because & { readonly seq?: number } = {},
+  ): Promise<Written> {
+    checkOptions("score", options, ["seq", "because"]);
+    return written(await this.#change({ do: "score", name, value, ...options }));
+  }
+
   async rename(name: string): Promise<Written> {
     return written(await this.#change({ do: "rename", name }));
   }
@@ -435,34 +446,16 @@ export class Session {
     return writer.change(this.id, build, { actor, ...options });
   }
 
-  async #head() {
-    const head = await this.#context.store.head(this.id);
-    if (head !== undefined) return head;
-    throw new SkeinError("not-found", `there is no session ${this.id}`, {
-      hint: '"skein ps" lists what there is',
-    });
+  #head(): Promise<Head> {
+    return headOf(this.#context, this.id);
   }
 
-  async #position(seq: number): Promise<number> {
-    const head = await this.#head();
-    if (Number.isInteger(seq) && seq >= 1 && seq <= head.seq) return seq;
-    throw new SkeinError("not-found", `there is no position ${seq} in ${this.id}; it ends at ${head.seq}`, {
-      hint: `give a position from 1 to ${head.seq}`,
-    });
+  #position(seq: number): Promise<number> {
+    return positionIn(this.#context, this.id, seq);
   }
 
-  async #resolve(place: string | number): Promise<number> {
-    if (typeof place === "number") return this.#position(place);
-    const state = await this.#context.writer.current(this.id);
-    const seq = state.standing.checkpoints.get(place);
-    if (seq !== undefined) return seq;
-    const names = [...state.standing.checkpoints.keys()];
-    throw new SkeinError("not-found", `there is no checkpoint ${quote(place)} in ${this.id}`, {
-      hint:
-        names.length === 0
-          ? "it has none yet; save makes one"
-          : `there are: ${names.slice(0, 10).join(", ")}`,
-    });
+  #resolve(place: string | number): Promise<number> {
+    return resolvePlace(this.#context, this.id, place);
   }
 }
 

@@ -53,6 +53,8 @@ export interface StateView {
   readonly permissions: readonly { readonly name: string; readonly tool: string; readonly rule: string }[];
   readonly budget: { readonly limits: Amounts; readonly used: Used; readonly unpriced: number };
   readonly checkpoints: Readonly<Record<string, number>>;
+  /** The last of each name, and where it was given. */
+  readonly scores: Readonly<Record<string, { readonly value: number; readonly seq: number }>>;
   readonly zone: string;
   readonly erased: { readonly records: number; readonly bytes: number };
   /** The first record that only a newer Skein understands; then the session is read-only. */
@@ -105,6 +107,7 @@ export async function viewState(
     permissions: [...standing.permissions.entries()].map(([name, { tool, rule }]) => ({ name, tool, rule })),
     budget: { limits, used, unpriced },
     checkpoints: Object.fromEntries(standing.checkpoints.entries()),
+    scores: Object.fromEntries(standing.scores.entries()),
     zone,
     erased: { records: standing.erased.records, bytes: standing.erased.bytes },
     newer,

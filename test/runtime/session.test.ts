@@ -70,6 +70,7 @@ test("a state shows what the session is, with the contents that exist", async ()
     permissions: [{ name: "shell", tool: "shell", rule: "ask" }],
     budget: { limits: { steps: 40, nanoUsd: 2_000_000_000 }, used: none, unpriced: 0 },
     checkpoints: { here: 7 },
+    scores: {},
     zone: "smart",
     erased: { records: 0, bytes: 0 },
     newer: null,

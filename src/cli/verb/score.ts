@@ -1,0 +1,40 @@
+/** Judges a session, or a position of it. */
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { answerChange } from "../change.ts";
+import { present } from "../input.ts";
+import { placeOf } from "../place.ts";
+import { verb } from "../verb.ts";
+
+export const score = verb({
+  name: "score",
+  line: "Judge a session, or a position of it, by a number with a name.",
+  args: ["ID", "NAME", "VALUE"],
+  options: {
+    at: { type: "place", value: "SEQ|NAME", what: "the position that is judged; the same as ID@SEQ" },
+    because: { type: "text", what: "why; it is kept in the log" },
+  },
+  about: [
+    'Of each NAME the last score counts; earlier ones stay in the log. "skein state ID" shows them, and ' +
+      "a session that is closed can still be judged.",
+  ],
+  examples: [
+    { command: 'skein score 4x8kz1 accuracy 0.8 --because "8 of 10 right"', what: "the whole session" },
+    { command: "skein score 4x8kz1@12 tone -1", what: "what happened at 12" },
+  ],
+  async run({ args, options, out, session }) {
+    const { session: found, seq } = await placeOf("score", args.ID, options.at, session);
+    const value = Number(args.VALUE);
+    if (args.VALUE.trim() === "" || !Number.isFinite(value)) {
+      throw new SkeinError("invalid", `score: ${quote(args.VALUE)} is no number`, {
+        hint: "for example 0.8, or -1",
+      });
+    }
+    const written = await found.score(
+      args.NAME,
+      value,
+      present({ seq: seq ?? undefined, because: options.because }),
+    );
+    await answerChange(out, found, written, "scored");
+  },
+});

@@ -139,7 +139,7 @@ suite("input and run", { concurrency: 4 }, () => {
     assert.match(error.message, new RegExp(`:${first.pid}\\b`));
     const third = await skein.here("run", id, "--wait");
     assert.equal(third.code, 0, third.stderr);
-    assert.match(third.stderr, new RegExp(`:${first.pid} runs it; waiting`));
+    assert.match(third.stderr, new RegExp(`:${first.pid}\\b.* runs it; waiting`));
     assert.equal((await ended).code, 0);
   });
 

@@ -69,21 +69,27 @@ async function untilFree({ store, out, untilStopped }: Call, session: Session): 
     if (heldMs > 0) tell(`${oneLine(lease?.holder ?? "somebody")} runs it; waiting`);
     else if (asleepMs === Infinity) tell("it sleeps until somebody wakes it; waiting");
     else tell(`it sleeps until ${exact(nowMs + asleepMs)}; waiting`);
-    await changeOrTime(session, Math.min(heldMs > 0 ? heldMs : asleepMs, dayMs), stopped);
+    // What was appended after this look at the lease is news, however soon it came.
+    const sinceSeq = head?.seq ?? 0;
+    await changeOrTime(session, sinceSeq, Math.min(heldMs > 0 ? heldMs : asleepMs, dayMs), stopped);
   }
 }
 
 /** Timers do not count further than some weeks; a look once a day is cheap. */
 const dayMs = 86_400_000;
 
-/** Resolves when something was appended to the session, or the time is over. */
-async function changeOrTime(session: Session, ms: number, stopped: AbortSignal): Promise<void> {
+/** Resolves when something was appended to the session after a position, or the time is over. */
+async function changeOrTime(
+  session: Session,
+  sinceSeq: number,
+  ms: number,
+  stopped: AbortSignal,
+): Promise<void> {
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), ms);
   try {
-    const { seq } = await session.head();
     const signal = AbortSignal.any([over.signal, stopped]);
-    for await (const _ of session.events({ fromSeq: seq + 1, follow: true, signal })) return;
+    for await (const _ of session.events({ fromSeq: sinceSeq + 1, follow: true, signal })) return;
   } finally {
     clearTimeout(timer);
   }

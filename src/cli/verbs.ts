@@ -55,6 +55,7 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
       load: async () => (await import("./verb/load.ts")).load,
       fork: async () => (await import("./verb/fork.ts")).fork,
       rewind: async () => (await import("./verb/rewind.ts")).rewind,
+      lineage: async () => (await import("./verb/lineage.ts")).lineage,
       merge: async () => (await import("./verb/merge.ts")).merge,
       clear: async () => (await import("./verb/clear.ts")).clear,
     },

@@ -16,6 +16,8 @@ export const limit = {
   /** One blob, and one chunk of it. */
   blobBytesMax: 1_073_741_824,
   blobChunkBytesMax: 262_144,
+  /** A frame of a bundle, unpacked. The longest record fits, however it is spelled. */
+  bundleFrameBytesMax: 8_388_608,
   /** Names of sessions. */
   nameCharsMax: 200,
   objectiveCharsMax: 20_000,
@@ -42,6 +44,8 @@ export const limit = {
   /** 0 is the most urgent. */
   priorityMax: 9,
   forkDepthMax: 10_000,
+  /** Sessions of one family that are shown at once. */
+  lineageMax: 1_000,
   /** Events and bytes of one page that a store gives out. */
   pageRecordsMax: 1_000,
   pageBytesMax: 4_194_304,

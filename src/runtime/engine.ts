@@ -18,6 +18,7 @@ import { seal } from "./seal.ts";
 import { prepareOpening } from "./bootstrap.ts";
 import { makeEventCache } from "./context-reader.ts";
 import { findSession } from "./find.ts";
+import type { Lineage } from "./lineage.ts";
 import { makeLive } from "./live.ts";
 import { checkOpen } from "./options.ts";
 import { makeRuns } from "./running.ts";
@@ -116,6 +117,11 @@ export class Engine implements AsyncDisposable {
       filter,
       cursor === undefined ? { limit: count } : { limit: count, cursor },
     );
+  }
+
+  /** The family of a session: what was forked from what, and what was merged. */
+  async lineage(idOrEnding: string): Promise<Lineage> {
+    return (await import("./lineage.ts")).readLineage(this.#context, await this.#find(idOrEnding));
   }
 
   /** Adds a version of an agent. The definition that is its newest version already is no new one. */

@@ -24,6 +24,7 @@ import { forkCommand } from "./fork.ts";
 import type { Live } from "./live.ts";
 import type { Ran, RunOptions } from "./runner.ts";
 import type { Runs } from "./running.ts";
+import type { Lineage } from "./lineage.ts";
 import type { MergeOptions, MergeReport } from "./merge.ts";
 import { headOf, positionIn, resolvePlace } from "./place.ts";
 import { sendMessage, type Sent } from "./send.ts";
@@ -246,6 +247,11 @@ export class Session {
   /** Brings in what another session learned. Conflicts are values; until all are resolved nothing changes. */
   async merge(options: MergeOptions): Promise<MergeReport> {
     return (await import("./merge.ts")).mergeSession(this.#context, this.id, options);
+  }
+
+  /** The family of this session: what was forked from what, and what was merged. */
+  async lineage(): Promise<Lineage> {
+    return (await import("./lineage.ts")).readLineage(this.#context, this.id);
   }
 
   /** Judges the session, or a position of it. Of each name the last score counts. */

@@ -1,0 +1,66 @@
+/** Shows the family of a session as a tree. */
+import type { Lineage, LineageNode } from "../../runtime/lineage.ts";
+import type { Screen } from "../screen.ts";
+import { count, cut, columnsOf, plural } from "../text.ts";
+import { ending, titleOf } from "../title.ts";
+import { verb } from "../verb.ts";
+
+export const lineage = verb({
+  name: "lineage",
+  line: "Show the family of a session: what was forked from what, and what was merged.",
+  args: ["ID"],
+  options: {},
+  about: [
+    "The tree begins with the session that all others come from. Each line says where a fork left its " +
+      "parent, how it stands, and what was merged into it, as ID@SEQ.",
+  ],
+  examples: [
+    { command: "skein lineage 4x8kz1", what: "the whole family, whichever of it is named" },
+    { command: "skein lineage 4x8kz1 --json | jq '.nodes[].session'", what: "all ids, parents first" },
+  ],
+  async run({ args, out, session }) {
+    const found = await (await session(args.ID)).lineage();
+    await out.answer(found, () => lines(found, out));
+  },
+});
+
+/** On a terminal with lines; elsewhere with what every place can show. */
+const strokes = {
+  terminal: { fork: "├─ ", last: "└─ ", along: "│  " },
+  elsewhere: { fork: "|- ", last: "`- ", along: "|  " },
+} as const;
+
+function lines({ session, nodes, left }: Lineage, out: Screen): string[] {
+  const stroke = out.columns === null ? strokes.elsewhere : strokes.terminal;
+  // By depth: whether the session there has another fork below.
+  const open: boolean[] = [];
+  const shown = nodes.map((node, place) => {
+    const { depth } = node;
+    const rest = nodes.slice(place + 1);
+    const end = rest.findIndex((other) => other.depth <= depth);
+    const isLast = end === -1 || (rest[end]?.depth ?? 0) < depth;
+    open[depth] = !isLast;
+    const before = Array.from({ length: Math.max(0, depth - 1) }, (_, level) =>
+      open[level + 1] === true ? stroke.along : "   ",
+    ).join("");
+    const own = depth === 0 ? "" : isLast ? stroke.last : stroke.fork;
+    return `${out.dim(before + own)}${nodeText(node, node.session === session, before + own, out)}`;
+  });
+  return left === 0 ? shown : [...shown, out.dim(`and ${plural(left, "fork")} more, with their own`)];
+}
+
+function nodeText(node: LineageNode, isAsked: boolean, before: string, out: Screen): string {
+  const { session, parent, status, headSeq, merged } = node;
+  const from = parent === null ? "" : `left at ${count(parent.seq)}, `;
+  const now = status === "deleted" ? "deleted" : `${status} at ${count(headSeq)}`;
+  const came = merged.map(({ from: other, toSeq }) => `${ending(other)}@${toSeq}`).join(", ");
+  const how = `${from}${now}${came === "" ? "" : `; merged ${came}`}`;
+  const fork = parent === null ? null : { parent: parent.session, seq: parent.seq };
+  const title = status === "deleted" ? "" : titleOf({ ...node, fork });
+  const taken = columnsOf(before) + ending(session).length + columnsOf(how) + 6;
+  const room = out.columns === null ? Infinity : Math.max(12, out.columns - taken);
+  const name = isAsked ? out.bold(ending(session)) : ending(session);
+  return [`${name}${isAsked ? " *" : ""}`, cut(title, room), out.dim(how)]
+    .filter((part) => part !== "")
+    .join("  ");
+}

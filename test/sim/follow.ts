@@ -5,16 +5,30 @@ import type { State } from "../../src/core/state.ts";
 
 type Blame = (text: string) => void;
 
+/** What stands in the bodies of tool events. */
+interface Called {
+  readonly call?: string;
+  readonly effect?: string;
+  readonly status?: string;
+  readonly late?: boolean;
+}
+
 /** Every call has an outcome when its turn ends, and none is left when the session is idle. */
 export function followCalls(records: readonly StoredRecord[], states: readonly State[], blame: Blame): void {
-  const open = new Map<string, number>();
+  const open = new Map<string, { readonly effect: string; started: boolean }>();
   for (const { seq, type, body } of records) {
-    const { call = "", late } = JSON.parse(body) as { call?: string; late?: boolean };
+    const { call = "", late, effect = "", status } = JSON.parse(body) as Called;
     if (type === "tool.requested") {
       if (open.has(call)) blame(`@${seq}: two open calls are called ${call}`);
-      open.set(call, seq);
+      open.set(call, { effect, started: false });
     }
-    if (type === "tool.settled" && late !== true) open.delete(call);
+    const one = open.get(call);
+    if (type === "tool.started" && one !== undefined) one.started = true;
+    if (type === "tool.settled" && late !== true) {
+      if (status === "skipped" && one?.started === true && one.effect !== "read")
+        blame(`@${seq}: ${call} had started, and is said to be skipped`);
+      open.delete(call);
+    }
     if (type === "turn.ended" && open.size > 0)
       blame(`@${seq}: the turn ended and calls ${[...open.keys()].join(", ")} have no outcome`);
     // A fork leaves what was open to its parent.

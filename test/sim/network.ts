@@ -52,7 +52,7 @@ export function lineTo(inner: Store, process: SimProcess, line: Line, mortal: bo
   function transmit<T>(work: () => Promise<T>, fails: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       if (isEndless()) return;
-      process.enter(() => {
+      process.leave(() => {
         const [there, back] = [slowness(), slowness()];
         const answer = (give: () => void): void => soon(back, () => process.enter(give));
         soon(there, () => {
@@ -114,7 +114,10 @@ export function lineTo(inner: Store, process: SimProcess, line: Line, mortal: bo
     return transmit(async () => {
       if (fate === "lose-request") return lost;
       if (fate === "late") {
-        timeline.after(1 + random.below(4_000), () => void append(parts).catch(() => undefined));
+        timeline.after(
+          1 + random.below(random.pick([30, 4_000])),
+          () => void append(parts).catch(() => undefined),
+        );
         return lost;
       }
       const outcome = await append(parts);

@@ -151,7 +151,7 @@ function run(
 ): Promise<unknown> {
   const { random, climate, witness } = place;
   return new Promise((resolve, reject) => {
-    process.enter(() => {
+    process.leave(() => {
       witness.ran(call, name);
       const hangs = random.chance(climate().toolHangs);
       const fails = random.chance(climate().toolFails);
@@ -177,7 +177,7 @@ function wireTool(place: Place, process: SimProcess, wired: Map<string, "on its 
   return {
     ...outerTool(place, process, kind),
     run(input, call) {
-      process.enter(() => wired.set(call.key, "on its way"));
+      process.leave(() => wired.set(call.key, "on its way"));
       return run(place, process, kind, input, call, () => wired.set(call.key, "done"));
     },
     async probe(key): Promise<Probed> {

@@ -104,7 +104,7 @@ export function makePeople(place: PeoplePlace): People {
       }
       case "budget":
         return void start("budget", session, async (handle) => {
-          await handle.budget({ tokens: 100_000_000, steps: 10_000, toolCalls: 10_000 });
+          await handle.budget({ tokens: 100_000_000, steps: 10_000, toolCalls: 10_000, usd: 1_000 });
           await handle.activate();
         });
       case undefined:

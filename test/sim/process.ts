@@ -1,6 +1,7 @@
 /**
  * A simulated process: it ends, or stands still and goes on later, at any time. Whatever reaches it (answers,
- * timers, news) goes through `enter`; one that has ended is never reached again, one that stands still later.
+ * timers, news) goes through `enter`, and whatever it does through `leave`; one that has ended neither hears
+ * nor does anything again, one that stands still later.
  */
 import { createHash } from "node:crypto";
 import { realWorld, type World } from "../../src/runtime/world.ts";
@@ -13,8 +14,10 @@ export interface SimProcess {
   readonly name: string;
   readonly world: World;
   standing(): Standing;
-  /** Runs the work now, or when the process goes on, or never. */
+  /** What it hears: now, or when it goes on, after all that it had to hear before; or never. */
   enter(work: () => void): void;
+  /** What it does: now, or when it goes on, or never. */
+  leave(work: () => void): void;
   end(): void;
   pause(): void;
   resume(): void;
@@ -38,10 +41,27 @@ export function makeProcess(
   let standing: Standing = "up";
   let backlog: (() => void)[] = [];
   const endings: (() => void)[] = [];
+  /** One thing after the other: what comes of the first is done before the second is heard. */
+  function catchUp(): void {
+    const [first] = backlog;
+    if (standing !== "up" || first === undefined) return;
+    first();
+    // It stays in the backlog until what comes of it is done, so that nothing passes it.
+    timeline.after(0, () => {
+      if (backlog[0] === first) backlog.shift();
+      catchUp();
+    });
+  }
+
   const made = {
     name,
     standing: () => standing,
     enter(work: () => void): void {
+      if (standing === "ended") return;
+      if (standing === "up" && backlog.length === 0) work();
+      else backlog.push(work);
+    },
+    leave(work: () => void): void {
       if (standing === "up") work();
       else if (standing === "paused") backlog.push(work);
     },
@@ -56,9 +76,7 @@ export function makeProcess(
     resume(): void {
       if (standing !== "paused") return;
       standing = "up";
-      const waiting = backlog;
-      backlog = [];
-      for (const work of waiting) made.enter(work);
+      catchUp();
     },
     atEnd: (work: () => void) => void endings.push(work),
   };

@@ -137,11 +137,11 @@ async function begin(sim: Sim): Promise<People> {
   const above = sim.plant.above?.(store) ?? store;
   const engine = new Engine({ store: above, world: process.world, holder: "people", leaseMs });
   const permissions = random.chance(0.4) ? [{ tool: "pay", rule: "ask" as const }] : [];
-  const budget = random.chance(0.3) ? { budget: { tokens: 60_000, steps: 30 } } : {};
+  const limits = random.pick([{}, {}, { tokens: 20_000 }, { steps: 8 }, { toolCalls: 5 }, { usd: 0.02 }]);
   const opening = (async () => {
     const onUnknown = random.pick(["ask", "tell"] as const);
     await engine.addAgent({ name: "worker", instructions: "Work.", permissions, onUnknown, stepsMax: 12 });
-    for (const objective of ["One", "Two"]) await engine.open({ agent: "worker", objective, ...budget });
+    for (const objective of ["One", "Two"]) await engine.open({ agent: "worker", objective, budget: limits });
   })();
   let opened = false;
   void opening.then(() => void (opened = true));

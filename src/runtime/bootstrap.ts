@@ -95,6 +95,12 @@ async function initialFiles(context: Context, files: readonly string[]): Promise
 }
 
 async function load({ world }: Context, kind: Loaded["kind"], path: string): Promise<Loaded> {
+  // Closing a file of an open database would drop the locks that this process holds on it.
+  if (await exists(`${path.replace(/-(?:wal|shm)$/, "")}-shm`)) {
+    throw new SkeinError("invalid", `${quote(path)} belongs to a database that is open`, {
+      hint: "bind it as a database instead",
+    });
+  }
   const bytes = await readFile(path).catch((cause: unknown) => {
     throw new SkeinError("not-found", `${quote(path)} cannot be read`, {
       hint: "give the path of a text file",

@@ -5,6 +5,7 @@
  */
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { databaseOf } from "./live-database.ts";
 import type { ToolWorld } from "./port.ts";
 
 const changeLimit = {
@@ -61,7 +62,8 @@ async function look(
     const here: string = folder;
     const entries = await readdir(join(directory, here), { withFileTypes: true }).catch(() => []);
     if (seen.size + entries.length > changeLimit.entriesMax) return undefined;
-    const kept = entries.filter(({ name }) => !skipped.has(name));
+    const names = new Set(entries.map(({ name }) => name));
+    const kept = entries.filter(({ name }) => !skipped.has(name) && !isOfLiveDatabase(name, names));
     folders.push(...kept.filter((entry) => entry.isDirectory()).map(({ name }) => join(here, name)));
     const files = kept.filter((entry) => !entry.isDirectory()).map(({ name }) => join(here, name));
     const stats = await Promise.all(
@@ -86,6 +88,10 @@ async function look(
   }
   return seen;
 }
+
+/** What changes in a database that is open is no work of the command's, and must not be opened here. */
+const isOfLiveDatabase = (name: string, names: ReadonlySet<string>): boolean =>
+  names.has(`${databaseOf(name)}-shm`);
 
 async function hashOf(world: Pick<ToolWorld, "hashBytes">, path: string): Promise<string | undefined> {
   return readFile(path).then(

@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { lstat, open, rename, rm } from "node:fs/promises";
 import { SkeinError } from "../core/error.ts";
-import { plainError, type Directory } from "./root.ts";
+import { plainError, type Directory, refuseLiveDatabase } from "./root.ts";
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 const permissionBits = 0o7777;
@@ -26,6 +26,7 @@ export async function replaceFile(
   const target = `${directory.path}/${name}`;
   const temporary = `${directory.path}/.${key.slice(0, 24)}.skein-tmp`;
   try {
+    await refuseLiveDatabase(target, shown);
     const before = await lstat(target).catch(absent);
     if (before?.isDirectory() === true) throw new SkeinError("invalid", `${shown} is a directory`);
     if (before !== undefined && !before.isFile())

@@ -11,6 +11,7 @@ import { constants, existsSync } from "node:fs";
 import { lstat, mkdir, open, realpath, type FileHandle } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, posix, resolve, sep } from "node:path";
 import { SkeinError } from "../core/error.ts";
+import { isLiveDatabase } from "./live-database.ts";
 import type { Bound } from "./port.ts";
 
 export interface Root {
@@ -234,9 +235,9 @@ export async function openDirectory(path: string, shown: string): Promise<Direct
 
 /** Opens a regular file of a directory to read it; never waits, as opening a pipe would. */
 export async function openFile(directory: Directory, name: string, shown: string): Promise<FileHandle> {
-  const handle = await open(`${directory.path}/${name}`, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(
-    failed(shown),
-  );
+  const path = `${directory.path}/${name}`;
+  await refuseLiveDatabase(path, shown);
+  const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(failed(shown));
   const stat = await handle.stat();
   if (stat.isFile()) return handle;
   await handle.close();
@@ -244,6 +245,13 @@ export async function openFile(directory: Directory, name: string, shown: string
     "invalid",
     stat.isDirectory() ? `${shown} is a directory` : `${shown} is no regular file`,
   );
+}
+
+export async function refuseLiveDatabase(path: string, shown: string): Promise<void> {
+  if (!(await isLiveDatabase(path))) return;
+  throw new SkeinError("refused", `${shown} belongs to a database that is open, and is no plain file`, {
+    hint: "bind it as a database to query it",
+  });
 }
 
 function failed(shown: string): (error: NodeJS.ErrnoException) => never {

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SkeinError } from "../core/error.ts";
 import type { Database } from "./database.ts";
+import { isLiveDatabase } from "./live-database.ts";
 import type { ToolWorld } from "./port.ts";
 import type { StatementAnswer, StatementRequest } from "./sqlite-worker.ts";
 
@@ -26,6 +27,7 @@ export async function openSqlite(
 
 /** A file that is no database is refused when it is bound for use, not at the first query. */
 async function checkFile(name: string, path: string, mayWrite: boolean): Promise<void> {
+  if (await isLiveDatabase(path)) return;
   try {
     await using handle = await open(path, "r");
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(16), 0, 16, 0);

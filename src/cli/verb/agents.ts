@@ -1,5 +1,5 @@
 /** Agents of the workspace: adds versions, lists and shows them. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -7,6 +7,7 @@ import { oneOf } from "../args.ts";
 import { ago } from "../moment.ts";
 import { table } from "../table.ts";
 import { manyLines, oneLine } from "../text.ts";
+import { databaseOf } from "../../tool/live-database.ts";
 import { verb, type Call } from "../verb.ts";
 
 const actions = ["add", "list", "show"] as const;
@@ -64,6 +65,8 @@ async function add({ out, engine }: Here, path: string, name: string | undefined
 
 function readAgent(path: string): string {
   try {
+    // Closing a file of an open database would drop the locks that this process holds on it.
+    if (existsSync(`${databaseOf(path)}-shm`)) throw new Error("it belongs to a database that is open");
     const bytes = readFileSync(path);
     if (bytes.length <= limit.documentBytesMax) return bytes.toString("utf8");
   } catch (cause) {

@@ -117,6 +117,7 @@ export type { Ran, RunOptions } from "./runtime/runner.ts";
 export type { RenderedContext } from "./runtime/context-view.ts";
 export type { Compressed, Strategy } from "./runtime/compress.ts";
 export type { OfferedTool } from "./runtime/crew.ts";
+export type { Diff, DiffAspect, DiffContextPart, DiffOptions, DiffPlace, Said } from "./runtime/diff.ts";
 export type { Lineage, LineageNode } from "./runtime/lineage.ts";
 export type { MergeAnswer } from "./runtime/merge-answer.ts";
 export type { MergeConflict, MergeOptions, MergeReport, MergeSide } from "./runtime/merge.ts";

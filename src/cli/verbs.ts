@@ -56,6 +56,7 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
       fork: async () => (await import("./verb/fork.ts")).fork,
       rewind: async () => (await import("./verb/rewind.ts")).rewind,
       lineage: async () => (await import("./verb/lineage.ts")).lineage,
+      diff: async () => (await import("./verb/diff.ts")).diff,
       merge: async () => (await import("./verb/merge.ts")).merge,
       clear: async () => (await import("./verb/clear.ts")).clear,
     },

@@ -44,6 +44,8 @@ export const limit = {
   /** 0 is the most urgent. */
   priorityMax: 9,
   forkDepthMax: 10_000,
+  /** What is shown of all that was said on one side of a difference. */
+  diffSaidMax: 1_000,
   /** Sessions of one family that are shown at once. */
   lineageMax: 1_000,
   /** Events and bytes of one page that a store gives out. */

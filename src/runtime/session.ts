@@ -19,6 +19,7 @@ import type { Compressed, Strategy } from "./compress.ts";
 import type { EventCache } from "./context-reader.ts";
 import { showContext, type RenderedContext } from "./context-view.ts";
 import { agentOf, listTools, modelOf, type OfferedTool } from "./crew.ts";
+import type { Diff, DiffOptions, DiffPlace } from "./diff.ts";
 import { takeDrive, type Drive, type DriveOptions } from "./drive.ts";
 import { forkCommand } from "./fork.ts";
 import type { Live } from "./live.ts";
@@ -252,6 +253,11 @@ export class Session {
   /** The family of this session: what was forked from what, and what was merged. */
   async lineage(): Promise<Lineage> {
     return (await import("./lineage.ts")).readLineage(this.#context, this.id);
+  }
+
+  /** What differs between two positions of it, or from another session; by default to how it is now. */
+  async diff(from: DiffPlace, to?: DiffPlace, options: DiffOptions = {}): Promise<Diff> {
+    return (await import("./diff.ts")).diffPlaces(this.#context, this.id, { from, to }, options);
   }
 
   /** Judges the session, or a position of it. Of each name the last score counts. */

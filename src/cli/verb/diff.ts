@@ -1,0 +1,104 @@
+/** Shows what differs between two positions of a session, or between two sessions. */
+import type { Diff, DiffAspect, DiffContextPart, Said } from "../../runtime/diff.ts";
+import { plain } from "../event-line.ts";
+import { partName, partText } from "../part-text.ts";
+import { placeOf } from "../place.ts";
+import type { Screen } from "../screen.ts";
+import { count, cut, oneLine, plural } from "../text.ts";
+import { verb } from "../verb.ts";
+
+export const diff = verb({
+  name: "diff",
+  line: "Show what differs between two positions of a session, or between two sessions.",
+  args: ["FROM", "TO?"],
+  options: {
+    state: { type: "flag", what: "only how they stand: status, budget, bindings …" },
+    items: { type: "flag", what: "only facts, decisions, tasks and artifacts" },
+    transcript: { type: "flag", what: "only what was said since they were the same" },
+    context: { type: "flag", what: "only what the model was, or would be, sent; part by part" },
+  },
+  about: [
+    "FROM and TO are an ID, ID@SEQ or ID@NAME; without TO it is the session of FROM as it is now. " +
+      "+ is there in TO only, - in FROM only, ~ in both but not the same. Options can be given together; " +
+      "without any, all is shown but the context.",
+  ],
+  examples: [
+    { command: "skein diff 4x8kz1@12 4x8kz1@40", what: "what happened between 12 and 40" },
+    { command: "skein diff 4x8kz1@before-run", what: "since a checkpoint" },
+    { command: "skein diff 4x8kz1 9m2c7q --items", what: "what two sessions know differently" },
+    { command: "skein diff 4x8kz1@12 9m2c7q@15 --context --json", what: "two contexts, for programs" },
+  ],
+  async run({ args, options, out, session }) {
+    const from = await placeOf("diff", args.FROM, undefined, session);
+    const to = args.TO === undefined ? null : await placeOf("diff", args.TO, undefined, session);
+    const asked = (["state", "items", "transcript", "context"] as const).filter((one) => options[one]);
+    const only: { only?: readonly DiffAspect[] } = asked.length === 0 ? {} : { only: asked };
+    const found = await from.session.diff(
+      { session: from.session.id, at: from.seq ?? undefined },
+      { session: (to ?? from).session.id, at: to?.seq ?? undefined },
+      only,
+    );
+    await out.answer(found, () => lines(found, out));
+  },
+});
+
+function lines(found: Diff, out: Screen): string[] {
+  const { from, to, common, state, items, transcript, context } = found;
+  const place = ({ session, seq }: { readonly session: string; readonly seq: number }): string =>
+    `${session}@${seq}`;
+  const row = (name: string, text: string): string => `${out.dim(name.padEnd(8))}${text}`;
+  const line = (text: string): string =>
+    `  ${cut(text, out.columns === null ? Infinity : Math.max(20, out.columns - 2))}`;
+  const part = (title: string, rows: readonly string[]): string[] => [
+    "",
+    out.bold(title),
+    ...(rows.length === 0 ? [out.dim("  no difference")] : rows.map(line)),
+  ];
+  return [
+    row("from", place(from)),
+    row("to", place(to)),
+    row("common", common === null ? "nothing" : place(common)),
+    ...(state === undefined ? [] : part("State", state.map(fieldText))),
+    ...(items === undefined ? [] : part("Items", items.map(itemText))),
+    ...(transcript === undefined ? [] : part("Transcript", transcriptRows(transcript))),
+    ...(context === undefined ? [] : part(contextTitle(context), contextRows(context))),
+  ];
+}
+
+const fieldText = ({ field, from, to }: NonNullable<Diff["state"]>[number]): string =>
+  `${oneLine(field)}: ${valueText(from)} → ${valueText(to)}`;
+
+const valueText = (value: unknown): string =>
+  value === undefined || value === null ? "(none)" : oneLine(plain(value)) || '""';
+
+function itemText({ change, kind, key, from, to }: NonNullable<Diff["items"]>[number]): string {
+  const told = (item: typeof from): string => {
+    if (item === null) return "";
+    const status = item.status === null ? "" : ` (${item.status})`;
+    const reason = item.because === null ? "" : `, because ${oneLine(item.because)}`;
+    return `${item.erased ? "(erased)" : oneLine(plain(item.value))}${status}${reason}`;
+  };
+  const name = `${kind} ${oneLine(key)}`;
+  if (change === "changed") return `~ ${name} = ${told(from)} → ${told(to)}`;
+  return `${change === "added" ? "+" : "-"} ${name} = ${told(to ?? from)}`;
+}
+
+function transcriptRows({ removed, added, isCut }: NonNullable<Diff["transcript"]>): string[] {
+  const row = (sign: string, { seq, type, text }: Said): string =>
+    `${sign} ${String(seq).padStart(5)}  ${type.padEnd(18)} ${oneLine(text)}`;
+  return [
+    ...removed.map((one) => row("-", one)),
+    ...added.map((one) => row("+", one)),
+    ...(isCut ? ['and more; "skein log" shows all'] : []),
+  ];
+}
+
+const contextTitle = ({ shared }: NonNullable<Diff["context"]>): string =>
+  `Context (${plural(shared, "part")} the same from the beginning on)`;
+
+function contextRows({ removed, added }: NonNullable<Diff["context"]>): string[] {
+  const row = (sign: string, { part, tokens, digest }: DiffContextPart): string =>
+    `${sign} ${digest.slice(0, 8)}  ${count(tokens).padStart(7)}  ${partName(part)}: ` +
+    oneLine(partText(part).slice(0, 300));
+  return [...removed.map((one) => row("-", one)), ...added.map((one) => row("+", one))];
+}

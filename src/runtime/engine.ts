@@ -12,6 +12,8 @@ import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { inflate } from "./content.ts";
 import type { Event } from "./event-reader.ts";
+import type { ExportOptions } from "./bundle.ts";
+import type { ImportOptions, ImportReport } from "./import.ts";
 import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
 import { seal } from "./seal.ts";
@@ -209,6 +211,17 @@ export class Engine implements AsyncDisposable {
       options.progress?.({ records: report.records, sessions: report.sessions });
     }
     return report;
+  }
+
+  /** A session as a bundle, made as it is read. With `move` it leaves: nothing more is written to it here. */
+  async *export(idOrEnding: string, options: ExportOptions = {}): AsyncGenerator<Uint8Array> {
+    const { exportBundle } = await import("./bundle.ts");
+    yield* exportBundle(this.#context, await this.#find(idOrEnding), options);
+  }
+
+  /** Takes in a bundle. Nothing of it is seen before all of it was verified. Twice is as good as once. */
+  async import(source: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportReport> {
+    return (await import("./import.ts")).importBundle(this.#context, source, options);
   }
 
   /** Forgets everything derived and makes it again from the logs. */

@@ -1,0 +1,275 @@
+/**
+ * Import: a bundle is read once, from the first byte to the last. Whatever it says is checked as it comes, and
+ * kept out of sight until the last of it has been checked; if anything is wrong, all of it is given back.
+ */
+import { createPublicKey, verify } from "node:crypto";
+import {
+  bundleFlaw,
+  frameKinds,
+  lastChunk,
+  parseManifest,
+  parseRecord,
+  parseTrailer,
+  signedText,
+  type BundleLog,
+  type BundleTrailer,
+  type ParsedManifest,
+} from "../core/bundle.ts";
+import type { Moved } from "../core/command/move.ts";
+import { checkOptions, SkeinError } from "../core/error.ts";
+import type { SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { readFrames, type Frame } from "./bundle-frame.ts";
+import { checkedChunks } from "./move-blob.ts";
+import { makeReceiver, type Receiver } from "./move-receive.ts";
+import { arriveHere } from "./move-step.ts";
+import type { Context } from "./session.ts";
+
+export interface ImportOptions {
+  /** Public keys, base64url: a bundle that none of them has signed is refused. */
+  readonly signedBy?: readonly string[];
+}
+
+export interface ImportReport {
+  /** The session that the bundle is of. */
+  readonly session: SessionId;
+  /** `own`: it lives here now. `copy`: it can be read and forked. */
+  readonly as: "own" | "copy";
+  /** All sessions of the bundle; prefixes that they share are not counted. */
+  readonly sessions: readonly SessionId[];
+  /** What was not here before. */
+  readonly records: number;
+  readonly blobs: number;
+  /** True when all of it was here, and nothing was changed. */
+  readonly already: boolean;
+  /** Who signed it, by the public key. The signature is right; whose the key is, is not said. */
+  readonly signedBy: string | null;
+}
+
+export async function importBundle(
+  context: Context,
+  source: AsyncIterable<Uint8Array>,
+  options: ImportOptions = {},
+): Promise<ImportReport> {
+  checkOptions("import", options, ["signedBy"]);
+  const { store, world } = context;
+  const receiver = makeReceiver(store, world);
+  const blobs = new Set<string>();
+  try {
+    const { manifest, trailer } = await readAll(context, receiver, readFrames(source), blobs);
+    const signedBy = signerOf(manifest, trailer);
+    if (options.signedBy !== undefined && (signedBy === null || !options.signedBy.includes(signedBy))) {
+      throw new SkeinError("refused", "the bundle is not signed by a key that is trusted", {
+        hint: signedBy === null ? "it is not signed at all" : `it is signed by ${signedBy}`,
+      });
+    }
+    const report = await settle(context, receiver, manifest, { signedBy, blobs: blobs.size });
+    // What no record refers to has no business here.
+    for (const hash of blobs) await store.dropBlob(hash);
+    return report;
+  } catch (error) {
+    await giveBack(context, receiver, blobs);
+    throw error;
+  }
+}
+
+async function readAll(
+  context: Context,
+  receiver: Receiver,
+  frames: AsyncGenerator<Frame, undefined>,
+  blobs: Set<string>,
+): Promise<{ readonly manifest: ParsedManifest; readonly trailer: BundleTrailer }> {
+  const first = await frames.next();
+  if (first.done === true || first.value.kind !== frameKinds.manifest) {
+    throw bundleFlaw("it does not begin with its manifest");
+  }
+  const manifest = parseManifest(textOf(first.value));
+  const logs = manifest.logs[Symbol.iterator]();
+  let log = await beginNext(receiver, logs.next().value);
+  const counts = { records: 0, blobs: 0 };
+  for await (const frame of frames) {
+    switch (frame.kind) {
+      case frameKinds.blob:
+        counts.blobs++;
+        await takeBlob(context, frame, frames, blobs);
+        break;
+      case frameKinds.records:
+        for (const record of recordsOf(frame)) {
+          if (log === null) throw bundleFlaw("it has more records than its manifest says");
+          await receiver.add(record);
+          counts.records++;
+          if (record.seq < log.toSeq) continue;
+          await receiver.end();
+          log = await beginNext(receiver, logs.next().value);
+        }
+        break;
+      case frameKinds.trailer:
+        if (log !== null) throw bundleFlaw(`records of ${log.session} are missing`);
+        return { manifest, trailer: await lastOf(frame, frames, counts) };
+      case frameKinds.manifest:
+        throw bundleFlaw("it has two manifests");
+    }
+  }
+  throw bundleFlaw("it ends too soon");
+}
+
+async function beginNext(receiver: Receiver, log: BundleLog | undefined): Promise<BundleLog | null> {
+  if (log === undefined) return null;
+  await receiver.begin(log, { whole: true });
+  return log;
+}
+
+function textOf({ payload }: Frame): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload);
+  } catch (cause) {
+    throw bundleFlaw("a text is not UTF-8", cause);
+  }
+}
+
+function* recordsOf(frame: Frame) {
+  const text = textOf(frame);
+  if (!text.endsWith("\n")) throw bundleFlaw("a record has no end");
+  for (let from = 0; from < text.length;) {
+    const end = text.indexOf("\n", from);
+    yield parseRecord(text.slice(from, end));
+    from = end + 1;
+  }
+}
+
+async function lastOf(
+  frame: Frame,
+  frames: AsyncGenerator<Frame, undefined>,
+  counts: { readonly records: number; readonly blobs: number },
+): Promise<BundleTrailer> {
+  const trailer = parseTrailer(textOf(frame));
+  if (trailer.sha256 !== frame.digestBefore()) throw bundleFlaw("its digest is not that of its bytes");
+  if (trailer.records !== counts.records || trailer.blobs !== counts.blobs) {
+    throw bundleFlaw("it does not hold as much as it says");
+  }
+  if ((await frames.next()).done !== true) throw bundleFlaw("there is more behind its end");
+  return trailer;
+}
+
+const hashBytes = 32;
+
+/** The chunks of one blob stand together. They are hashed on the way in, also when it is here already. */
+async function takeBlob(
+  { store }: Context,
+  first: Frame,
+  frames: AsyncGenerator<Frame, undefined>,
+  blobs: Set<string>,
+): Promise<void> {
+  if (first.payload.length < hashBytes) throw bundleFlaw("a chunk is of no blob");
+  const hash = Buffer.from(first.payload.subarray(0, hashBytes)).toString("hex");
+  const chunks = checkedChunks(hash, chunksOf(hash, first, frames));
+  if ((await store.blob(hash)) === undefined) {
+    blobs.add(hash);
+    await store.putBlob(hash, chunks);
+  }
+  // Whoever put the same blob in the meantime has spared us the rest.
+  for await (const _ of chunks) continue;
+}
+
+async function* chunksOf(
+  hash: string,
+  first: Frame,
+  frames: AsyncGenerator<Frame, undefined>,
+): AsyncGenerator<Uint8Array> {
+  let total = 0;
+  for (let frame = first; ;) {
+    const { kind, flags, payload } = frame;
+    const name = Buffer.from(payload.subarray(0, hashBytes)).toString("hex");
+    if (kind !== frameKinds.blob || name !== hash) throw bundleFlaw(`blob ${hash} breaks off`);
+    total += payload.length - hashBytes;
+    if (total > limit.blobBytesMax) throw bundleFlaw(`blob ${hash} is larger than any may be`);
+    yield payload.subarray(hashBytes);
+    if ((flags & lastChunk) !== 0) return;
+    const next = await frames.next();
+    if (next.done === true) throw bundleFlaw("it ends too soon");
+    frame = next.value;
+  }
+}
+
+function signerOf(manifest: ParsedManifest, { signature }: BundleTrailer): string | null {
+  if (signature === null) return null;
+  const { publicKey } = signature;
+  const text = Buffer.from(signedText(manifest));
+  let right: boolean;
+  try {
+    const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: publicKey }, format: "jwk" });
+    right = verify(null, text, key, Buffer.from(signature.signature, "base64url"));
+  } catch (cause) {
+    throw bundleFlaw("its signature cannot be read", cause);
+  }
+  if (!right) throw bundleFlaw("its signature does not match");
+  return publicKey;
+}
+
+/** Everything is right: it is seen from now on, and a session that was moved goes on here. */
+async function settle(
+  context: Context,
+  receiver: Receiver,
+  manifest: ParsedManifest,
+  told: { readonly signedBy: string | null; readonly blobs: number },
+): Promise<ImportReport> {
+  const { move, logs } = manifest;
+  const main = logs.find(({ session }) => session === manifest.session);
+  if (main === undefined) throw new Error("invariant: the manifest has its session");
+  const { session } = main;
+  // Folding all of them shows that each can be read.
+  for (const log of logs) await receiver.state(log.session).catch(unreadable(log.session));
+  if (move !== null) await checkMove(context, receiver, main, move);
+  await receiver.finish((log) => {
+    if (log.kind === "prefix") return "prefix";
+    return move !== null && log === main ? "own" : "copy";
+  });
+  const { store, writer, actor } = context;
+  writer.forget(session);
+  const arrived =
+    move !== null && (await arriveHere({ store, writer, actor }, session, { move, where: "a bundle" }));
+  const head = await store.head(session);
+  const { records } = receiver.put;
+  return {
+    session,
+    as: head?.copy === true ? "copy" : "own",
+    sessions: logs.filter(({ kind }) => kind === "session").map((log) => log.session),
+    records,
+    blobs: told.blobs,
+    already: records === 0 && !arrived,
+    signedBy: told.signedBy,
+  };
+}
+
+const unreadable = (session: SessionId) => (error: unknown) => {
+  throw bundleFlaw(`${session} cannot be read`, error);
+};
+
+/** A move ends with the record that says so, and leads here if it says where to. */
+async function checkMove(
+  { store }: Context,
+  receiver: Receiver,
+  { session, toSeq }: BundleLog,
+  move: string,
+): Promise<void> {
+  const { standing, seq } = await receiver.state(session);
+  const range = { fromSeq: toSeq, toSeq, limit: 1, contents: false, received: true } as const;
+  const [last] = await store.read(session, range);
+  const moved = last?.type === "session.moved" ? (JSON.parse(last.body) as Moved) : null;
+  if (standing.status !== "moved" || seq !== toSeq || moved?.move !== move) {
+    throw bundleFlaw(`${session} was not moved as its manifest says`);
+  }
+  if (moved.to === undefined || moved.to === store.workspace) return;
+  throw new SkeinError("refused", `${session} moves to another store, whose workspace is ${moved.to}`, {
+    hint: "import it there; a bundle of a copy can be imported anywhere",
+  });
+}
+
+async function giveBack({ store }: Context, receiver: Receiver, blobs: ReadonlySet<string>): Promise<void> {
+  try {
+    await receiver.discard();
+    for (const hash of blobs) await store.dropBlob(hash);
+  } catch {
+    // What could not be given back is swept away in a day, and was never seen.
+  }
+}

@@ -1,0 +1,88 @@
+/** Blobs that travel: which of them a record refers to, and their bytes, checked on the way. */
+import { createHash } from "node:crypto";
+import { isForeign } from "../core/catalogue.ts";
+import type { StoredRecord } from "../core/chain.ts";
+import { SkeinError } from "../core/error.ts";
+import type { Store } from "../store/port.ts";
+import { blobReference } from "./content.ts";
+
+const hashForm = /^[0-9a-f]{64}$/;
+
+/**
+ * The blobs that a record's content refers to, as they were noted when it was written: the one that holds it,
+ * and those that its blocks name. `read` gives the text of a blob.
+ */
+export async function blobsOf(
+  { type, content }: StoredRecord,
+  read: (hash: string) => Promise<string>,
+): Promise<readonly string[]> {
+  if (content === null || !(content.includes('"blob"') || content.includes('"$blob"'))) return none;
+  const value = parse(content);
+  const reference = isReference(value) ? blobReference(value) : null;
+  if (reference === null) return isForeign(type) ? none : named(value);
+  if (typeof reference.sha256 !== "string" || !hashForm.test(reference.sha256)) {
+    throw new SkeinError("corrupt", "a content refers to no blob that there could be");
+  }
+  if (isForeign(type)) return [reference.sha256];
+  const text = await read(reference.sha256);
+  const inner = text.includes('"blob"') ? named(parse(text)) : none;
+  return [...new Set([reference.sha256, ...inner])];
+}
+
+const none: readonly string[] = [];
+
+const isReference = (value: unknown): boolean => {
+  const reference: unknown =
+    typeof value === "object" && value !== null && "$blob" in value ? value.$blob : null;
+  return typeof reference === "object" && reference !== null;
+};
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new SkeinError("corrupt", "a content is not JSON", { cause });
+  }
+}
+
+function named(value: unknown): readonly string[] {
+  const blocks: unknown =
+    typeof value === "object" && value !== null && "blocks" in value ? value.blocks : null;
+  if (!Array.isArray(blocks)) return none;
+  const hashes = blocks.flatMap((block: unknown) => {
+    const blob: unknown = typeof block === "object" && block !== null && "blob" in block ? block.blob : null;
+    return typeof blob === "string" && hashForm.test(blob) ? [blob] : [];
+  });
+  return [...new Set(hashes)];
+}
+
+/** The text of a blob that a store holds. */
+export async function blobText(store: Store, hash: string): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of await blobIn(store, hash)) parts.push(chunk);
+  return Buffer.concat(parts).toString("utf8");
+}
+
+export async function blobIn(store: Store, hash: string): Promise<AsyncIterable<Uint8Array>> {
+  const chunks = await store.blob(hash);
+  if (chunks !== undefined) return chunks;
+  throw new SkeinError("corrupt", `blob ${hash} is missing from the store`, {
+    hint: 'run "skein verify --all" to see what is damaged',
+  });
+}
+
+/** The same chunks; fails at the end unless they are those of this hash, so that nobody keeps them. */
+export async function* checkedChunks(
+  hash: string,
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const sum = createHash("sha256");
+  for await (const chunk of chunks) {
+    sum.update(chunk);
+    yield chunk;
+  }
+  if (sum.digest("hex") === hash) return;
+  throw new SkeinError("corrupt", `blob ${hash} does not match its hash`, {
+    hint: 'run "skein verify --all" where it comes from',
+  });
+}

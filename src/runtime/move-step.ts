@@ -1,0 +1,77 @@
+/** The two ends of a move: the record that fences a session off where it was, and the one it goes on with. */
+import type { Moved } from "../core/command/move.ts";
+import { SkeinError } from "../core/error.ts";
+import type { SessionId } from "../core/ids.ts";
+import type { State } from "../core/state.ts";
+import type { Store } from "../store/port.ts";
+import { isFree } from "./lease.ts";
+import type { Context } from "./session.ts";
+import type { Writer } from "./writer.ts";
+
+/** How a session was moved away that is not here any more; null when it is here. */
+export async function movedBy({ store, writer }: Context, session: SessionId): Promise<Moved | null> {
+  return movedIn(store, session, await writer.current(session));
+}
+
+async function movedIn(store: Store, session: SessionId, state: State): Promise<Moved | null> {
+  const { status, why } = state.standing;
+  if (status !== "moved" || why === null) return null;
+  const range = { fromSeq: why.seq, toSeq: why.seq, limit: 1, contents: false };
+  const [record] = await store.read(session, range);
+  return record?.type === "session.moved" ? (JSON.parse(record.body) as Moved) : null;
+}
+
+/** Appends `session.moved`: whoever runs the session is fenced by it. Gives the name of the move. */
+export async function moveAway(
+  context: Context,
+  session: SessionId,
+  { to, where }: { readonly to?: string; readonly where: string },
+): Promise<string> {
+  const { store, world, writer, actor } = context;
+  const move = `mov_${world.salt()}`;
+  const target = to === undefined ? {} : { to };
+  const build = async () => {
+    const lease = (await store.head(session))?.lease ?? null;
+    return { do: "move", move, where, held: !isFree(context, lease), ...target } as const;
+  };
+  await writer.change(session, build, { actor, lease: "release" });
+  return move;
+}
+
+/** What an arrival is written with. */
+export interface Arrival {
+  readonly store: Store;
+  readonly writer: Writer;
+  readonly actor: string;
+}
+
+/**
+ * Appends `session.arrived`, if it is that move which brought the session here. False when it has arrived
+ * before, whatever became of it since.
+ */
+export async function arriveHere(
+  { store, writer, actor }: Arrival,
+  session: SessionId,
+  { move, where }: { readonly move: string; readonly where: string },
+): Promise<boolean> {
+  const isHere = async (): Promise<boolean> => {
+    const moved = await movedIn(store, session, await writer.current(session));
+    return moved?.move !== move;
+  };
+  if (await isHere()) return false;
+  try {
+    const build = async (state: State) =>
+      ({
+        do: "arrive",
+        moved: await movedIn(store, session, state),
+        workspace: store.workspace,
+        where,
+      }) as const;
+    await writer.change(session, build, { actor, lease: "release" });
+    return true;
+  } catch (error) {
+    // Somebody else may have been first with the very same arrival.
+    if (error instanceof SkeinError && (await isHere())) return false;
+    throw error;
+  }
+}

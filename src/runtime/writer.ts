@@ -248,7 +248,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       return states.advance(session, known, headSeq).then((next) => {
         keep(session, next);
         return { state: next.state, firstSeq, headSeq, duplicate: false };
-      });
+      }, notFoundOut({ session }));
     }
     let { state, bytes } = known;
     for (const [place, draft] of drafts.entries()) {
@@ -277,7 +277,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     if (outcome.kind === "unknown") throw neverAnswered(part, outcome.cause);
     if (outcome.kind === "ok") return outcome;
     // The first try may have been written after all, and be the very thing that stands in the way.
-    const own = lost ? await findOwn(part, headSeq) : null;
+    const own = lost ? await findOwn(part, headSeq).catch(notFoundOut(part)) : null;
     if (own !== null) return own;
     return outcome.kind === "fenced" ? fenced(part) : outcome;
   }
@@ -354,20 +354,22 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     heads: readonly number[],
     blobs: Sealed["blobs"],
   ): Promise<Certain> {
+    const [first] = parts;
+    if (first === undefined) throw new Error("invariant: a change of several sessions has members");
     for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
     let outcome = await store.append(parts);
     for (let tries = 0, lost = false; tries < limit.unknownRetriesMax; tries++) {
       lost ||= outcome.kind === "unknown";
       if (!lost || outcome.kind === "ok") break;
       await world.sleep(Math.min(10 * 2 ** tries, 1_000));
-      const own = await Promise.all(parts.map((part, place) => findOwn(part, heads[place] ?? 0)));
+      const own = await Promise.all(
+        parts.map((part, place) => findOwn(part, heads[place] ?? 0).catch(notFoundOut(part))),
+      );
       const found = own.flatMap((one) => one?.parts ?? []);
       if (found.length === parts.length) return { kind: "ok", parts: found };
       if (outcome.kind !== "unknown") break;
-      outcome = await store.append(parts);
+      outcome = await store.append(parts).catch(notFoundOut(first));
     }
-    const [first] = parts;
-    if (first === undefined) throw new Error("invariant: a change of several sessions has members");
     if (outcome.kind === "unknown") throw neverAnswered(first, outcome.cause);
     const { kind } = outcome;
     if (kind !== "fenced") return outcome;
@@ -443,11 +445,18 @@ function fenced(part: Part): never {
   });
 }
 
-const neverAnswered = (part: Part, cause: unknown): SkeinError =>
+const neverAnswered = (part: Pick<Part, "session">, cause: unknown): SkeinError =>
   new SkeinError("unknown", `the store did not answer; ${part.session} may or may not have been written`, {
     hint: "read its log before trying again",
     cause,
   });
+
+/** After a lost answer no later failure says that nothing was written. */
+const notFoundOut =
+  (part: Pick<Part, "session">) =>
+  (cause: unknown): never => {
+    throw neverAnswered(part, cause);
+  };
 
 function noRecall(): never {
   throw new Error("invariant: a rewind is folded by the reader of states");

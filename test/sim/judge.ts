@@ -23,6 +23,7 @@ export async function judge(court: Court): Promise<void> {
   for (const session of witness.sessions) await judgeSession(court, session);
   judgeGiven(court, await textsOf(court));
   await judgeMessages(court);
+  judgeVerbs(witness);
   const report = await new Engine({ store, world }).verify();
   for (const { session, seq, problem } of report.problems)
     witness.blame("chain", `${session}@${seq}: ${problem}`);
@@ -78,11 +79,22 @@ function judgeMoney(
 ): void {
   for (const { seq, type } of records) {
     if (type === "session.forked") continue;
+    judgeLimits(states[seq]!, type, (text) => blame(`@${seq}: ${text}`));
     const [before, after] = [states[seq - 1]!.standing.used, states[seq]!.standing.used];
     for (const [name, amount] of Object.entries(before)) {
       const now = after[name as keyof typeof after];
       if (now < amount) blame(`@${seq}: ${type} takes ${name} from ${amount} down to ${now}`);
     }
+  }
+}
+
+/** Nothing is begun that the budget has no room for. */
+function judgeLimits({ standing }: State, type: string, blame: (text: string) => void): void {
+  if (type !== "turn.started" && type !== "model.requested" && type !== "tool.started") return;
+  const { limits, used, reserved, allotted } = standing;
+  for (const name of ["tokens", "nanoUsd", "steps", "turns", "toolCalls"] as const) {
+    const spent = used[name] + allotted[name] + (reserved?.amounts[name] ?? 0);
+    if (spent > (limits[name] ?? Infinity)) blame(`${type} with ${spent} ${name} of ${limits[name]}`);
   }
 }
 
@@ -124,6 +136,23 @@ function judgeGiven({ given, witness }: Court, texts: ReadonlyMap<string, readon
     if (at.length > 1) witness.blame("inputs", where);
     else if (typeof told === "number" ? at[0] !== told : told !== "unknown" && !keyed && at.length > 0)
       witness.blame("inputs", where);
+  }
+}
+
+/** What only people write is there as often as they were told that it is, or as they were left in doubt. */
+function judgeVerbs({ counts, blame }: Witness): void {
+  const verbs = {
+    interrupt: "session.interrupted",
+    rewind: "session.rewound",
+    cancel: "session.closed",
+    reopen: "session.reopened",
+  };
+  for (const [verb, type] of Object.entries(verbs)) {
+    const told = counts.get(`${verb} done`) ?? 0;
+    const doubted = counts.get(`${verb} unknown`) ?? 0;
+    const there = counts.get(type) ?? 0;
+    if (there < told || there > told + doubted)
+      blame("told", `${type} is there ${there} times; told ${told}, in doubt ${doubted}`);
   }
 }
 

@@ -181,7 +181,7 @@ function follow(sim: Sim, process: SimProcess, how: "ended" | "paused"): void {
     timeline.after(random.below(4_000), () => void (sim.climate === calm || spawn(sim)));
     return;
   }
-  timeline.after(100 + random.below(3 * leaseMs), () => {
+  timeline.after(100 + random.below(random.pick([3, 6]) * leaseMs), () => {
     if (process.standing() === "paused") trace(`${process.name} goes on`);
     process.resume();
   });

@@ -17,6 +17,7 @@ export type Fault =
   | "money"
   | "chain"
   | "inputs"
+  | "told"
   | "rest"
   | "busy"
   | "broken";

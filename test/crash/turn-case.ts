@@ -1,5 +1,6 @@
 /** One case of a crash test of turns: processes that die at named points, another that goes on, an audit. */
 import { join } from "node:path";
+import type { Engine } from "../../src/runtime/engine.ts";
 import { startChild, type Child, type Ended } from "./child.ts";
 import { auditTurns, type TurnAudit } from "./turn-audit.ts";
 import { clear, engineAt, finish, type Place } from "./turn-place.ts";
@@ -7,9 +8,24 @@ import type { TurnOrder } from "./turn-runner.ts";
 
 const command: readonly string[] = [process.execPath, join(import.meta.dirname, "turn-runner.ts")];
 
+const living = new Set<Child>();
+let isOver = false;
+
+/** Ends what a test that failed has left behind. Nobody is started after this. */
+export async function endRunners(): Promise<void> {
+  isOver = true;
+  const left = [...living];
+  for (const child of left) child.process.kill("SIGKILL");
+  await Promise.all(left.map(({ ended }) => ended));
+}
+
 /** Starts it, waits until it is loaded, and gives it its order. */
 export async function startRunner(order: TurnOrder, cache: string): Promise<Child> {
+  if (isOver) throw new Error("the tests are over");
   const child = startChild(command, { cache });
+  living.add(child);
+  const leave = (): void => void living.delete(child);
+  child.ended.then(leave, leave);
   await child.ready;
   child.process.stdin?.write(`${JSON.stringify(order)}\n`);
   return child;
@@ -56,16 +72,26 @@ function survival(point: string, { signal, stderr }: Ended, { lines }: Child): s
   return [`nobody died at "${point}": ${lines.slice(-3).join("; ")} ${stderr}`];
 }
 
-/** Goes on with one of them. */
+/** Goes on with one of them, and audits it. */
 export async function finished(place: Place): Promise<CaseReport> {
   const passed: string[] = [];
   const reached = (name: string): void => void passed.push(name);
   await using engine = await engineAt(place, { holder: "the test", reached });
-  const unknowns = await finish(engine, place).catch((error: unknown) => {
-    throw new Error(`nobody can go on with ${place.name} in ${place.directory}`, { cause: error });
-  });
+  const unknowns = await goOn(engine, place);
   return { ...(await auditTurns(engine, place)), name: place.name, unknowns, passed };
 }
+
+/** Goes on with one of them, and gives its last position. */
+export async function finishedAt(place: Place): Promise<number> {
+  await using engine = await engineAt(place, { holder: "the test" });
+  await goOn(engine, place);
+  return (await (await engine.session(place.session)).head()).seq;
+}
+
+const goOn = (engine: Engine, place: Place): Promise<number> =>
+  finish(engine, place).catch((error: unknown) => {
+    throw new Error(`nobody can go on with ${place.name} in ${place.directory}`, { cause: error });
+  });
 
 /** Resolves when the process has said this line of each of the sessions. */
 export function saidOfAll(child: Child, places: readonly Place[], what: string): Promise<void> {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Child } from "./child.ts";
 import { makeRandom, type Random } from "./random.ts";
-import { finishAll, startRunner, warmRunner, type CaseReport } from "./turn-case.ts";
+import { endRunners, finishAll, startRunner, warmRunner, type CaseReport } from "./turn-case.ts";
 import { prepare, type Cast, type Place } from "./turn-place.ts";
 import { effects, type EffectName } from "./turn-script.ts";
 
@@ -75,6 +75,7 @@ export async function killTurns(options: TurnKillOptions): Promise<TurnKillRepor
   try {
     await Promise.all(Array.from({ length: lanes }, lane));
   } finally {
+    await endRunners();
     await rm(cache, { recursive: true, force: true });
   }
   return report;

@@ -80,7 +80,10 @@ async function main(): Promise<void> {
   say("ready");
   const order = readOrder();
   if (order.do === "warm") return flushCompileCache();
+  // Whoever gave the order is gone: nobody would ever end this one.
+  process.stdin.on("end", () => process.exit(1)).resume();
   await run(order);
+  process.stdin.destroy();
 }
 
 await main();

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { finishAll, killAt, makePool, warmRunner, type CaseReport } from "./turn-case.ts";
+import { endRunners, finishAll, killAt, makePool, warmRunner, type CaseReport } from "./turn-case.ts";
 import { clear, copyOf, prepare, type Cast } from "./turn-place.ts";
 import { effects, outerEffects } from "./turn-script.ts";
 
@@ -18,7 +18,10 @@ before(async () => {
   cache = await mkdtemp(join(tmpdir(), "skein-turn-cache-"));
   await warmRunner(cache);
 });
-after(() => rm(cache, { recursive: true, force: true }));
+after(async () => {
+  await endRunners();
+  await rm(cache, { recursive: true, force: true });
+});
 
 /** One call of one effect each. */
 const solos: readonly Cast[] = [

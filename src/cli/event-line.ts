@@ -52,6 +52,11 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "session.renamed": (_, { name }) => plain(name),
   "session.forked": ({ parent, parentSeq }, { objective }) =>
     joined(`from ${ending(plain(parent))} at ${plain(parentSeq)}`, plain(objective)),
+  "session.merged": ({ from, fromSeq, toSeq, taken, resolved }) =>
+    joined(
+      `from ${ending(plain(from))} ${plain(fromSeq)} to ${plain(toSeq)}`,
+      `${plain(taken)} taken, ${plain(resolved)} resolved`,
+    ),
   "session.rewound": ({ toSeq }, { reason }) => joined(`to ${plain(toSeq)}`, plain(reason)),
   "session.closed": ({ outcome }, { reason }) => joined(plain(outcome), plain(reason)),
   "session.suspended": ({ by }, { reason }) => joined(`by ${plain(by)}`, plain(reason)),
@@ -71,6 +76,8 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
       because === undefined ? "" : `because ${plain(because)}`,
     ),
   "item.retracted": ({ kind, key }, { because }) => joined(`${plain(kind)} ${plain(key)}`, plain(because)),
+  "score.recorded": ({ name, value, seq }, { because }) =>
+    joined(`${plain(name)} = ${plain(value)}${seq === undefined ? "" : ` at ${plain(seq)}`}`, plain(because)),
   "scratch.set": ({ key, removed }, { value }) =>
     removed === true ? `${plain(key)} removed` : `${plain(key)} = ${plain(value)}`,
   "checkpoint.saved": ({ name, seq }, { note }) => joined(`${plain(name)} = ${plain(seq)}`, plain(note)),

@@ -1,4 +1,6 @@
 /** Says what sessions have cost. */
+import { SkeinError } from "../../core/error.ts";
+import type { Lineage } from "../../runtime/lineage.ts";
 import { oneLine, count, plural } from "../text.ts";
 import { money } from "../money.ts";
 import { table } from "../table.ts";
@@ -24,7 +26,11 @@ export const cost = verb({
   line: "Say what models have cost: by session, agent, model or day.",
   args: ["ID?"],
   options: {
-    by: { type: "text", choices: groupings, what: "by default session; with an ID, model" },
+    by: { type: "text", choices: groupings, what: "by default session; with an ID alone, model" },
+    family: {
+      type: "flag",
+      what: "of ID and all that it was forked with: its ancestors, and all their forks",
+    },
     since: { type: "time", what: "only from this moment on" },
     until: { type: "time", what: "only before this moment" },
   },
@@ -37,13 +43,17 @@ export const cost = verb({
     { command: "skein cost", what: "by session, the dearest first" },
     { command: "skein cost --by day --since 2026-11-01", what: "a month" },
     { command: "skein cost 4x8kz1 --by model --json", what: "one session, for programs" },
+    { command: "skein cost 4x8kz1 --family", what: "a session with all its forks, by session" },
   ],
   async run({ args, options, out, engine }) {
     const opened = await engine();
+    if (options.family && args.ID === undefined) {
+      throw new SkeinError("invalid", "cost: --family needs an ID", { hint: "any session of the family" });
+    }
     const id = args.ID === undefined ? null : (await opened.session(args.ID)).id;
-    const by = (options.by ?? (id === null ? "session" : "model")) as Grouping;
+    const by = (options.by ?? (id === null || options.family ? "session" : "model")) as Grouping;
     const conditions = [
-      ...(id === null ? [] : [`e.session = '${id}'`]),
+      ...(id === null ? [] : [options.family ? familyOf(await opened.lineage(id)) : `e.session = '${id}'`]),
       ...(options.since === undefined ? [] : [`e.at >= ${options.since}`]),
       ...(options.until === undefined ? [] : [`e.at < ${options.until}`]),
     ];
@@ -71,6 +81,24 @@ export const cost = verb({
       await out.line(line);
   },
 });
+
+/**
+ * Found by the query itself, however large the family is: from its first session down. Sessions that were
+ * deleted lead nowhere, so that the way to the one that was asked for is given too.
+ */
+function familyOf({ nodes, session }: Lineage): string {
+  const [first] = nodes;
+  const deleted = nodes.filter(({ status }) => status === "deleted").slice(0, deletedMax);
+  const starts = new Set([first?.session ?? session, session, ...deleted.map((node) => node.session)]);
+  return `e.session IN (
+    WITH RECURSIVE family (session) AS (
+      VALUES ${[...starts].map((start) => `('${start}')`).join(", ")}
+      UNION SELECT s.session FROM sessions s JOIN family f ON s.parent = f.session
+    ) SELECT session FROM family)`;
+}
+
+/** A query has so many characters at most. */
+const deletedMax = 100;
 
 const groups: Readonly<Record<Grouping, string>> = {
   session: "e.session",

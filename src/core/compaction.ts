@@ -1,5 +1,5 @@
 /**
- * Compaction, planned: when a context must become smaller, and which range of the transcript is replaced. Pure.
+ * Compaction, planned: when a context must become smaller, and which range of the transcript goes. Pure.
  *
  * A range ends where no call is open: before a later step of a turn, or where a turn ended. What came last
  * stays as it was said, the last answered step at least. So a call is never parted from its result, and an
@@ -14,7 +14,7 @@ import { limit } from "./limit.ts";
 export const compactionPromptLine = "Summarize the transcript of this session so far.";
 
 /** What a model needs to give an answer that is of any use; in a small window that is less. */
-export const usefulAnswerTokens = (windowTokens: number): number =>
+const usefulAnswerTokens = (windowTokens: number): number =>
   Math.max(limit.outputTokensMin, Math.min(1_024, Math.floor(windowTokens / 16)));
 
 /** Whether a context leaves no room for an answer. */
@@ -66,7 +66,7 @@ export interface Cut {
   readonly keptTokens: number;
 }
 
-/** Every place where a range may end, the earliest first. `marks` are those since the last boundary, in order. */
+/** Every place where a range may end, the earliest first. `marks` are those since the last boundary. */
 export function cutsOf(marks: readonly Mark[], weights: readonly Weight[]): Cut[] {
   const open = new Set<string>();
   const places: { readonly toSeq: number; readonly endsTurn: boolean }[] = [];

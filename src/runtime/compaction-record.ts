@@ -28,7 +28,7 @@ export interface Replacement {
   };
 }
 
-/** False when the context would not be smaller with it, or the transcript is not what it was: nothing is done. */
+/** False when nothing was done: it would not be smaller, or the transcript is not what it was. */
 export async function recordSummary(
   step: StepWorld,
   survey: Survey,
@@ -111,8 +111,8 @@ const overtaken = (): SkeinError =>
   new SkeinError("conflict", "the transcript changed while it was compacted", { hint: "try again" });
 
 /**
- * Items of an answer that may be recorded. One that was recorded on purpose in the range itself is at least as
- * new as the prose around it, and stands; an older one may have changed since.
+ * Items of an answer that may be recorded. One that was recorded on purpose in the range itself is at least
+ * as new as the prose around it, and stands; an older one may have changed since.
  */
 function recordable({ state, boundary }: Survey, found: readonly FoundItem[]): readonly FoundItem[] {
   const { items } = state.mind;

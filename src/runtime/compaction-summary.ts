@@ -28,9 +28,13 @@ export interface Summarizer {
   readonly windowTokens: number;
 }
 
-/** The agent's choice first, then the session's own model. A choice that cannot be had is passed over. */
+/**
+ * The agent's choice first, then the session's own model. A choice that cannot be had is passed over, and so
+ * is one without a price where there is a budget for money.
+ */
 export async function summarizersOf(
   { context, crew }: StepWorld,
+  { state }: Survey,
   windowTokens: number,
 ): Promise<readonly Summarizer[]> {
   const own: Summarizer = { model: crew.model, settings: crew.settings, windowTokens };
@@ -38,6 +42,7 @@ export async function summarizersOf(
   if (name === undefined || name === crew.model.name) return [own];
   const chosen = await modelOf(context, name).catch(() => null);
   if (chosen === null) return [own];
+  if (chosen.facts.price === null && state.standing.limits.nanoUsd !== undefined) return [own];
   const settings = { model: chosen.name, images: chosen.facts.images };
   return [{ model: chosen, settings, windowTokens: chosen.facts.windowTokens }, own];
 }
@@ -159,7 +164,7 @@ interface MadeRequest {
   readonly tokens: number;
 }
 
-/** Writes down what is about to be asked; null when a limit stands in the way and the session stands still. */
+/** Writes down what is about to be asked; null when a limit stands in the way: the session stands still. */
 async function makeRequest(
   step: StepWorld,
   summarizer: Summarizer,

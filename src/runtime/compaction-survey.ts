@@ -1,4 +1,4 @@
-/** The ground for a compaction: the context as it is, its weight, where a range may end, what is unanswered. */
+/** The ground for a compaction: the context, its weight, where a range may end, what is unanswered. */
 import { cutsOf, markTypes, type Cut, type Mark, type ShownOutput, type Weight } from "../core/compaction.ts";
 import type { OpenInput } from "../core/compaction/summary.ts";
 import { userBlocks } from "../core/context/block.ts";

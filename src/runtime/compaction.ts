@@ -115,7 +115,7 @@ async function taskOf(step: StepWorld, first: Survey, options: CompactOptions): 
   const own = model.facts.windowTokens;
   const windowTokens = options.reason === "overflow" ? Math.min(own, Math.floor(tokens)) : own;
   const strategy = options.strategy ?? rules.compaction.strategy;
-  const summarizers = await summarizersOf(step, windowTokens);
+  const summarizers = await summarizersOf(step, first, windowTokens);
   return { ...options, step, strategy, windowTokens, summarizers, fitTokens: Infinity };
 }
 

@@ -23,7 +23,7 @@ interface Step {
   readonly failed: number;
   readonly calls: number;
   readonly tokens: number;
-  /** In the log of another program the first call may be settled after the next request, or the turn's end. */
+  /** In another program's log the first call may be settled after the next request, or the turn's end. */
   readonly isLate: boolean;
 }
 
@@ -207,7 +207,7 @@ suite("a range", () => {
   });
 });
 
-test("a context is compacted from its share of the window on, and always when no answer fits any more", () => {
+test("a context is compacted from its share of the window on, and always when no answer fits", () => {
   const rules = { auto: true, atShare: 0.8 };
   assert.equal(isOverfull(7_999, 10_000, rules), false);
   assert.equal(isOverfull(8_000, 10_000, rules), true);

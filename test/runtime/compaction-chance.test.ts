@@ -1,4 +1,4 @@
-/** Compaction by chance: windows, inputs, outputs and models of all sizes and moods. No session gets stuck. */
+/** Compaction by chance: windows, inputs, outputs and models of all sizes and moods. None gets stuck. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
@@ -13,7 +13,7 @@ import { engineWith, say, scripted, use } from "./turn/scripted.ts";
 const seedsMax = Number(process.env["SKEIN_COMPACTION_SEEDS"] ?? 12);
 const first = Number(process.env["SKEIN_COMPACTION_SEED"] ?? 1);
 
-test("whatever comes in and whoever summarizes, every turn ends and every context can be rebuilt", async (t) => {
+test("whatever comes in and whoever summarizes, turns end and contexts can be rebuilt", async (t) => {
   let compactions = 0;
   for (let seed = first; seed < first + seedsMax; seed++) {
     try {

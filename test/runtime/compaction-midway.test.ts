@@ -1,4 +1,4 @@
-/** Compaction when something comes between: an interrupt, a question, a rewind, a model that does not help. */
+/** Compaction when something comes between: an interrupt, a question, a rewind, an idle model. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ModelError, type ModelCall } from "../../src/model/port.ts";
@@ -178,7 +178,7 @@ test("what was recorded on purpose in the range stands; what is older may be tol
   await engine.close();
 });
 
-test("instructions longer than the window suspend the session with the reason, and nothing loops", async () => {
+test("instructions longer than the window suspend the session with the reason", async () => {
   const script = small((call) => (isPrompt(call) ? "Short." : "Read."));
   await using engine = engineWith(script);
   await engine.addAgent({ name: "wordy", instructions: "Mind every word of this. ".repeat(3_000) });

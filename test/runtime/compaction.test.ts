@@ -101,8 +101,8 @@ test("what is said to be left after a compaction is what is left", async () => {
   // With the context the zone shrinks, in the same append.
   const [first] = await compactionsOf(session);
   const [after] = await Array.fromAsync(session.events({ fromSeq: first!.seq + 1, limit: 1 }));
-  const { zone, tokens } = after?.body as { zone: string; tokens: number };
-  assert.deepEqual([after?.type, zone, tokens], ["zone.crossed", "smart", first?.body.tokensAfter]);
+  const { zone, tokens } = after!.body as { zone: string; tokens: number };
+  assert.deepEqual([after!.type, zone, tokens], ["zone.crossed", "smart", first?.body.tokensAfter]);
 });
 
 test("a provider that finds the context too long is asked again with a shorter one", async () => {
@@ -237,7 +237,7 @@ test("a session that comes to a model with a small window is summarized in piece
   await assertRebuilt(session);
 });
 
-test("a request for a summary that nobody waits for any more is written off, and the session goes on", async () => {
+test("a request for a summary that nobody waits for is written off, and the session goes on", async () => {
   for (const goOn of ["ask", "compress"] as const) {
     const script = small(reporter);
     await using engine = engineWith(script, { tools: [report(5_000)] });
@@ -340,21 +340,27 @@ test("pruning on demand leaves old outputs out, also those of an earlier pruning
   assert.equal(shown.length, second?.content?.pruned?.length);
 });
 
-test("a budget that is used up suspends the session before it is compacted, and more lets it go on", async () => {
+test("a budget that is used up suspends the session, which is compacted once it is given more", async () => {
   const script = small(reporter);
   await using engine = engineWith(script, { tools: [report(5_000)] });
-  const session = await engine.open({ objective: "Poor", bind: [bound], budget: { tokens: 40_000 } });
-  let turn = 0;
-  while ((await session.state()).status === "open" && turn < 20) await ask(session, `Turn ${(turn += 1)}`);
+  const session = await engine.open({ objective: "Poor", bind: [bound] });
+  for (let turn = 1; turn <= 2; turn++) await ask(session, `Turn ${turn}`);
+  const { used } = (await session.state()).budget;
+  const asked = script.calls.length;
+  await session.budget({ tokens: used.tokens + 500 });
+  await ask(session, `And now? ${"Read 12 records. ".repeat(400)}`);
   const { status, why } = await session.state();
-  assert.deepEqual([status, why?.by], ["suspended", "budget"]);
+  assert.deepEqual([status, why?.by, script.calls.length], ["suspended", "budget", asked]);
   await assert.rejects(session.compress(), { code: "refused", message: /the budget for tokens is used up/ });
-  await session.budget({ tokens: 400_000 });
+  assert.equal((await compactionsOf(session)).length, 0);
+  await session.budget({ tokens: used.tokens + 100_000 });
   assert.equal((await session.run()).status, "open");
+  assert.equal((await compactionsOf(session)).length, 1);
 });
 
 test("the agent's choice of model writes the summary, and the session's own steps in for it", async () => {
   let isBroken = false;
+  let isPriced = true;
   const script = small((call) => {
     const [first] = call.parts;
     const isChosen = first?.part === "settings" && first.settings.model === "test/cheap";
@@ -364,7 +370,7 @@ test("the agent's choice of model writes the summary, and the session's own step
     ...script.models,
     model: async (name: string) => {
       const model = await script.models.model(name);
-      const price = { input: 10, output: 10, asOf: "2026-11-01" };
+      const price = isPriced ? { input: 10, output: 10, asOf: "2026-11-01" } : null;
       return name === "test/cheap" ? { ...model, facts: { ...model.facts, price } } : model;
     },
   };
@@ -378,6 +384,13 @@ test("the agent's choice of model writes the summary, and the session's own step
   isBroken = true;
   assert.equal((await session.compress()).compacted, true);
   assert.equal((await compactionsOf(session)).at(-1)?.body.model, "test/scripted");
+  isBroken = false;
+  isPriced = false;
+  for (let turn = 1; turn <= 3; turn++) await ask(session, `Turn ${turn}`);
+  await session.budget({ usd: 100 });
+  assert.equal((await session.compress()).compacted, true);
+  const last = (await compactionsOf(session)).at(-1);
+  assert.deepEqual([last?.body.model, last?.body.costNanoUsd === null], ["test/scripted", false]);
   assert.equal(costNanoUsd, 10 * ((usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0)));
   await assertRebuilt(session);
 });

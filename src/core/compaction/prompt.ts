@@ -30,9 +30,9 @@ export function compactionPrompt(options: PromptOptions): string {
     `${strategy === "extract" ? "Then write" : "Write"} the summary: plain text of at most ${words} words ` +
       "under these headings, leaving out those with nothing to say:",
     headings,
-    "Give names, numbers, paths, commands and identifiers exactly as they stand above. Say nothing that is " +
-      "not there. What is recorded as an item is shown again by itself: refer to it by its key. If there is " +
-      "an earlier summary above, carry over what still matters in it.",
+    "Give names, numbers, paths, commands and identifiers exactly as they stand above. Say nothing that " +
+      "is not there. What is recorded as an item is shown again by itself: refer to it by its key. If " +
+      "there is an earlier summary above, carry over what still matters in it.",
     ...list("These inputs are not answered yet; say how far the work on each has come:", unanswered),
     ...list("These tasks are open; say how far each has come:", tasks),
     ...(said === "" ? [] : [`Pay attention to this above all: ${said}`]),
@@ -57,7 +57,7 @@ const extraction =
   "are short, in lower case, with hyphens; a key that is recorded already keeps its name:\n" +
   "```json\n" +
   '{"items": [{"kind": "fact", "key": "base-rate", "value": "4.1 percent"},\n' +
-  ' {"kind": "decision", "key": "rounding", "value": "round half to even", "because": "the auditor asked for it"},\n' +
+  ' {"kind": "decision", "key": "rounding", "value": "half to even", "because": "the auditor asked"},\n' +
   ' {"kind": "task", "key": "send-report", "value": "Send the report to Ana", "status": "open"}]}\n' +
   "```";
 

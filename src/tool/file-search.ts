@@ -6,6 +6,7 @@ import { defineTool } from "./define.ts";
 import { isBinary, readUpTo } from "./file-text.ts";
 import { globMatcher } from "./glob.ts";
 import { openGrep, type Grep } from "./grep.ts";
+import { isLiveDatabase } from "./live-database.ts";
 import type { OuterTool } from "./port.ts";
 import {
   directories,
@@ -112,6 +113,7 @@ async function grepFile(
   { spot, directory, name }: Found,
   most: number,
 ): Promise<string[] | "large"> {
+  if (await isLiveDatabase(`${directory.path}/${name}`)) return [];
   try {
     await using handle = await openFile(directory, name, spot.shown);
     if (isBinary(await readUpTo(handle, 8_192))) return [];

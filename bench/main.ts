@@ -11,6 +11,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   size: async () => (await import("./size.ts")).benchSize(),
   list: async () => (await import("./list.ts")).benchList(),
   step: async () => (await import("./step.ts")).benchStep(),
+  merge: async () => (await import("./merge.ts")).benchMerge(),
   start: async () => (await import("./start.ts")).benchStart(),
 };
 

@@ -119,6 +119,8 @@ export type { Compressed, Strategy } from "./runtime/compress.ts";
 export type { OfferedTool } from "./runtime/crew.ts";
 export type { Diff, DiffAspect, DiffContextPart, DiffOptions, DiffPlace, Said } from "./runtime/diff.ts";
 export type { Lineage, LineageNode } from "./runtime/lineage.ts";
+export type { FieldChange, ItemChange } from "./core/diff.ts";
+export type { MergeWrite } from "./core/merge.ts";
 export type { MergeAnswer } from "./runtime/merge-answer.ts";
 export type { MergeConflict, MergeOptions, MergeReport, MergeSide } from "./runtime/merge.ts";
 export type { Sent } from "./runtime/send.ts";

@@ -250,6 +250,27 @@ describe("a runner that was stopped for longer than its lease", { concurrency: t
     assert.ok(fenced.length > 5 * casts.length, "hardly anybody was fenced");
   });
 
+  test("goes on as if nothing had happened when nobody has followed it", async () => {
+    const places = await prepare(
+      "unfollowed",
+      casts.filter(({ name }) => name === "unsafe"),
+    );
+    const at = { point: "after tool.started 1", signal: "SIGSTOP" } as const;
+    const child = await startRunner({ do: "run", places, holder: "the sleeper", at }, cache);
+    await saidOfAll(child, places, `at ${at.point}`);
+    await sleep(1_300);
+    child.process.kill("SIGCONT");
+    assert.equal((await child.ended).code, 0);
+    assert.equal(child.lines.at(-1), "unsafe idle 0");
+    const [report] = await finishAll(places);
+    const { problems, calls } = report ?? { problems: ["there is no report"], calls: [] };
+    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      calls.map(({ status, started, began }) => [status, started, began]),
+      [["ok", 1, 1]],
+    );
+  });
+
   /** Stops a process with its sessions at a point, goes on with them here, and wakes it up. */
   async function stopAt(point: string, calm: Awaited<ReturnType<typeof finishAll>>) {
     const passing = calm.filter(({ passed }) => passed.includes(point)).map(({ name }) => name);

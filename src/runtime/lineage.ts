@@ -17,11 +17,12 @@ export interface LineageNode {
   readonly depth: number;
   /** What it was forked from, and the last position that they share. */
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
-  readonly status: Status | "deleted";
+  /** `absent`: it was deleted, or lives in another store. */
+  readonly status: Status | "absent";
   readonly name: string | null;
   readonly objective: string | null;
   readonly agent: string | null;
-  /** 0 when it was deleted. */
+  /** 0 when it is absent. */
   readonly headSeq: number;
   readonly openedAt: number;
   /** What came into it since it was forked, and up to which position of the other. */
@@ -65,7 +66,7 @@ export async function readLineage(context: Context, session: SessionId): Promise
   return { session, nodes, left };
 }
 
-/** In the order in which they left. Of a deleted session only the one on the way is known. */
+/** In the order in which they left. Of an absent session only the one on the way is known. */
 async function forksOf(
   { store }: Context,
   session: SessionId,
@@ -82,7 +83,7 @@ async function forksOf(
 async function nodeOf(context: Context, place: Place, descendant: SessionId): Promise<LineageNode> {
   const { store, states } = context;
   const head = await store.head(place.session);
-  if (head === undefined) return deletedNode(context, place, descendant);
+  if (head === undefined) return absentNode(context, place, descendant);
   const state = await states.at(place.session, head.seq);
   const { standing } = state;
   const fork = place.parent === null ? emptyState : await atFork(context, place, state);
@@ -110,13 +111,13 @@ const atFork = async ({ states }: Context, { session, parent }: Place, state: St
   parent === null || state.mind.bases.size === 0 ? emptyState : states.at(session, parent.seq);
 
 /** What a descendant still knows of it. */
-async function deletedNode({ states }: Context, place: Place, descendant: SessionId): Promise<LineageNode> {
+async function absentNode({ states }: Context, place: Place, descendant: SessionId): Promise<LineageNode> {
   const first = place.parent === null ? 1 : place.parent.seq + 1;
   const { standing } = await states.at(descendant, first);
   const known = standing.session === place.session;
   return {
     ...place,
-    status: "deleted",
+    status: "absent",
     name: null,
     objective: null,
     agent: known ? (standing.agent?.name ?? null) : null,

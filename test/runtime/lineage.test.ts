@@ -63,13 +63,13 @@ for (const [name, make] of Object.entries(makers)) {
       ]);
     assert.deepEqual(await told(), [
       [root.id, 0, "open", 1],
-      [middle.id, 1, "deleted", 0],
+      [middle.id, 1, "absent", 0],
       [leaf.id, 2, "open", 3],
     ]);
     await engine.delete(root.id);
     assert.deepEqual((await told()).slice(0, 2), [
-      [root.id, 0, "deleted", 0],
-      [middle.id, 1, "deleted", 0],
+      [root.id, 0, "absent", 0],
+      [middle.id, 1, "absent", 0],
     ]);
     await assert.rejects(engine.lineage(root.id), { code: "not-found" });
   });

@@ -83,13 +83,13 @@ export const cost = verb({
 });
 
 /**
- * Found by the query itself, however large the family is: from its first session down. Sessions that were
- * deleted lead nowhere, so that the way to the one that was asked for is given too.
+ * Found by the query itself, however large the family is: from its first session down. Sessions that are
+ * absent lead nowhere, so that they are given too, and the one that was asked for.
  */
 function familyOf({ nodes, session }: Lineage): string {
   const [first] = nodes;
-  const deleted = nodes.filter(({ status }) => status === "deleted").slice(0, deletedMax);
-  const starts = new Set([first?.session ?? session, session, ...deleted.map((node) => node.session)]);
+  const absent = nodes.filter(({ status }) => status === "absent").slice(0, absentMax);
+  const starts = new Set([first?.session ?? session, session, ...absent.map((node) => node.session)]);
   return `e.session IN (
     WITH RECURSIVE family (session) AS (
       VALUES ${[...starts].map((start) => `('${start}')`).join(", ")}
@@ -98,7 +98,7 @@ function familyOf({ nodes, session }: Lineage): string {
 }
 
 /** A query has so many characters at most. */
-const deletedMax = 100;
+const absentMax = 100;
 
 const groups: Readonly<Record<Grouping, string>> = {
   session: "e.session",

@@ -52,11 +52,11 @@ function lines({ session, nodes, left }: Lineage, out: Screen): string[] {
 function nodeText(node: LineageNode, isAsked: boolean, before: string, out: Screen): string {
   const { session, parent, status, headSeq, merged } = node;
   const from = parent === null ? "" : `left at ${count(parent.seq)}, `;
-  const now = status === "deleted" ? "deleted" : `${status} at ${count(headSeq)}`;
+  const now = status === "absent" ? "absent" : `${status} at ${count(headSeq)}`;
   const came = merged.map(({ from: other, toSeq }) => `${ending(other)}@${toSeq}`).join(", ");
   const how = `${from}${now}${came === "" ? "" : `; merged ${came}`}`;
   const fork = parent === null ? null : { parent: parent.session, seq: parent.seq };
-  const title = status === "deleted" ? "" : titleOf({ ...node, fork });
+  const title = status === "absent" ? "" : titleOf({ ...node, fork });
   const taken = columnsOf(before) + ending(session).length + columnsOf(how) + 6;
   const room = out.columns === null ? Infinity : Math.max(12, out.columns - taken);
   const name = isAsked ? out.bold(ending(session)) : ending(session);

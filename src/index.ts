@@ -2,10 +2,11 @@
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
 import { Engine } from "./runtime/engine.ts";
-import { realWorld } from "./runtime/world.ts";
+import { realWorld, type World } from "./runtime/world.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
 import type { Durability, Store } from "./store/port.ts";
+import type { SqliteOptions } from "./store/sqlite.ts";
 import type { OuterTool } from "./tool/port.ts";
 
 export interface OpenEngineOptions {
@@ -46,39 +47,43 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       hint: '"disk" or "process"',
     });
   }
-  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  const opening = async (): Promise<Store> => {
-    if (typeof place !== "string") return checkStore(place);
-    if (place === "memory:") return (await import("./store/memory.ts")).memoryStore({ world, workspace });
-    const scheme = /^([a-z][a-z0-9+]{1,20}):\/\//.exec(place)?.[1];
-    if (scheme !== undefined) {
-      throw new SkeinError("invalid", `this Skein has no store for ${scheme}://`, {
-        hint: 'give a path, or "memory:"',
-      });
-    }
-    if (place === "" || place.includes("\0"))
-      throw new SkeinError("invalid", "the path of the store is not a path");
-    const { sqliteStore } = await import("./store/sqlite.ts");
-    return sqliteStore({
-      path: place,
-      world,
-      workspace,
-      ...(durability === undefined ? {} : { durability }),
-      ...(create === undefined ? {} : { create }),
-      ...(lockWaitMs === undefined ? {} : { lockWaitMs }),
-    });
+  const how = {
+    world,
+    ...(durability === undefined ? {} : { durability }),
+    ...(lockWaitMs === undefined ? {} : { lockWaitMs }),
   };
-  const store = await opening();
+  const store = await openStore(place, { ...how, ...(create === undefined ? {} : { create }) });
   const { tools = [], leaseMs } = options;
   return new Engine({
     store,
     world,
     ...(options.holder === undefined ? {} : { holder: options.holder }),
     models: () => loadModels(options.models, env),
+    openStore: (other) => openStore(other, how),
     tools: async () => (await import("./tool/source.ts")).makeToolSource({ world, tools }),
     ...(actor === undefined ? {} : { actor }),
     ...(leaseMs === undefined ? {} : { leaseMs }),
   });
+}
+
+async function openStore(
+  place: string | Store,
+  options: Omit<SqliteOptions, "path" | "workspace"> & { readonly world: World },
+): Promise<Store> {
+  if (typeof place !== "string") return checkStore(place);
+  const { world } = options;
+  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
+  if (place === "memory:") return (await import("./store/memory.ts")).memoryStore({ world, workspace });
+  const scheme = /^([a-z][a-z0-9+]{1,20}):\/\//.exec(place)?.[1];
+  if (scheme !== undefined) {
+    throw new SkeinError("invalid", `this Skein has no store for ${scheme}://`, {
+      hint: 'give a path, or "memory:"',
+    });
+  }
+  if (place === "" || place.includes("\0"))
+    throw new SkeinError("invalid", "the path of the store is not a path");
+  const { sqliteStore } = await import("./store/sqlite.ts");
+  return sqliteStore({ ...options, path: place, workspace });
 }
 
 /** Loaded when the first session runs: providers' libraries take a while. */
@@ -140,6 +145,11 @@ export type { Event, EventsOptions } from "./runtime/event-reader.ts";
 export type { Hit, Item, Progress } from "./runtime/projection.ts";
 export type { StateView } from "./runtime/state-view.ts";
 export type { Problem, VerifyOptions, VerifyReport } from "./runtime/verify.ts";
+export type { ExportOptions, Signer } from "./runtime/bundle.ts";
+export type { ImportOptions, ImportReport } from "./runtime/import.ts";
+export type { MigrateOptions, MigrateReport } from "./runtime/migrate.ts";
+export type { ModelReport } from "./runtime/move-model.ts";
+export type { MoveReport } from "./runtime/move.ts";
 export type { RebuildReport } from "./runtime/rebuild.ts";
 export type { AppendRecord, Binding, Budget, ForkOptions, OpenOptions, Permission } from "./core/command.ts";
 export type { Status } from "./core/lifecycle.ts";

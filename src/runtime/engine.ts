@@ -57,6 +57,8 @@ export interface EngineOptions {
   /** What sessions are run with; loaded when first needed. Without models nothing is run. */
   readonly models?: () => Promise<Models>;
   readonly tools?: () => Promise<ToolSource>;
+  /** Opens another store, for sessions that move there by its place. */
+  readonly openStore?: (place: string) => Promise<Store>;
 }
 
 export class Engine implements AsyncDisposable {
@@ -77,6 +79,7 @@ export class Engine implements AsyncDisposable {
       leaseMs: options.leaseMs,
       models: options.models,
       tools: options.tools,
+      openStore: options.openStore,
       tokenizer: makeTokenizer(world),
       cache: makeEventCache(),
       live: makeLive(),

@@ -75,7 +75,7 @@ export function makeReceiver(store: Store, world: World): Receiver {
     }
     const there = await store.receive({ session, parent, base });
     begun.push(log);
-    if (there.there === "own" && there.seq < log.toSeq) await checkMoved(log, there.seq);
+    if (there.there === "own") await checkMoved(log);
     const meetsSeq = Math.min(there.seq, log.toSeq);
     const meets = meetsSeq < log.fromSeq ? null : await hashHere(session, meetsSeq);
     const before = await beginning(log, whole ? log.fromSeq - 1 : meetsSeq);
@@ -85,7 +85,9 @@ export function makeReceiver(store: Store, world: World): Receiver {
   }
 
   /** A session that lives here goes on here; more of it can only come from where it was moved to. */
-  async function checkMoved({ session, toSeq }: BundleLog, headSeq: number): Promise<void> {
+  async function checkMoved({ session, toSeq }: BundleLog): Promise<void> {
+    const headSeq = (await store.head(session))?.seq ?? 0;
+    if (headSeq >= toSeq) return;
     const { standing } = await states.at(session, headSeq);
     if (standing.status === "moved") return;
     throw new SkeinError("conflict", `${session} lives here and ends at ${headSeq}, not at ${toSeq}`, {

@@ -28,6 +28,7 @@ import type { Runs } from "./running.ts";
 import type { Lineage } from "./lineage.ts";
 import type { MergeOptions, MergeReport } from "./merge.ts";
 import { headOf, positionIn, resolvePlace } from "./place.ts";
+import type { MigrateOptions, MigrateReport } from "./migrate.ts";
 import { sendMessage, type Sent } from "./send.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { readEvents, type Event, type EventsOptions } from "./event-reader.ts";
@@ -54,6 +55,8 @@ export interface Context {
   /** Loaded when first needed. Absent: this engine runs nothing. */
   readonly models: (() => Promise<Models>) | undefined;
   readonly tools: (() => Promise<ToolSource>) | undefined;
+  /** Opens another store, made if it is not there. */
+  readonly openStore: ((place: string) => Promise<Store>) | undefined;
   readonly tokenizer: Tokenizer;
   readonly cache: EventCache;
   readonly live: Live;
@@ -268,6 +271,11 @@ export class Session {
   ): Promise<Written> {
     checkOptions("score", options, ["seq", "because"]);
     return written(await this.#change({ do: "score", name, value, ...options }));
+  }
+
+  /** Goes on with another model, or in another store. Done again after a crash, it finishes. */
+  async migrate(options: MigrateOptions): Promise<MigrateReport> {
+    return (await import("./migrate.ts")).migrateSession(this.#context, this.id, options);
   }
 
   async rename(name: string): Promise<Written> {

@@ -169,4 +169,4 @@ export function argumentsOf(input: unknown): string {
     .join(" ");
 }
 
-export const duration = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`);
+const duration = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`);

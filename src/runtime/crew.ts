@@ -92,7 +92,7 @@ async function openTools(
 }
 
 /** The bindings as the log has them; one whose content was erased cannot be used until it is bound again. */
-export async function readBindings(
+async function readBindings(
   { store }: Context,
   session: SessionId,
   { standing }: State,

@@ -9,8 +9,6 @@
 import type { SessionAct } from "../core/act.ts";
 import type { Binding } from "../core/command.ts";
 
-export type Effect = "read" | "idempotent" | "unsafe" | "session";
-
 /** What a running call is told. */
 export interface ToolCall {
   /** SHA-256 of session and position of the request: the same when the call runs again after a crash. */

@@ -99,7 +99,7 @@ async function liveEverything(made: Made): Promise<Session> {
     constraints: ["never pay twice"],
     labels: { team: "finance" },
     priority: 3,
-    bind: [{ kind: "file", path: "rates.json" }],
+    bind: [{ kind: "file", path: "/data/rates.json", name: "rates.json" }],
     grant: [{ tool: "shell", rule: "ask", pattern: "git *" }],
     budget: { usd: 2, steps: 40 },
   });

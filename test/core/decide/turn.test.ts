@@ -162,7 +162,7 @@ test("each limit suspends before it is passed, and says which", () => {
   const reached = (before: Given, command: Command): unknown => {
     const [first, second] = before.brings(command);
     assert.deepEqual([first?.type, second?.type], ["budget.reached", "session.suspended"]);
-    return (first?.body as { resource: string }).resource;
+    return (first!.body as { resource: string }).resource;
   };
   assert.equal(reached(limited({ turns: 0 }), begin), "turns");
   assert.equal(reached(limited({ steps: 0 }).when(begin), request()), "steps");

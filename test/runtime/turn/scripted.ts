@@ -24,7 +24,7 @@ export type Line =
   | ModelError
   | ((call: ModelCall) => Line | Promise<Line>);
 
-export const facts: ModelFacts = {
+const facts: ModelFacts = {
   windowTokens: 100_000,
   outputTokensMax: 4_000,
   images: true,

@@ -64,6 +64,8 @@ const Manifest = z.looseObject({
 const Trailer = z.looseObject({
   records: Count,
   blobs: Count,
+  /** Blobs that blocks name and that were lost already where the bundle was made. */
+  lost: z.array(Sha256),
   /** Of everything before the trailer's frame. */
   sha256: Sha256,
   signature: z

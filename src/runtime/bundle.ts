@@ -12,7 +12,7 @@ import { isWorkspaceId, quote, type SessionId } from "../core/ids.ts";
 import { version } from "../core/version.ts";
 import type { Store } from "../store/port.ts";
 import { makeFrameWriter, type FrameWriter } from "./bundle-frame.ts";
-import { blobIn, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
+import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
 import { familyOf, lineageOf, pagesOf } from "./move-lineage.ts";
 import { movedBy, moveAway } from "./move-step.ts";
 import type { Context } from "./session.ts";
@@ -59,10 +59,11 @@ export async function* exportBundle(
   yield frames.begin();
   yield* frames.frame(frameKinds.manifest, Buffer.from(JSON.stringify(manifest)));
   const told = new Set<string>();
+  const lost = new Set<string>();
   let records = 0;
   for (const log of logs) {
     for await (const page of pagesOf(store, log)) {
-      for (const record of page) yield* newBlobs(store, frames, record, told);
+      for (const record of page) yield* newBlobs(store, frames, record, { told, lost });
       for (const payload of payloadsOf(page)) yield* frames.frame(frameKinds.records, payload);
       records += page.length;
       await new Promise<void>((resolve) => world.defer(resolve));
@@ -71,6 +72,7 @@ export async function* exportBundle(
   const trailer: BundleTrailer = {
     records,
     blobs: told.size,
+    lost: [...lost],
     sha256: frames.digest(),
     signature: signatureOf(manifest, options.sign),
   };
@@ -122,9 +124,10 @@ async function* newBlobs(
   store: Store,
   frames: FrameWriter,
   record: StoredRecord,
-  told: Set<string>,
+  { told, lost }: { readonly told: Set<string>; readonly lost: Set<string> },
 ): AsyncGenerator<Uint8Array> {
-  for (const hash of await blobsOf(record, (blob) => blobText(store, blob))) {
+  const refers = await blobsOf(record, (blob) => blobText(store, blob));
+  for (const hash of await blobsHere(store, refers, (blob) => void lost.add(blob))) {
     if (told.has(hash)) continue;
     told.add(hash);
     const name = Buffer.from(hash, "hex");

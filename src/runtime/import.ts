@@ -105,7 +105,7 @@ async function readAll(
         break;
       case frameKinds.trailer:
         if (log !== null) throw bundleFlaw(`records of ${log.session} are missing`);
-        return { manifest, trailer: await lastOf(frame, frames, counts) };
+        return { manifest, trailer: await lastOf(frame, frames, { ...counts, lost: receiver.lost }) };
       case frameKinds.manifest:
         throw bundleFlaw("it has two manifests");
     }
@@ -140,13 +140,15 @@ function* recordsOf(frame: Frame) {
 async function lastOf(
   frame: Frame,
   frames: AsyncGenerator<Frame, undefined>,
-  counts: { readonly records: number; readonly blobs: number },
+  found: { readonly records: number; readonly blobs: number; readonly lost: ReadonlySet<string> },
 ): Promise<BundleTrailer> {
   const trailer = parseTrailer(textOf(frame));
   if (trailer.sha256 !== frame.digestBefore()) throw bundleFlaw("its digest is not that of its bytes");
-  if (trailer.records !== counts.records || trailer.blobs !== counts.blobs) {
+  if (trailer.records !== found.records || trailer.blobs !== found.blobs) {
     throw bundleFlaw("it does not hold as much as it says");
   }
+  const missing = [...found.lost].find((hash) => !trailer.lost.includes(hash));
+  if (missing !== undefined) throw bundleFlaw(`blob ${missing} is missing`);
   if ((await frames.next()).done !== true) throw bundleFlaw("there is more behind its end");
   return trailer;
 }

@@ -8,28 +8,48 @@ import { blobReference } from "./content.ts";
 
 const hashForm = /^[0-9a-f]{64}$/;
 
-/**
- * The blobs that a record's content refers to, as they were noted when it was written: the one that holds it,
- * and those that its blocks name. `read` gives the text of a blob.
- */
+/** The blobs that a record's content refers to, as they were noted when it was written. */
+export interface BlobsOfRecord {
+  /** The one that holds the content. Without it the record cannot be read. */
+  readonly whole: string | null;
+  /** Those that its blocks name. One that is lost is shown as such, and bricks nothing. */
+  readonly named: readonly string[];
+}
+
+/** `read` gives the text of a blob. */
 export async function blobsOf(
   { type, content }: StoredRecord,
   read: (hash: string) => Promise<string>,
-): Promise<readonly string[]> {
+): Promise<BlobsOfRecord> {
   if (content === null || !(content.includes('"blob"') || content.includes('"$blob"'))) return none;
   const value = parse(content);
   const reference = isReference(value) ? blobReference(value) : null;
-  if (reference === null) return isForeign(type) ? none : named(value);
-  if (typeof reference.sha256 !== "string" || !hashForm.test(reference.sha256)) {
+  if (reference === null) return isForeign(type) ? none : { whole: null, named: named(value) };
+  const whole = reference.sha256;
+  if (typeof whole !== "string" || !hashForm.test(whole)) {
     throw new SkeinError("corrupt", "a content refers to no blob that there could be");
   }
-  if (isForeign(type)) return [reference.sha256];
-  const text = await read(reference.sha256);
-  const inner = text.includes('"blob"') ? named(parse(text)) : none;
-  return [...new Set([reference.sha256, ...inner])];
+  if (isForeign(type)) return { whole, named: [] };
+  const text = await read(whole);
+  const inner = text.includes('"blob"') ? named(parse(text)) : [];
+  return { whole, named: inner.filter((hash) => hash !== whole) };
 }
 
-const none: readonly string[] = [];
+const none: BlobsOfRecord = { whole: null, named: [] };
+
+/** All of them that this store has. What is lost is told of. */
+export async function blobsHere(
+  store: Store,
+  { whole, named }: BlobsOfRecord,
+  lost: (hash: string) => void,
+): Promise<readonly string[]> {
+  const here: string[] = whole === null ? [] : [whole];
+  for (const hash of named) {
+    if ((await store.blob(hash)) === undefined) lost(hash);
+    else here.push(hash);
+  }
+  return here;
+}
 
 const isReference = (value: unknown): boolean => {
   const reference: unknown =
@@ -48,7 +68,7 @@ function parse(text: string): unknown {
 function named(value: unknown): readonly string[] {
   const blocks: unknown =
     typeof value === "object" && value !== null && "blocks" in value ? value.blocks : null;
-  if (!Array.isArray(blocks)) return none;
+  if (!Array.isArray(blocks)) return [];
   const hashes = blocks.flatMap((block: unknown) => {
     const blob: unknown = typeof block === "object" && block !== null && "blob" in block ? block.blob : null;
     return typeof blob === "string" && hashForm.test(blob) ? [blob] : [];

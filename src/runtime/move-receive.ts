@@ -10,7 +10,7 @@ import { checkJson } from "../core/json.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Finished, IndexEntry, ReceivedRecord, Store } from "../store/port.ts";
-import { blobsOf, blobText } from "./move-blob.ts";
+import { blobsHere, blobsOf, blobText } from "./move-blob.ts";
 import { indexEntryOf } from "./session-index.ts";
 import { makeStateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
@@ -44,6 +44,8 @@ export interface Receiver {
   /** Gives everything back. */
   discard(): Promise<void>;
   readonly put: { readonly records: number };
+  /** Blobs that records name and that did not come with them. */
+  readonly lost: ReadonlySet<string>;
 }
 
 interface Current {
@@ -62,6 +64,7 @@ export function makeReceiver(store: Store, world: World): Receiver {
   const states = makeStateReader(view);
   const begun: BundleLog[] = [];
   const put = { records: 0 };
+  const lost = new Set<string>();
   let current: Current | null = null;
   let gone: ReadonlySet<string> | null = null;
 
@@ -122,7 +125,8 @@ export function makeReceiver(store: Store, world: World): Receiver {
     }
     now.last = { seq: record.seq, hash: record.hash, at: Math.max(last.at, record.at) };
     if (record.seq <= now.thereSeq) return;
-    const blobs = await blobsOf(record, (hash) => blobText(store, hash));
+    const refers = await blobsOf(record, (hash) => blobText(store, hash));
+    const blobs = await blobsHere(store, refers, (hash) => void lost.add(hash));
     now.batch.push({ ...record, blobs });
     now.batchBytes += record.body.length + (record.contentBytes ?? 0);
     if (now.batchBytes >= batchBytesMax || now.batch.length >= batchRecordsMax) await flush(now);
@@ -174,6 +178,7 @@ export function makeReceiver(store: Store, world: World): Receiver {
     state,
     finish,
     put,
+    lost,
     async discard() {
       for (const { session } of begun.toReversed()) await store.discard(session);
     },

@@ -8,7 +8,7 @@ import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Store } from "../store/port.ts";
-import { blobIn, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
+import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
 import { lineageOf, pagesOf } from "./move-lineage.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
 import { arriveHere, movedBy, moveAway } from "./move-step.ts";
@@ -130,7 +130,8 @@ async function recordAt(store: Store, session: SessionId, seq: number): Promise<
 
 async function copyBlobs({ from, to }: Copying, record: StoredRecord): Promise<number> {
   let count = 0;
-  for (const hash of await blobsOf(record, (blob) => blobText(from, blob))) {
+  const refers = await blobsOf(record, (blob) => blobText(from, blob));
+  for (const hash of await blobsHere(from, refers, () => undefined)) {
     if ((await to.blob(hash)) !== undefined) continue;
     await to.putBlob(hash, checkedChunks(hash, await blobIn(from, hash)));
     count++;

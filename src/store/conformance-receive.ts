@@ -41,6 +41,7 @@ function made(
   count: number,
   after: readonly StoredRecord[] = [],
   session = after.at(-1)?.session as SessionId | undefined,
+  key?: string | null,
 ): { readonly session: SessionId; readonly records: readonly ReceivedRecord[] } {
   const id = session ?? bench.newId();
   const { digest } = bench.world;
@@ -55,7 +56,7 @@ function made(
       ...draft
     } = draftOf({ body: { place }, content: `said ${seq}`, key: `${id} ${seq}` }, digest);
     const kept = { contentHash: content?.hash ?? null, contentBytes: content?.bytes ?? null };
-    const fields = { ...draft, ...kept, session: id, seq, at: startOfTime + seq };
+    const fields = { ...draft, ...kept, session: id, seq, at: startOfTime + seq, key: key ?? draft.key };
     const hash = link(digest, last.hash, fields, bodyHashOf(digest, draft.body));
     const record = { ...fields, hash, salt: content?.salt ?? null, content: content?.text ?? null, blobs };
     records.push(record);
@@ -163,6 +164,8 @@ async function denseAndChained(bench: Bench): Promise<void> {
   await assert.rejects(store.put(session, [first, { ...second, hash: third.hash }]), isError("corrupt"));
   const other = { ...second, session: bench.newId() };
   await assert.rejects(store.put(session, [first, other]), isError("corrupt"));
+  const { records: twice } = made(bench, 1, [first], session, first.key);
+  await assert.rejects(store.put(session, [first, ...twice]), isError("corrupt"));
   assert.deepEqual(await readAll(store, session, { received: true }), []);
   await store.put(session, [first, second]);
   await assert.rejects(store.put(session, [fourth]), isError("conflict"));

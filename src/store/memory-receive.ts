@@ -48,6 +48,7 @@ export function put(
   if (!known && !log) throw new SkeinError("conflict", `${session} is not being received`);
   const reception = known?.reception ?? { session, parent: log?.parent ?? null, base: null };
   const receiving: Receiving = { reception, records: [...(known?.records ?? [])] };
+  const keys = new Set([...(log?.records ?? []), ...receiving.records].map(({ key }) => key));
   let last = lastUpTo(logs, receptions, session, Infinity) ?? { seq: 0, hash: genesisHash };
   for (const record of records) {
     if (record.seq <= last.seq) {
@@ -55,6 +56,10 @@ export function put(
       throw otherHistory(session, record.seq);
     }
     checkNext(session, digest, last, record);
+    if (record.key !== null && keys.has(record.key)) {
+      throw new SkeinError("corrupt", `record ${record.seq} of ${session} has a key that is used already`);
+    }
+    keys.add(record.key);
     receiving.records.push({ ...record });
     last = record;
   }

@@ -2,13 +2,14 @@
  * Receiving whole logs in SQLite. What is put lies in `records` at once, under a log that is not seen yet, or
  * beyond what is seen of one that is here already; to finish is then a matter of a few rows.
  */
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Finished, Received, ReceivedRecord, Reception, Store, StoreWorld } from "../port.ts";
 import { recordColumns, type Appender } from "./append.ts";
+import { isConstraint } from "./connection.ts";
 import { hexOf, type AnyLine, type Logs } from "./log.ts";
 import type { Names } from "./names.ts";
 import { deleteAbove } from "./space.ts";
@@ -156,7 +157,7 @@ export function makeReceiver(
     if (!linked || record.session !== session) {
       throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
     }
-    const { lastInsertRowid } = sql.insertRecord.run(
+    const position = insertRow([
       line.id,
       seq,
       record.at,
@@ -172,14 +173,24 @@ export function makeReceiver(
       Buffer.from(hash, "hex"),
       salt === null ? null : Buffer.from(salt, "hex"),
       content,
-    );
+    ]);
     for (const blob of record.blobs) {
-      if (sql.addRef.run(lastInsertRowid, tenant, Buffer.from(blob, "hex")).changes === 1) continue;
+      if (sql.addRef.run(position, tenant, Buffer.from(blob, "hex")).changes === 1) continue;
       throw new SkeinError("not-found", `blob ${blob} is not in the store`, {
         hint: "put it before the record",
       });
     }
     return record;
+  }
+
+  function insertRow(row: readonly SQLInputValue[]): number | bigint {
+    try {
+      return sql.insertRecord.run(...row).lastInsertRowid;
+    } catch (error) {
+      if (!isConstraint(error)) throw error;
+      // Its position is free, so it is the key.
+      throw new SkeinError("corrupt", "a record has a key that is used already", { cause: error });
+    }
   }
 
   function finish(list: readonly Finished[]): void {

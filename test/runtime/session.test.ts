@@ -63,6 +63,7 @@ test("a state shows what the session is, with the contents that exist", async ()
     ],
     scratch: { k: [1] },
     transcript: { ranges: [], compactions: 0, openCalls: 0 },
+    calls: [],
     inbox: { count: 1 },
     turn: null,
     lease: null,

@@ -25,7 +25,7 @@ export function makeOpening(place: string): Opening {
   const world = realWorld();
   let opened: Promise<Store> | null = null;
   let engine: Promise<Engine> | null = null;
-  const store = async (create: boolean): Promise<Store> => {
+  const openAt = async (place: string, create: boolean): Promise<Store> => {
     checkPlace(place, create);
     const { sqliteStore } = await import("../store/sqlite.ts");
     const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
@@ -33,6 +33,7 @@ export function makeOpening(place: string): Opening {
     const path = /^(:|file:)/.test(place) ? `./${place}` : place;
     return sqliteStore({ path, world, workspace, create, lockWaitMs: lockWaitMs() });
   };
+  const store = (create: boolean): Promise<Store> => openAt(place, create);
   return {
     store: ({ create = false } = {}) => (opened ??= store(create)),
     engine: ({ create = false } = {}) =>
@@ -44,6 +45,7 @@ export function makeOpening(place: string): Opening {
         return new Engine({
           store: ready,
           world,
+          openStore: (other) => openAt(other, true),
           models: once(async () => (await import("./config.ts")).loadModels(world)),
           tools: once(async () => (await import("../tool/source.ts")).makeToolSource({ world })),
         });

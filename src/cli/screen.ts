@@ -8,6 +8,8 @@ import { jsonText } from "./text.ts";
 export interface Surface {
   /** Resolves once more may be written. */
   out(text: string): Promise<void> | void;
+  /** The same for what is no text. */
+  bytes(chunk: Uint8Array): Promise<void>;
   error(text: string): void;
   /** Columns of the terminal; null when there is none. */
   readonly columns: number | null;
@@ -29,6 +31,8 @@ export interface Screen {
   line(text: string): Promise<void>;
   /** A piece of a line for people, such as an answer that is still being made. Must be safe already. */
   text(text: string): Promise<void>;
+  /** What is no text: a bundle. */
+  bytes(chunk: Uint8Array): Promise<void>;
   /** A remark for people that is not part of the answer. */
   note(text: string): void;
   /** Shows how far a long task has come, on a terminal only; the function it gives takes the line away. */
@@ -57,6 +61,7 @@ export function makeScreen(surface: Surface, json: boolean): Screen {
     emit: (value) => line(jsonText(value)),
     line,
     text: async (text) => surface.out(text),
+    bytes: (chunk) => surface.bytes(chunk),
     note(text) {
       if (!json) surface.error(`${text}\n`);
     },
@@ -114,6 +119,10 @@ export function processSurface(color: boolean): Surface & { flush(): Promise<voi
       }
       return undefined;
     },
+    async bytes(chunk) {
+      await flush();
+      if (!stdout.write(chunk)) await new Promise((resolve) => stdout.once("drain", resolve));
+    },
     error(text) {
       // On a terminal both are one; what was said before stands before.
       void flush();
@@ -134,6 +143,7 @@ export function collectingSurface(
     color: false,
     watched: false,
     out: (text) => void (collected.stdout += text),
+    bytes: async (chunk) => void (collected.stdout += Buffer.from(chunk).toString("latin1")),
     error: (text) => void (collected.stderr += text),
   };
 }

@@ -1,7 +1,8 @@
 /**
  * The bundle: sessions in one file, stored for ever. docs/bundle-format.md says the same for outsiders.
  *
- * A file is the line `skein-bundle 1` and frames, one after the other: a header of 12 bytes, then the payload.
+ * A file is the line `skein-bundle 1` and frames, one after the other: a header of 12 bytes, then the
+ * payload.
  *
  *   kind     1 byte   M manifest, L records, B a chunk of a blob, T trailer
  *   flags    1 byte   1: the payload is compressed (zstd); 2: the last chunk of its blob

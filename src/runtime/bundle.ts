@@ -1,4 +1,4 @@
-/** Export: a session, with its ancestors and if asked for its forks, as a bundle that is made as it is read. */
+/** Export: a session, with its ancestors and perhaps its forks, as a bundle that is made as it is read. */
 import {
   frameKinds,
   lastChunk,

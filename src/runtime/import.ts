@@ -1,6 +1,6 @@
 /**
- * Import: a bundle is read once, from the first byte to the last. Whatever it says is checked as it comes, and
- * kept out of sight until the last of it has been checked; if anything is wrong, all of it is given back.
+ * Import: a bundle is read once, from the first byte to the last. Whatever it says is checked as it comes,
+ * and kept out of sight until the last of it has been checked; if anything is wrong, all is given back.
  */
 import { createPublicKey, verify } from "node:crypto";
 import {

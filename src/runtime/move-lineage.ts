@@ -34,7 +34,7 @@ export async function lineageOf(store: Store, session: SessionId): Promise<reado
   return line.toReversed();
 }
 
-/** The session, its forks, their forks and so on, each with its ancestors; what one stands on comes before. */
+/** The session, its forks, theirs and so on, each with its ancestors; what one stands on comes before. */
 export async function familyOf(store: Store, session: SessionId): Promise<readonly Travelling[]> {
   const logs = new Map<SessionId, Travelling>();
   const waiting = [session];
@@ -50,7 +50,7 @@ export async function familyOf(store: Store, session: SessionId): Promise<readon
   return [...logs.values()];
 }
 
-/** Along a line of forks the session of a record changes only onwards: so its first one is found by halving. */
+/** Along a line of forks the session of a record changes only onwards: its first is found by halving. */
 async function firstOf(store: Store, session: SessionId, last: StoredRecord): Promise<number> {
   let low = 1;
   let high = last.seq;

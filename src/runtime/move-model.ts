@@ -1,6 +1,6 @@
 /**
- * Going on with another model. The context is rendered anew for it, so nothing is converted; what it cannot be
- * shown is counted and named, and a transcript that is too long for its window is compacted first.
+ * Going on with another model. The context is rendered anew for it, so nothing is converted; what it cannot
+ * be shown is counted and named, and a transcript that is too long for its window is compacted first.
  */
 import { agentRules, type AgentDefinition } from "../core/agent.ts";
 import { isOverfull } from "../core/compaction.ts";

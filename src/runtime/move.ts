@@ -1,8 +1,9 @@
 /**
- * Moving a session to another store. `session.moved` is written first: from then on the session is read-only
- * here, and can go on only where that record says. Then everything is copied, out of sight, and finished; then
- * `session.arrived` is written there. Each step finds out by itself what was done before, so that whoever dies
- * on the way is helped by doing the same again.
+ * Moving a session to another store. `session.moved` is written first: from then on the session is
+ * read-only here, and can go on only where that record says. Then everything is copied, out of sight, and
+ * finished; then `session.arrived` is written there. What is copied before the first record only shortens
+ * the time that the session stands still. Each step finds out by itself what was done before, so that
+ * whoever dies on the way is helped by doing the same again.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";

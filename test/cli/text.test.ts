@@ -55,6 +55,7 @@ test("colors are for terminals, and never in JSON", async () => {
   let printed = "";
   const surface: Surface = {
     out: (text) => void (printed += text),
+    bytes: async () => undefined,
     error: () => undefined,
     columns: 80,
     color: true,

@@ -1,4 +1,4 @@
-/** Bundles that are damaged, or made to harm: each is refused with a clear error and leaves nothing behind. */
+/** Bundles that are damaged, or made to harm: each is refused clearly, and leaves nothing behind. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { zstdCompressSync } from "node:zlib";

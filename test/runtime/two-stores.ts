@@ -81,8 +81,8 @@ interface Life {
 export const lifeOf = (steps: number): Life => ({ left: steps, dead: false, steps: 0 });
 
 /**
- * The store as a process sees it that dies at its nth call: before it is made, or right after, when the answer
- * is never heard.
+ * The store as a process sees it that dies at its nth call: before it is made, or right after, when the
+ * answer is never heard.
  */
 export function mortal(store: Store, life: Life, when: "before" | "after"): Store {
   const dies = (): SkeinError => {

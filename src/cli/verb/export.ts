@@ -1,23 +1,98 @@
-/** Writes a log out as it is stored, for another program to verify or keep. */
+/** Writes a session out: as a bundle that can be imported, as its records, or as a page for people. */
+import { SkeinError } from "../../core/error.ts";
+import type { Session } from "../../runtime/session.ts";
+import type { Store } from "../../store/port.ts";
+import { present } from "../input.ts";
+import { openOutput, type Output } from "../output.ts";
+import { bytes, jsonText } from "../text.ts";
 import { verb } from "../verb.ts";
 
 export const exportVerb = verb({
   name: "export",
-  line: "Write the records of a session exactly as they are stored, one a line.",
+  line: "Write a session to a file: to take elsewhere, to verify, or to read.",
   args: ["ID"],
-  options: { format: { type: "text", choices: ["jsonl"], what: "by default jsonl" } },
+  options: {
+    format: {
+      type: "text",
+      choices: ["bundle", "jsonl", "markdown", "html"],
+      what: "by default bundle",
+    },
+    output: { type: "text", short: "o", value: "FILE", what: "the file; by default standard output" },
+    "with-forks": { type: "flag", what: "its forks, and theirs, in the same bundle" },
+    move: { type: "flag", what: "the session leaves with the bundle: nothing more is written to it here" },
+    to: { type: "text", value: "WORKSPACE", what: "with --move: the only workspace that may take it over" },
+    sign: { type: "flag", what: 'sign it with your key ("skein keys")' },
+  },
   about: [
-    "docs/log-format.md says how to verify an export without Skein. The export of a fork begins with what " +
-      "it shares with its parents, so that its chain can be followed from the start.",
+    "A bundle holds everything: records, ancestors as far as they are shared, blobs. Without --move it " +
+      "is imported as a copy, which can be read and forked. docs/bundle-format.md describes it; " +
+      '"skein import" reads it.',
+    "jsonl is the records exactly as they are stored, one a line; docs/log-format.md says how to verify " +
+      "them without Skein. markdown and html are for people; html is one file that needs nothing else.",
   ],
   examples: [
-    {
-      command: "skein export 4x8kz1 --format jsonl > session.jsonl",
-      what: "every record from the first to the last",
-    },
+    { command: "skein export 4x8kz1 > x.skein", what: "a copy of the session" },
+    { command: "skein export 4x8kz1 --move -o x.skein", what: "the session itself, for another machine" },
+    { command: "skein export 4x8kz1 --format html -o session.html", what: "a page to read" },
+    { command: "skein export 4x8kz1 --format jsonl > session.jsonl", what: "every record, to verify" },
   ],
-  async run({ args, out, session }) {
+  async run({ args, options, out, engine, session, store }) {
+    const { format = "bundle", output } = options;
+    const extra = ["with-forks", "move", "to", "sign"].find((name) => {
+      const value = options[name as keyof typeof options];
+      return format !== "bundle" && value !== undefined && value !== false;
+    });
+    if (extra !== undefined) {
+      throw new SkeinError("invalid", `export: --${extra} is for bundles`, { hint: "leave out --format" });
+    }
     const found = await session(args.ID);
-    for await (const record of found.records()) await out.emit(record);
+    if (format === "jsonl" && output === undefined) {
+      for await (const record of found.records()) await out.emit(record);
+      return;
+    }
+    if (format === "bundle" && output === undefined && out.columns !== null) {
+      throw new SkeinError("invalid", "a bundle is nothing for a terminal", {
+        hint: `skein export ${args.ID} > x.skein`,
+      });
+    }
+    const opened = await engine();
+    const chunks =
+      format === "bundle"
+        ? opened.export(found.id, {
+            withForks: options["with-forks"],
+            move: options.move,
+            ...present({ to: options.to }),
+            ...(options.sign ? { sign: (await import("../keys.ts")).readSigner(process.env) } : {}),
+          })
+        : pageOf(found, format, await store());
+    const file: Output = openOutput(output, out);
+    const size = await file.write(chunks);
+    if (output === undefined) return;
+    await out.answer({ id: found.id, file: output, format, bytes: size, moved: options.move }, () => [
+      `wrote ${output}: ${format} of ${found.id}, ${bytes(size)}`,
+      ...(options.move ? ["the session lives in it now; import it where it is to go on"] : []),
+    ]);
   },
 });
+
+async function* pageOf(session: Session, format: string, store: Store): AsyncGenerator<Uint8Array> {
+  if (format === "jsonl") {
+    for await (const record of session.records()) yield Buffer.from(`${jsonText(record)}\n`);
+    return;
+  }
+  const { storyOf } = await import("../story.ts");
+  const story = await storyOf(session);
+  const texts =
+    format === "html"
+      ? (await import("../story-html.ts")).htmlOf(story, (hash) => readImage(store, hash))
+      : (await import("../story-markdown.ts")).markdownOf(story);
+  for await (const text of texts) yield Buffer.from(text);
+}
+
+async function readImage(store: Store, hash: string): Promise<Uint8Array | null> {
+  const chunks = await store.blob(hash);
+  if (chunks === undefined) return null;
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,65 @@
+/** Takes in a bundle. */
+import { createReadStream } from "node:fs";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import type { ImportReport } from "../../runtime/import.ts";
+import { trustedKeys } from "../keys.ts";
+import { oneLine, plural } from "../text.ts";
+import { verb } from "../verb.ts";
+
+export const importVerb = verb({
+  name: "import",
+  line: "Take in a bundle that export wrote; nothing of it is seen before all of it is verified.",
+  args: ["FILE?"],
+  options: { signed: { type: "flag", what: 'only if a key that you trust has signed it ("skein keys")' } },
+  about: [
+    "A copy can be read and forked, and not written. A session that was exported with --move lives here " +
+      "from now on. Importing the same bundle again changes nothing. Without a file, or with -, standard " +
+      "input is read.",
+  ],
+  examples: [
+    { command: "skein import x.skein", what: "from a file" },
+    { command: "ssh box skein export 4x8kz1 | skein import", what: "from another machine" },
+    { command: "skein import x.skein --signed", what: "only from somebody you know" },
+  ],
+  async run({ args: { FILE: file }, options, out, engine }) {
+    const trusted = trustedKeys(process.env);
+    const source = file === undefined || file === "-" ? process.stdin : createReadStream(file);
+    const opened = await engine({ create: true });
+    const keys = options.signed ? { signedBy: [...trusted.keys()] } : {};
+    const report = await opened.import(readable(source, file), keys);
+    const signer = report.signedBy === null ? null : (trusted.get(report.signedBy) ?? null);
+    await out.answer({ ...report, signer }, () => lines(report, signer));
+  },
+});
+
+async function* readable(
+  source: AsyncIterable<unknown>,
+  file = "standard input",
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of source) yield chunk as Buffer;
+  } catch (cause) {
+    if (!(cause instanceof Error) || !("syscall" in cause)) throw cause;
+    const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    throw new SkeinError(missing ? "not-found" : "invalid", `${quote(file)} cannot be read`, {
+      hint: "check the path",
+      cause,
+    });
+  }
+}
+
+function lines(report: ImportReport, signer: string | null): string[] {
+  const { session, as, sessions, records, blobs, already, signedBy } = report;
+  const others = sessions.length - 1;
+  const what = `${session}${others === 0 ? "" : ` and ${plural(others, "fork")}`}`;
+  const known = signer === null ? "which is not trusted" : `trusted as ${oneLine(signer)}`;
+  const signed = signedBy === null ? "it is not signed" : `signed by ${signedBy}, ${known}`;
+  const came = `${plural(records, "record")}${blobs === 0 ? "" : `, ${plural(blobs, "blob")}`}`;
+  if (already) return [`${what}: all of it was here already`, signed];
+  return [
+    `imported ${what}: ${came}`,
+    as === "own" ? "it lives here now" : "it is a copy: read it, or fork it to go on",
+    signed,
+  ];
+}

@@ -1,0 +1,52 @@
+/** Keys by which bundles are signed and known. */
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { makeKey, readSigner, trustedKeys, trustKey } from "../keys.ts";
+import { verb } from "../verb.ts";
+
+export const keys = verb({
+  name: "keys",
+  line: "Make the key that signs bundles, show it, or trust somebody else's.",
+  args: ["WHAT?", "NAME?", "KEY?"],
+  options: {},
+  about: [
+    "The private key is a file that only you can read, key.pem in ~/.config/skein. The public key is what " +
+      "others are given. A bundle says which key signed it; whose that is, you say with trust.",
+  ],
+  examples: [
+    { command: "skein keys new", what: "makes your key" },
+    { command: "skein keys show", what: "your public key, and those you trust" },
+    { command: "skein keys trust ada 3q2-7w…", what: "bundles signed by it are known as Ada's" },
+  ],
+  async run({ args: { WHAT: what = "show", NAME: name, KEY: key }, out }) {
+    const { env } = process;
+    if (what === "new") {
+      const { path, publicKey } = makeKey(env);
+      return out.answer({ path, publicKey }, () => [`made ${path}`, publicKey]);
+    }
+    if (what === "trust" && name !== undefined && key !== undefined) {
+      trustKey(env, name, key);
+      return out.answer({ name, publicKey: key }, () => [`${name} is trusted by the key ${key}`]);
+    }
+    if (what !== "show") {
+      throw new SkeinError("invalid", `keys: ${quote(what)} is not enough, or nothing that can be done`, {
+        hint: "skein keys new, skein keys show, or skein keys trust NAME KEY",
+      });
+    }
+    const own = ownKey();
+    const trusted = [...trustedKeys(env)].map(([publicKey, owner]) => ({ name: owner, publicKey }));
+    return out.answer({ publicKey: own, trusted }, () => [
+      own ?? 'you have no key; "skein keys new" makes one',
+      ...trusted.map((one) => `${one.publicKey}  ${one.name}`),
+    ]);
+  },
+});
+
+function ownKey(): string | null {
+  try {
+    return readSigner(process.env).publicKey;
+  } catch (error) {
+    if (error instanceof SkeinError && error.code === "not-found") return null;
+    throw error;
+  }
+}

@@ -5,6 +5,7 @@ import type { Digest } from "./chain.ts";
 import type { MergeCommand } from "./command/merge.ts";
 import type { MoveCommand } from "./command/move.ts";
 import type { TurnCommand } from "./command/turn.ts";
+import type { TreeChange } from "./files.ts";
 import type { Amounts, State } from "./state.ts";
 
 /** What core is told of the world. */
@@ -122,6 +123,8 @@ export type Command =
       readonly grant?: readonly Permission[];
       /** What a parent that makes the fork itself gives it of its own budget. */
       readonly got?: Amounts;
+      /** What takes the place of bindings of the same names. */
+      readonly bind?: readonly Binding[];
     } & ForkOptions)
   | { readonly do: "rename"; readonly name: string }
   | {
@@ -179,6 +182,8 @@ export type Command =
       readonly earlier: State;
       readonly requeue?: boolean;
       readonly reason?: string;
+      /** Files that were put back with it. */
+      readonly changed?: readonly TreeChange[];
     }
   | { readonly do: "append"; readonly records: readonly AppendRecord[] }
   | {

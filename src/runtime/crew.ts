@@ -9,7 +9,7 @@ import type { Settings, ToolDefinition } from "../core/part.ts";
 import { ruleFor } from "../core/permission.ts";
 import type { State } from "../core/state.ts";
 import type { Model } from "../model/port.ts";
-import type { Bound, Tool, Toolbox } from "../tool/port.ts";
+import type { Bound, FileWatch, Tool, Toolbox } from "../tool/port.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./session.ts";
 
@@ -21,6 +21,8 @@ export interface Crew extends AsyncDisposable {
   readonly model: Model;
   readonly settings: Settings;
   readonly tools: ReadonlyMap<string, Tool>;
+  /** Keeps versions of files that the tools change; undefined where nobody does. */
+  readonly files: FileWatch | undefined;
   /** What the model is offered, and its digest. */
   readonly offer: { readonly digest: string; readonly definitions: readonly ToolDefinition[] };
 }
@@ -49,6 +51,7 @@ export async function gatherCrew(
       ...(reasoning === undefined ? {} : { reasoning }),
     },
     tools: new Map(offered.map((tool) => [tool.name, tool])),
+    files: toolbox.files,
     offer: { definitions, digest: context.world.digest("", JSON.stringify(definitions)) },
     [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
   };
@@ -88,11 +91,11 @@ async function openTools(
   if (context.tools === undefined) return { tools: [], [Symbol.asyncDispose]: async () => {} };
   const bound = await readBindings(context, session, state);
   const source = await context.tools();
-  return source.open(bound, { signal });
+  return source.open(bound, { signal, session });
 }
 
 /** The bindings as the log has them; one whose content was erased cannot be used until it is bound again. */
-async function readBindings(
+export async function readBindings(
   { store }: Context,
   session: SessionId,
   { standing }: State,

@@ -12,6 +12,7 @@ import type { ModelError } from "../model/port.ts";
 import { compactNow, mustCompact } from "./compaction.ts";
 import { agentOf, gatherCrew, type Crew } from "./crew.ts";
 import { takeDrive, type Drive } from "./drive.ts";
+import { noteLeft } from "./file-note.ts";
 import { readWaiting } from "./inbox.ts";
 import { keepLease } from "./keeper.ts";
 import type { Context } from "./session.ts";
@@ -47,6 +48,7 @@ export async function runSession(
   const state = await drive.state();
   if (isAtRest(state)) return ranOf(state);
   await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });
+  await noteLeft(context, drive, crew.files);
   return await new Runner(context, drive, crew, keeper).run(signal);
 }
 

@@ -29,6 +29,7 @@ import type { Lineage } from "./lineage.ts";
 import type { MergeOptions, MergeReport } from "./merge.ts";
 import { headOf, positionIn, resolvePlace } from "./place.ts";
 import type { MigrateOptions, MigrateReport } from "./migrate.ts";
+import type { RewindOptions, Rewound } from "./rewind-files.ts";
 import { sendMessage, type Sent } from "./send.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { readEvents, type Event, type EventsOptions } from "./event-reader.ts";
@@ -225,15 +226,19 @@ export class Session {
     return new Session(this.#context, id);
   }
 
-  /** Goes on with the mind of an earlier position. What was appended since stays in the log. */
-  async rewind(
-    place: string | number,
-    options: { readonly requeue?: boolean; readonly reason?: string } = {},
-  ): Promise<Written> {
-    checkOptions("rewind", options, ["requeue", "reason"]);
+  /**
+   * Goes on with the mind of an earlier position. What was appended since stays in the log. With `files`,
+   * what tools made of files since is undone: all of it, or nothing of all this and a `conflict`.
+   */
+  async rewind(place: string | number, options: RewindOptions = {}): Promise<Rewound> {
+    checkOptions("rewind", options, ["requeue", "reason", "files"]);
     const toSeq = await this.#resolve(place);
-    const earlier = await this.#context.states.at(this.id, toSeq);
-    return written(await this.#change({ do: "rewind", earlier, ...options }));
+    const { files = false, ...rest } = options;
+    if (!files) {
+      const earlier = await this.#context.states.at(this.id, toSeq);
+      return written(await this.#change({ do: "rewind", earlier, ...rest }));
+    }
+    return (await import("./rewind-files.ts")).rewindFiles(this.#context, this.id, toSeq, rest);
   }
 
   /**

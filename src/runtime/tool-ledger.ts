@@ -3,12 +3,14 @@
  * written down first. One that a dead runner had started is settled by its declared effect: what only reads
  * or may be repeated runs again with the same key; what is unsafe is asked about (`probe`), or unknown.
  */
+import type { TreeChange } from "../core/files.ts";
 import type { OpenCall, State } from "../core/state.ts";
-import type { OuterTool, Tool } from "../tool/port.ts";
+import type { OuterTool, Tool, WatchedCalls } from "../tool/port.ts";
 import { performAct } from "./act.ts";
 import { readContent } from "./content.ts";
 import type { Crew } from "./crew.ts";
 import type { Drive } from "./drive.ts";
+import { noteRest, watchCalls } from "./file-note.ts";
 import type { Context } from "./session.ts";
 import { runTool, type Ran } from "./tool-run.ts";
 
@@ -57,11 +59,15 @@ export async function settleCalls(ledger: LedgerWorld, state: State): Promise<vo
 
 /** False when the session stands still or was interrupted, and nothing more is to be done. */
 async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boolean> {
-  const { drive, context, signal } = ledger;
+  const { drive, context, crew, signal } = ledger;
   const calls = ready.map(({ id }) => id);
+  const watched = await watchCalls(context, crew.files, ready);
   const started = await drive.change({ do: "start", calls, nowMs: context.world.now() });
   if (started.state.standing.status !== "running") return false;
-  await Promise.all(ready.map((entry) => runEntry(ledger, entry)));
+  const ended = await Promise.all(ready.map((entry) => runEntry(ledger, entry, watched)));
+  const left = ready.find((_, place) => ended[place] === "left");
+  if (left === undefined) await watched?.over();
+  else if (watched !== undefined) await noteRest(drive, watched, left.open);
   return !signal.aborted;
 }
 
@@ -126,22 +132,56 @@ async function unknown({ drive, crew }: LedgerWorld, id: string, { tool }: OpenC
   await drive.change({ do: "settle", call: id, status: "unknown", output, ask });
 }
 
-async function runEntry(ledger: LedgerWorld, { id, open, tool, input }: Ready): Promise<void> {
+/** How long a call that was told to stop is waited for before its files are looked at. */
+const stopMs = 500;
+
+/** `left`: nobody wants the result, and whoever ends the turn settles the call. */
+async function runEntry(
+  ledger: LedgerWorld,
+  { id, open, tool, input }: Ready,
+  watched: WatchedCalls | undefined,
+): Promise<"settled" | "left"> {
   const { context, drive, signal } = ledger;
   const { world } = context;
   const checked = await tool.check(input);
   if (!checked.ok) {
     await drive.change({ do: "settle", call: id, status: "error", output: checked.message });
-    return;
+    return "settled";
   }
   // A process that was paused longer than its lease may find somebody else at work on this very call.
-  if (!(await ledger.isHeld())) return;
+  if (!(await ledger.isHeld())) return "left";
   const begun = world.now();
   const call = { key: drive.key(open.seq), session: drive.session, seq: open.seq, signal };
-  const ran: Ran | null = await runTool(context, tool, checked.value, call);
-  if (ran === null) return;
+  let ended: Promise<unknown> = Promise.resolve();
+  const run: OuterTool["run"] = (...given) => (ended = tool.run(...given));
+  const ran: Ran | null = await runTool(
+    context,
+    Object.create(tool, { run: { value: run } }) as OuterTool,
+    checked.value,
+    call,
+  );
+  if (ran === null) {
+    // What it does to files while it stops is its work, too.
+    if (watched !== undefined) await Promise.race([ended.catch(() => undefined), world.sleep(stopMs)]);
+    return "left";
+  }
   const ms = Math.max(0, world.now() - begun);
   const ask = ran.status === "unknown" && ledger.crew.rules.onUnknown === "ask" ? { ask: true } : {};
   // Somebody may have ended the turn meanwhile, and settled the call with it.
-  await drive.change({ do: "settle", call: id, ms, late: true, ...ask, ...ran });
+  const settle = async (changed: readonly TreeChange[]) =>
+    drive.change({ do: "settle", call: id, ms, late: true, ...ask, ...ran, ...toldOf(ran, changed) });
+  await (watched === undefined || tool.effect === "read" ? settle([]) : watched.record(settle));
+  return "settled";
+}
+
+/** What changed, and in the result's detail why that may not be all. */
+function toldOf(
+  ran: Ran,
+  changed: readonly TreeChange[],
+): { readonly changed?: readonly TreeChange[]; readonly detail?: unknown } {
+  if (changed.length === 0) return {};
+  const unkept = changed.flatMap((one) => one.unkept ?? []);
+  const detail: unknown = "detail" in ran ? ran.detail : {};
+  const isOpen = typeof detail === "object" && detail !== null && !Array.isArray(detail);
+  return { changed, ...(unkept.length > 0 && isOpen ? { detail: { ...detail, unkept } } : {}) };
 }

@@ -52,6 +52,7 @@ export async function databaseTools(
       }),
       effect: databases.every(({ mode }) => mode === "read") ? "read" : "unsafe",
       timeoutMs: Math.max(...databases.map(({ timeoutMs }) => timeoutMs)) + 15_000,
+      touches: () => [],
       run: async ({ sql, database: name, rows }, { signal }) => {
         const database = databases.find((one) => one.name === name) ?? first;
         if (database === undefined) throw new SkeinError("not-found", "there is no such database");

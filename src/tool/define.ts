@@ -35,6 +35,10 @@ export interface ToolOptions<S extends StandardSchemaV1> {
     key: string,
     call: { readonly input: StandardSchemaV1.InferOutput<S>; readonly signal: AbortSignal },
   ): ProbeAnswer | Promise<ProbeAnswer>;
+  /**
+   * The only files that a call may change, absolute; see file versions. Left out: any, unless it only reads.
+   */
+  touches?(input: StandardSchemaV1.InferOutput<S>): readonly string[] | Promise<readonly string[]>;
   /** By default two minutes. */
   readonly timeoutMs?: number;
 }
@@ -48,12 +52,13 @@ const known = [
   "effect",
   "run",
   "probe",
+  "touches",
   "timeoutMs",
 ];
 
 export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>): OuterTool {
   checkOptions("defineTool", options, known);
-  const { probe, effect = "unsafe", timeoutMs = timeoutMsDefault } = options;
+  const { probe, touches, effect = "unsafe", timeoutMs = timeoutMsDefault } = options;
   const tool = describe(options);
   const where = `tool "${tool.name}"`;
   if (!["read", "idempotent", "unsafe"].includes(effect)) {
@@ -66,8 +71,8 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
       hint: `a whole number of milliseconds from 1 to ${toolLimit.timeoutMsMax}`,
     });
   }
-  if (typeof options.run !== "function" || (probe !== undefined && typeof probe !== "function"))
-    throw new SkeinError("invalid", `${where}: run and probe are functions`);
+  if (typeof options.run !== "function" || isNoFunction(probe) || isNoFunction(touches))
+    throw new SkeinError("invalid", `${where}: run, probe and touches are functions`);
   return {
     ...tool,
     effect,
@@ -79,8 +84,13 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
     ...(probe && {
       probe: (key, call) => probed(async () => probe(key, call)),
     }),
+    ...(touches && {
+      touches: async (input) => touches(input),
+    }),
   };
 }
+
+const isNoFunction = (given: unknown): boolean => given !== undefined && typeof given !== "function";
 
 /** Its effect has happened by now, and the model is told so. */
 async function checkOutput(schema: StandardSchemaV1, given: unknown): Promise<unknown> {

@@ -112,6 +112,7 @@ function writeFile(roots: readonly Root[], turns: Turns): OuterTool {
       `change a part of a file use edit_file. ${whereabouts(roots)}`,
     input: z.strictObject({ path: pathBelow(roots), text: z.string().describe("All of the new content") }),
     effect: "idempotent",
+    touches: ({ path }) => [place(findSpot(roots, path))],
     run: async ({ path, text }, { key, signal }) => {
       const spot = writable(findSpot(roots, path));
       return turns(place(spot), async () => {
@@ -140,6 +141,7 @@ function editFile(roots: readonly Root[], turns: Turns): OuterTool {
       replace: z.string().describe("The text in its place; empty to remove it"),
       all: z.boolean().default(false).describe("Replace every occurrence"),
     }),
+    touches: ({ path }) => [place(findSpot(roots, path))],
     run: async ({ path, ...edit }, { key, signal }) => {
       const spot = writable(findSpot(roots, path));
       return turns(place(spot), async () => {

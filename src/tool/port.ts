@@ -8,6 +8,7 @@
  */
 import type { SessionAct } from "../core/act.ts";
 import type { Binding } from "../core/command.ts";
+import type { FileVersion, TreeChange } from "../core/files.ts";
 
 /** What a running call is told. */
 export interface ToolCall {
@@ -49,6 +50,11 @@ export interface OuterTool extends Described {
    * after the signal is aborted; if it does not, nobody waits for it.
    */
   run(input: unknown, call: ToolCall): Promise<unknown>;
+  /**
+   * The only files that a call may change, absolute. Without it, a tool that does not only read may change
+   * any.
+   */
+  touches?(input: unknown): Promise<readonly string[]>;
   /** Whether the call with this key has happened. Asked after a crash, for unsafe calls. */
   probe?(key: string, call: { readonly input: unknown; readonly signal: AbortSignal }): Promise<Probed>;
 }
@@ -116,9 +122,88 @@ export interface ToolWorld {
   ): Promise<Child>;
 }
 
+/** Bytes by their SHA-256: blobs of the store. */
+export interface FileBlobs {
+  put(bytes: Uint8Array): Promise<string>;
+  /** Undefined when they are not there any more. */
+  get(blob: string): Promise<Uint8Array | undefined>;
+}
+
+/** A bound directory, or a bound file alone, of which file versions are kept. */
+export interface FileTree {
+  /** The name of the binding. */
+  readonly name: string;
+  /** The directory, without links. */
+  readonly root: string;
+  /** Of a bound file: its name in that directory. */
+  readonly file?: string;
+}
+
+/** Calls that run at the same time, and what they change. */
+export interface WatchedCalls {
+  /**
+   * Looks, and has written down what differs from the beginning or from the last time. Calls that run at once
+   * cannot be told apart: whoever is first gets what all of them did so far.
+   */
+  record<T>(write: (changed: readonly TreeChange[]) => Promise<T>): Promise<T>;
+  /** All of it is written down. */
+  over(): Promise<void>;
+}
+
+/** Keeps file versions while a session runs. */
+export interface FileWatch {
+  /**
+   * Looks how files are before these calls run. What changed since the last look was somebody else's doing.
+   */
+  begin(
+    calls: readonly { readonly tool: OuterTool; readonly input: unknown }[],
+    options: { readonly blobs: FileBlobs },
+  ): Promise<WatchedCalls>;
+  /** What calls had changed when the runner before died in the middle of them, if that can be told. */
+  left(blobs: FileBlobs): Promise<readonly TreeChange[]>;
+}
+
+/** One path on its way back. */
+export interface FilePut {
+  readonly tree: FileTree;
+  readonly path: string;
+  /** What the session left there: anything else is somebody else's. */
+  readonly expect: FileVersion | null;
+  readonly to: FileVersion | null;
+}
+
+/** A path that is left alone, and why. */
+export interface FileConflict {
+  /** Absolute. */
+  readonly path: string;
+  readonly why: string;
+}
+
+/** The files of bindings, to be put back as they were. */
+export interface BoundFiles {
+  /** What lies within another is part of it. */
+  readonly trees: readonly FileTree[];
+  /** The tree of a path below a binding, and the path in it; undefined when nothing of that name is bound. */
+  place(name: string, path: string): { readonly tree: FileTree; readonly path: string } | undefined;
+  /**
+   * Puts all of it back, or nothing: when one path is not as expected, it touches none and says which. What
+   * is as it should be already stays. Cut off in the middle, it finishes when it is called again.
+   */
+  restore(puts: readonly FilePut[], blobs: FileBlobs): Promise<readonly FileConflict[]>;
+  /** A copy of a tree in a new place, with these paths as they were. Conflicts: then there is no copy. */
+  copy(
+    tree: FileTree,
+    to: string,
+    puts: readonly FilePut[],
+    blobs: FileBlobs,
+  ): Promise<readonly FileConflict[]>;
+}
+
 /** The tools of one session while it runs, and what they hold open. */
 export interface Toolbox extends AsyncDisposable {
   readonly tools: readonly Tool[];
+  /** Absent: no file versions are kept. */
+  readonly files?: FileWatch;
 }
 
 /** Where a session's tools come from. The composition root makes one of all the drivers. */
@@ -127,5 +212,10 @@ export interface ToolSource {
    * Opens the tools of these bindings. Rejects with a `SkeinError` when one cannot be used (a server that
    * does not start, a name twice), and holds nothing open then.
    */
-  open(bound: readonly Bound[], options: { readonly signal: AbortSignal }): Promise<Toolbox>;
+  open(
+    bound: readonly Bound[],
+    options: { readonly signal: AbortSignal; readonly session?: string },
+  ): Promise<Toolbox>;
+  /** The files of these bindings that may be written. */
+  files?(bound: readonly Bound[]): Promise<BoundFiles>;
 }

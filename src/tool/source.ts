@@ -2,6 +2,10 @@
 import { nearest, SkeinError } from "../core/error.ts";
 import { databaseTools } from "./database.ts";
 import { checkToolName } from "./define.ts";
+import { copyTree } from "./file-copy.ts";
+import { restoreFiles } from "./file-restore.ts";
+import { everyTree, outermost, placeIn } from "./file-tree.ts";
+import { watchFiles } from "./file-watch.ts";
 import { fileTools } from "./files.ts";
 import type { McpWorld } from "./mcp-stdio.ts";
 import { mcpTools } from "./mcp.ts";
@@ -22,7 +26,7 @@ export function makeToolSource(options: {
   for (const { name } of given) checkToolName(name);
   checkUnique([...sessionTools, ...given]);
   return {
-    async open(bound, { signal }) {
+    async open(bound, { signal, session }) {
       await using opened = new AsyncDisposableStack();
       const tools: Tool[] = [...sessionTools];
       const of = (...kinds: readonly Bound["kind"][]) => bound.filter(({ kind }) => kinds.includes(kind));
@@ -33,8 +37,21 @@ export function makeToolSource(options: {
       tools.push(...of("tool").map(({ name }) => named(given, name)));
       signal.throwIfAborted();
       checkUnique(tools);
+      const { now } = options.world;
+      const files = opened.use(watchFiles(outermost(await everyTree(bound)), { now: () => now(), session }));
       const held = opened.move();
-      return { tools, [Symbol.asyncDispose]: () => held.disposeAsync() } satisfies Toolbox;
+      return { tools, files, [Symbol.asyncDispose]: () => held.disposeAsync() } satisfies Toolbox;
+    },
+    async files(bound) {
+      const { world } = options;
+      const all = await everyTree(bound);
+      const trees = outermost(all);
+      return {
+        trees,
+        place: (name, path) => placeIn({ all, trees }, name, path),
+        restore: (puts, blobs) => restoreFiles(world, puts, blobs),
+        copy: (tree, to, puts, blobs) => copyTree(world, tree, to, { puts, blobs }),
+      };
     },
   };
 }

@@ -76,7 +76,14 @@ export const bootstrapEvents = {
     meaning: "A bound resource is not what it was.",
     erased: "It changed to this digest; the details are gone.",
     body: z.looseObject({ name: Key, digest: Sha256 }),
-    content: z.looseObject({ detail: Json }).optional(),
+    content: z
+      .looseObject({
+        /** Of a directory: `files`, each with its path and its version before and after. */
+        detail: Json,
+        /** The contents that the detail names. */
+        blocks: z.array(Block).optional(),
+      })
+      .optional(),
   }),
   "tools.bound": event({
     meaning: "From here on the model is offered these tools.",

@@ -1,6 +1,7 @@
 /** The commands of a turn: what the turn loop, or another harness through `drive`, asks of a session. */
 import type { Block } from "../catalogue/entry.ts";
 import type { AppendRecord, Command } from "../command.ts";
+import type { TreeChange } from "../files.ts";
 import type { Amounts } from "../state.ts";
 
 /** Inputs that are taken up: the position of each, and its number in the inbox. */
@@ -109,7 +110,11 @@ export type TurnCommand =
       readonly act?:
         | Extract<Command, { readonly do: "record" | "retract" | "scratch" | "sleep" }>
         | { readonly do: "allot"; readonly to: string; readonly amounts: Amounts };
+      /** What became of files while the call ran; written in the same append. */
+      readonly changed?: readonly TreeChange[];
     }
+  /** What became of files by calls that nobody waits for any more. */
+  | { readonly do: "note"; readonly changed: readonly TreeChange[]; readonly cause?: number }
   | {
       readonly do: "end";
       readonly outcome: "completed" | "interrupted" | "failed" | "refused" | "length";

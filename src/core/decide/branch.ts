@@ -11,14 +11,16 @@ import {
   type Decisions,
   type DraftEvent,
 } from "../decision.ts";
+import { changedDrafts } from "../files.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
 import { emptyStanding, type Amounts, type Mind, type Ref, type State } from "../state.ts";
 import { endTurn } from "./lifecycle.ts";
-import { grantDraft } from "./work.ts";
+import { boundDraft, grantDraft } from "./work.ts";
 
 export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
-  fork: (state, { parentHash, by, objective, name, budget, labels, unbind = [], grant = [], got }) => {
+  fork: (state, { parentHash, by, objective, name, budget, labels, ...rest }) => {
+    const { unbind = [], grant = [], got, bind = [] } = rest;
     if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
     const has = [
       ...(objective === undefined ? [] : (["objective"] as const)),
@@ -33,6 +35,7 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
       draft("session.forked", body, content),
       ...skipped(state.mind, forkedSeq),
       ...unbind.map((one) => draft("resource.unbound", { name: one })),
+      ...bind.map((one) => boundDraft(one)),
       ...grant.map((one) => grantDraft(one)),
       ...(labels === undefined || Object.keys(labels).length === 0
         ? []
@@ -41,7 +44,7 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
       ...(got === undefined || Object.keys(got).length === 0 ? [] : [gotDraft(state, got)]),
     );
   },
-  rewind: (state, { earlier, requeue = false, reason }, { digest }) => {
+  rewind: (state, { earlier, requeue = false, reason, changed = [] }, { digest }) => {
     const refusal = forbidden(state, "rewind", "be rewound");
     if (refusal !== null) return refusal;
     const ended = endTurn(state, digest, "interrupted");
@@ -51,6 +54,7 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
       ...ended,
       draft("session.rewound", body, because(reason)),
       ...skipped(earlier.mind, rewoundSeq),
+      ...changedDrafts(changed, digest, { cause: rewoundSeq }),
     );
   },
   save: (state, { name, atSeq = state.seq, note }) => {

@@ -14,6 +14,7 @@ import {
   type Decisions,
   type DraftEvent,
 } from "../decision.ts";
+import { changedDrafts } from "../files.ts";
 import type { Amounts, OpenCall, State } from "../state.ts";
 import { endTurn, lifecycleDecisions } from "./lifecycle.ts";
 import { inputDraft, workDecisions } from "./work.ts";
@@ -121,7 +122,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
   },
   settle: (state, command, facts) => {
     const call = state.mind.calls.get(command.call);
-    if (command.late === true && call === undefined) return late(state, command);
+    if (command.late === true && call === undefined) return late(state, command, facts);
     const refusal = forbidden(state, "settle", "take a tool's result");
     if (refusal !== null) return refusal;
     if (call === undefined) return refuse("refused", `call ${command.call} is not open`);
@@ -141,8 +142,16 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
       actor: `tool:${call.tool}`,
     }));
     const asked = command.ask === true && state.standing.status === "running" ? [unknownDraft(call)] : [];
-    return accept(...caused, settled(state, command.call, call, command), ...asked);
+    const changed = changedDrafts(command.changed ?? [], facts.digest, {
+      ...inTurn(state),
+      cause: call.seq,
+      actor: `tool:${call.tool}`,
+    });
+    return accept(...caused, ...changed, settled(state, command.call, call, command), ...asked);
   },
+  note: (state, { changed, cause }, { digest }) =>
+    forbidden(state, "write", "note what changed") ??
+    accept(...changedDrafts(changed, digest, { ...inTurn(state), ...causedBy(cause) })),
   end: (state, { outcome }, { digest }) => {
     const refusal = forbidden(state, "settle", "end a turn");
     if (refusal !== null) return refusal;
@@ -292,11 +301,18 @@ function settled(
 }
 
 /** What came of a call after it was settled: evidence, never applied by itself. */
-function late(state: State, { call, status, output }: CommandOf<"settle">): Decision {
+function late(
+  state: State,
+  { call, status, output, changed = [] }: CommandOf<"settle">,
+  { digest }: Parameters<Decide<"settle">>[2],
+): Decision {
   const content = output === undefined ? undefined : { output };
   return (
     forbidden(state, "write", "keep a late result") ??
-    accept(draft("tool.settled", { call, status, late: true }, content))
+    accept(
+      ...changedDrafts(changed, digest, {}),
+      draft("tool.settled", { call, status, late: true }, content),
+    )
   );
 }
 

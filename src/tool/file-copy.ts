@@ -1,0 +1,62 @@
+/** Copies of trees: all that is there now, but for open databases, with some paths as they were. */
+import { constants } from "node:fs";
+import { cp, lstat, mkdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { SkeinError } from "../core/error.ts";
+import { restoreFiles, type RestoreWorld } from "./file-restore.ts";
+import { isWithin, sightOf, temporaryEnding } from "./file-tree.ts";
+import { isLiveDatabase } from "./live-database.ts";
+import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
+
+/** `to` is there once all of it is. */
+export async function copyTree(
+  world: RestoreWorld,
+  tree: FileTree,
+  to: string,
+  { puts, blobs }: { readonly puts: readonly FilePut[]; readonly blobs: FileBlobs },
+): Promise<readonly FileConflict[]> {
+  if ((await lstat(to).catch(() => undefined)) !== undefined)
+    throw new SkeinError("conflict", `${to} is there already`, { hint: "give the path of a new directory" });
+  if (tree.file === undefined && isWithin(tree.root, to))
+    throw new SkeinError("invalid", `${to} lies in ${tree.root}, of which it would be a copy`, {
+      hint: "give a path outside of what is bound",
+    });
+  await mkdir(dirname(to), { recursive: true });
+  const made = `${to}${temporaryEnding}`;
+  await rm(made, { recursive: true, force: true });
+  const there: FileTree =
+    tree.file === undefined
+      ? { name: tree.name, root: made }
+      : { name: tree.name, root: dirname(made), file: basename(made) };
+  try {
+    await copyOver(tree, made);
+    const moved = puts.map((put) => ({ ...put, tree: there, path: there.file ?? put.path }));
+    const conflicts = await restoreFiles(world, moved, blobs, { isOurs: true });
+    // A bound file may not have been there at that time.
+    if (conflicts.length === 0 && (await sightOf(made)) !== undefined) await rename(made, to);
+    return conflicts.map(({ path, why }) => ({ path: path.replace(made, to), why }));
+  } finally {
+    await rm(made, { recursive: true, force: true });
+  }
+}
+
+async function copyOver({ root, file }: FileTree, to: string): Promise<void> {
+  const from = file === undefined ? root : join(root, file);
+  if (file !== undefined && (await sightOf(from)) === undefined) return;
+  await cp(from, to, {
+    recursive: true,
+    verbatimSymlinks: true,
+    mode: constants.COPYFILE_FICLONE,
+    // Pipes, sockets and devices are nobody's work; the files of an open database must not be opened here.
+    filter: async (path) =>
+      path === from ||
+      (!path.endsWith(temporaryEnding) &&
+        (await sightOf(path)) !== undefined &&
+        !(await isLiveDatabase(path))),
+  }).catch((cause: NodeJS.ErrnoException) => {
+    throw new SkeinError("refused", `${from} cannot be copied: ${cause.message}`, {
+      hint: "nothing was made; see to what cannot be read and try again",
+      cause,
+    });
+  });
+}

@@ -1,0 +1,274 @@
+/**
+ * Puts files back as they were. Everything is held against what is there first, and new contents are written
+ * to a directory beside; then come removals, directories, and renames into place. Nothing is reached through
+ * a link: each step of a path is opened without following one.
+ *
+ * Cut off in the middle, some paths are as they should be and the others as the session left them, which is
+ * what a second try goes on from.
+ */
+import { constants } from "node:fs";
+import { chmod, lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { isPlainPath, isSameVersion, type FileVersion } from "../core/files.ts";
+import { isLiveDatabase } from "./live-database.ts";
+import { temporaryEnding } from "./file-tree.ts";
+import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
+import { openDirectory, type Directory } from "./root.ts";
+
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
+const staging = `.put-back${temporaryEnding}`;
+
+export interface RestoreWorld {
+  hashBytes(bytes: Uint8Array): string;
+}
+
+/** A path that is not yet as it should be, and the kind of what is there now. */
+interface Due extends FilePut {
+  readonly now: FileVersion["kind"] | null;
+}
+
+interface Plan {
+  readonly planned: ReadonlyMap<string, FilePut>;
+  readonly blobs: FileBlobs;
+  readonly isOurs: boolean;
+}
+
+/** All, or nothing and why. With `isOurs` it does not matter what is there now. */
+export async function restoreFiles(
+  world: RestoreWorld,
+  puts: readonly FilePut[],
+  blobs: FileBlobs,
+  options: { readonly isOurs?: boolean } = {},
+): Promise<readonly FileConflict[]> {
+  const byTree = Map.groupBy(puts, ({ tree }) => tree);
+  const conflicts: FileConflict[] = [];
+  const plans: { readonly tree: FileTree; readonly due: readonly Due[] }[] = [];
+  for (const [tree, some] of byTree) {
+    const { due, conflicts: found } = await check(world, tree, some, {
+      blobs,
+      isOurs: options.isOurs === true,
+    });
+    conflicts.push(...found);
+    plans.push({ tree, due });
+  }
+  if (conflicts.length > 0) return conflicts;
+  for (const { tree, due } of plans) await stage(tree, due, blobs);
+  for (const { tree, due } of plans) await putInPlace(tree, due);
+  return [];
+}
+
+async function check(
+  world: RestoreWorld,
+  tree: FileTree,
+  puts: readonly FilePut[],
+  how: Pick<Plan, "blobs" | "isOurs">,
+): Promise<{ readonly due: readonly Due[]; readonly conflicts: readonly FileConflict[] }> {
+  const due: Due[] = [];
+  const conflicts: FileConflict[] = [];
+  const planned = new Map(puts.map((put) => [put.path, put]));
+  for (const put of puts) {
+    const why = await obstacle(world, tree, put, { ...how, planned });
+    if (typeof why === "string") conflicts.push({ path: join(tree.root, put.path), why });
+    else if (why.isDue) due.push({ ...put, now: why.now });
+  }
+  return { due, conflicts };
+}
+
+/** Why a path cannot be put back; or what is there, and whether anything is to be done. */
+async function obstacle(
+  world: RestoreWorld,
+  tree: FileTree,
+  { path, expect, to }: FilePut,
+  plan: Plan,
+): Promise<string | { readonly isDue: boolean; readonly now: FileVersion["kind"] | null }> {
+  if (!isPlainPath(path)) return "it is no path below what is bound";
+  if (await isLiveDatabase(join(tree.root, path))) return "it belongs to a database that is open";
+  const now = await versionAt(world, tree, path);
+  if (typeof now === "string") return now;
+  const kind = now?.kind ?? null;
+  if (isSameVersion(now, to)) return { isDue: false, now: kind };
+  // Of what becomes another kind of thing the old one is removed first, and a crash may come in between.
+  const isBetween =
+    now === null && to !== null && (expect?.kind === "directory") !== (to.kind === "directory");
+  if (!plan.isOurs && !isBetween && !isSameVersion(now, expect)) return changedSince(now, expect);
+  if (to !== null && to.kind !== "directory") {
+    if (to.blob === undefined) return "how it was could not be read, so its content was not kept";
+    if ((await plan.blobs.get(to.blob)) === undefined) return "how it was is not in the store any more";
+  }
+  if (to !== null) {
+    const blocked = await blockedParent(tree, path, plan.planned);
+    if (blocked !== undefined) return blocked;
+  }
+  if (kind === "directory" && to !== null && to.kind !== "directory") {
+    const foreign = await foreignBelow(tree, path, plan.planned);
+    if (foreign !== undefined) return `${foreign} lies below it, and is not the session's`;
+  }
+  return { isDue: true, now: kind };
+}
+
+function changedSince(now: FileVersion | null, expect: FileVersion | null): string {
+  if (now === null) return "somebody else removed it";
+  if (expect === null) return "somebody else made it";
+  if (expect.kind !== "directory" && expect.blob === undefined)
+    return "what the session left there could not be read, so nobody can tell whether it is still that";
+  return now.kind === "directory" || (now.blob !== undefined && now.blob === expect.blob)
+    ? "somebody else changed its mode or kind"
+    : "somebody else changed it";
+}
+
+/** A directory on the way that is none, and does not become one. */
+async function blockedParent(
+  { root }: FileTree,
+  path: string,
+  planned: ReadonlyMap<string, FilePut>,
+): Promise<string | undefined> {
+  for (let parent = dirname(path); parent !== "."; parent = dirname(parent)) {
+    const put = planned.get(parent);
+    if (put !== undefined) {
+      if (put.to?.kind === "directory") continue;
+      return "the directory it lay in is not kept";
+    }
+    const stat = await lstat(join(root, parent)).catch(() => undefined);
+    if (stat !== undefined && !stat.isDirectory()) return "somebody else replaced the directory it lay in";
+  }
+  return undefined;
+}
+
+async function foreignBelow(
+  { root }: FileTree,
+  path: string,
+  planned: ReadonlyMap<string, FilePut>,
+): Promise<string | undefined> {
+  for (const name of await readdir(join(root, path)).catch(() => [])) {
+    const below = `${path}/${name}`;
+    const put = planned.get(below);
+    if (put === undefined || put.to !== null) return below;
+    const deeper = await foreignBelow({ name: "", root }, below, planned);
+    if (deeper !== undefined) return deeper;
+  }
+  return undefined;
+}
+
+/** What is there now; a text when it cannot be told. Below something that is no directory there is nothing. */
+async function versionAt(
+  world: RestoreWorld,
+  tree: FileTree,
+  path: string,
+): Promise<FileVersion | null | string> {
+  try {
+    await using directory = await descend(tree, dirname(path));
+    if (directory === null) return null;
+    const full = `${directory.path}/${path.slice(path.lastIndexOf("/") + 1)}`;
+    const stat = await lstat(full).catch(absent);
+    if (stat === undefined) return null;
+    const mode = stat.mode & 0o7777;
+    if (stat.isDirectory()) return { kind: "directory", mode };
+    if (stat.isSymbolicLink()) {
+      const target = await readlink(full, { encoding: "buffer" });
+      return { kind: "symlink", mode, blob: world.hashBytes(target) };
+    }
+    if (!stat.isFile()) return "there is a pipe, a socket or a device now";
+    await using handle = await open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    return { kind: "file", mode, blob: world.hashBytes(await handle.readFile()) };
+  } catch (error) {
+    return `it cannot be read: ${(error as { code?: string }).code ?? String(error)}`;
+  }
+}
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT" && error.code !== "ENOTDIR") throw error;
+  return undefined;
+}
+
+/** Opens a directory below the root, a step at a time; null when there is none. */
+async function descend(
+  { root }: FileTree,
+  path: string,
+  options: { readonly create?: boolean } = {},
+): Promise<(Directory & AsyncDisposable) | null> {
+  let directory = await openDirectory(root, root);
+  for (const step of path === "." ? [] : path.split("/")) {
+    const before: Directory = directory;
+    const next = `${before.path}/${step}`;
+    try {
+      if (options.create === true) await mkdir(next).catch(unlessThere);
+      directory = await openDirectory(next, step);
+    } catch (error) {
+      const { code } = ((error as { cause?: unknown }).cause ?? error) as NodeJS.ErrnoException;
+      if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return null;
+      throw error;
+    } finally {
+      await before[Symbol.asyncDispose]();
+    }
+  }
+  return directory;
+}
+
+function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EEXIST") throw error;
+}
+
+const stagedName = (place: number): string => `${staging}/${place}`;
+
+/** Writes what is to come into the root, where a rename into place is one step. */
+async function stage({ root }: FileTree, due: readonly Due[], blobs: FileBlobs): Promise<void> {
+  await rm(join(root, staging), { recursive: true, force: true });
+  if (due.every(({ to }) => to === null || to.kind === "directory")) return;
+  await mkdir(join(root, staging), { mode: 0o700 });
+  for (const [place, { to }] of due.entries()) {
+    if (to === null || to.blob === undefined) continue;
+    const bytes = await blobs.get(to.blob);
+    if (bytes === undefined) throw new Error(`invariant: blob ${to.blob} was there a moment ago`);
+    const path = join(root, stagedName(place));
+    if (to.kind === "symlink") {
+      await symlink(Buffer.from(bytes), path);
+      continue;
+    }
+    await using handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    await handle.writeFile(bytes);
+    await handle.chmod(to.mode);
+    await handle.sync();
+  }
+}
+
+async function putInPlace(tree: FileTree, due: readonly Due[]): Promise<void> {
+  const depth = ({ path }: FilePut): number => path.split("/").length;
+  const deepFirst = due.toSorted((a, b) => depth(b) - depth(a));
+  for (const { path, now, to } of deepFirst) {
+    if (
+      now === null ||
+      now === (to?.kind ?? null) ||
+      (now !== "directory" && to?.kind !== "directory" && to !== null)
+    )
+      continue;
+    await within(tree, path, (full) => (now === "directory" ? removeEmpty(full) : rm(full, { force: true })));
+  }
+  for (const { path, to } of deepFirst.toReversed())
+    if (to?.kind === "directory")
+      await within(tree, path, (full) => mkdir(full, { mode: 0o700 }).catch(unlessThere), { create: true });
+  for (const [place, { path, to }] of due.entries())
+    if (to !== null && to.kind !== "directory")
+      await within(tree, path, (full) => rename(join(tree.root, stagedName(place)), full), { create: true });
+  for (const { path, to } of deepFirst)
+    if (to?.kind === "directory") await within(tree, path, (full) => chmod(full, to.mode));
+  await rm(join(tree.root, staging), { recursive: true, force: true });
+}
+
+/** A directory in which somebody else has put something stays. */
+async function removeEmpty(path: string): Promise<void> {
+  await rmdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST" && error.code !== "ENOENT") throw error;
+  });
+}
+
+async function within(
+  tree: FileTree,
+  path: string,
+  work: (full: string) => Promise<unknown>,
+  options: { readonly create?: boolean } = {},
+): Promise<void> {
+  await using directory = await descend(tree, dirname(path), options);
+  if (directory === null) return;
+  await work(`${directory.path}/${path.slice(path.lastIndexOf("/") + 1)}`);
+  await directory.handle.sync();
+}

@@ -1,0 +1,167 @@
+/**
+ * A shelf: how one tree was when it was last looked at, with a copy of every file, so that what a command has
+ * changed can still be told from what it left. The copies lie in a directory of their own, outside of the
+ * tree, and cost no reading where the file system can share them.
+ */
+import { constants } from "node:fs";
+import { copyFile, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { isSameVersion, type FileChange, type FileVersion } from "../core/files.ts";
+import { isHidden, sightOf, treeLimit, type Look, type Sight } from "./file-tree.ts";
+import type { FileBlobs, FileTree } from "./port.ts";
+
+/** A path as it was, and where its copy is; a file without one could not be read. */
+export interface Entry extends Sight {
+  readonly copy?: string;
+  /** It was copied so soon after it changed that it may have changed again without a sign. */
+  readonly isDoubtful: boolean;
+}
+
+/** What differs from the look before. */
+interface Step {
+  readonly path: string;
+  readonly was: Entry | undefined;
+  readonly is: Entry | undefined;
+}
+
+export class Shelf {
+  readonly tree: FileTree;
+  readonly #directory: string;
+  readonly #now: () => number;
+  readonly #entries: Map<string, Entry>;
+  #hidden: ReadonlySet<string>;
+  #copies: number;
+  #stale: string[] = [];
+
+  /** `prefix` keeps the copies of several shelves in one directory apart. */
+  constructor(
+    tree: FileTree,
+    place: {
+      readonly directory: string;
+      readonly prefix: string;
+      readonly now: () => number;
+      readonly entries?: readonly (readonly [string, Entry])[];
+      readonly hidden?: readonly string[];
+    },
+  ) {
+    this.tree = tree;
+    this.#directory = join(place.directory, place.prefix);
+    this.#now = place.now;
+    this.#entries = new Map(place.entries);
+    this.#hidden = new Set(place.hidden);
+    this.#copies = Math.max(0, ...[...this.#entries.values()].map(({ copy }) => Number(copy ?? 0)));
+  }
+
+  get entries(): readonly (readonly [string, Entry])[] {
+    return [...this.#entries];
+  }
+
+  get hidden(): readonly string[] {
+    return [...this.#hidden];
+  }
+
+  /** Gives back the copies that nothing is compared with any more. */
+  async clear(): Promise<void> {
+    await inParallel(this.#stale.splice(0), (copy) => rm(`${this.#directory}${copy}`, { force: true }));
+  }
+
+  /** Takes over how it looks now, of all paths or of these; what changed is nobody's business. */
+  async settle(look: Look, paths?: readonly string[]): Promise<void> {
+    await this.#step(look, paths);
+    await this.clear();
+  }
+
+  /** Takes over how it looks now, and gives what changed, with the contents among the blobs. */
+  async advance(look: Look, blobs: FileBlobs, paths?: readonly string[]): Promise<readonly FileChange[]> {
+    const changes: FileChange[] = [];
+    const steps = await this.#step(look, paths);
+    await inParallel(steps, async ({ path, was, is }) => {
+      const [before, after] = [await this.#version(was, blobs), await this.#version(is, blobs)];
+      if (!isSameVersion(before, after)) changes.push({ path, before, after });
+    });
+    return changes.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  /** Paths that could not be seen the last time are taken up quietly. */
+  async #step(look: Look, paths: readonly string[] | undefined): Promise<readonly Step[]> {
+    const steps: Step[] = [];
+    const before: Look = { seen: this.#entries, hidden: this.#hidden };
+    const all = paths ?? new Set([...this.#entries.keys(), ...look.seen.keys()]);
+    await inParallel([...all], async (path) => {
+      const [was, sight] = [this.#entries.get(path), look.seen.get(path)];
+      if ((was === undefined && sight === undefined) || isHidden(path, look)) return;
+      if (was !== undefined && was.print === sight?.print) {
+        if (!was.isDoubtful || !(await this.#differs(path, was))) {
+          if (was.isDoubtful) this.#entries.set(path, { ...was, isDoubtful: this.#isFresh(was) });
+          return;
+        }
+      }
+      const is = sight && (await this.#take(path, sight));
+      if (is === undefined) this.#entries.delete(path);
+      else this.#entries.set(path, is);
+      if (was?.copy !== undefined) this.#stale.push(was.copy);
+      if (!isHidden(path, before)) steps.push({ path, was, is });
+    });
+    this.#hidden = look.hidden;
+    return steps;
+  }
+
+  #isFresh = ({ changedMs }: Sight): boolean => this.#now() - changedMs < treeLimit.doubtMs;
+
+  /** Gone again meanwhile: undefined. */
+  async #take(path: string, first: Sight): Promise<Entry | undefined> {
+    let sight: Sight | undefined = first;
+    for (let tries = 0; tries < 3 && sight !== undefined; tries++) {
+      if (sight.kind !== "file") return { ...sight, isDoubtful: false };
+      const copy = String((this.#copies += 1));
+      const isCopied = await this.#copy(path, copy);
+      const after = await sightOf(this.#full(path));
+      if (after?.print === sight.print)
+        return { ...sight, isDoubtful: this.#isFresh(sight), ...(isCopied ? { copy } : {}) };
+      await rm(`${this.#directory}${copy}`, { force: true });
+      sight = after;
+    }
+    return sight && { ...sight, isDoubtful: false };
+  }
+
+  #copy(path: string, copy: string): Promise<boolean> {
+    return copyFile(this.#full(path), `${this.#directory}${copy}`, constants.COPYFILE_FICLONE).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async #differs(path: string, { copy, bytes }: Entry): Promise<boolean> {
+    if (copy === undefined || bytes === 0) return false;
+    const [kept, now] = await Promise.all([
+      readFile(`${this.#directory}${copy}`).catch(() => undefined),
+      readFile(this.#full(path)).catch(() => undefined),
+    ]);
+    return kept === undefined || now === undefined || !kept.equals(now);
+  }
+
+  async #version(entry: Entry | undefined, blobs: FileBlobs): Promise<FileVersion | null> {
+    if (entry === undefined) return null;
+    const { kind, mode, target, copy } = entry;
+    if (kind === "directory") return { kind, mode };
+    const bytes =
+      kind === "symlink"
+        ? Buffer.from(target ?? "", "latin1")
+        : copy === undefined
+          ? undefined
+          : await readFile(`${this.#directory}${copy}`).catch(() => undefined);
+    if (bytes === undefined) return { kind, mode, bytes: entry.bytes };
+    return { kind, mode, blob: await blobs.put(bytes), bytes: bytes.length };
+  }
+
+  #full = (path: string): string => join(this.tree.root, path);
+}
+
+/** A few at a time: so many files are not open at once, and each does not wait for the last. */
+export async function inParallel<T>(list: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let place = next++; place < list.length; place = next++) await work(list[place] as T);
+  };
+  await Promise.all(Array.from({ length: Math.min(treeLimit.atOnce, list.length) }, worker));
+}

@@ -1,0 +1,185 @@
+/**
+ * Trees: bound directories of which file versions are kept, and how they look at a moment. Names that nobody
+ * asks about are passed over, and so is what belongs to a database that is open: it is never opened here, and
+ * what was passed over once is not taken for new when it can be seen again.
+ */
+import { lstat, readdir, readlink, realpath } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
+import { isPlainPath } from "../core/files.ts";
+import { databaseOf } from "./live-database.ts";
+import type { Bound, FileTree } from "./port.ts";
+import { openRoot } from "./root.ts";
+
+export const treeLimit = {
+  /** Entries of one tree. */
+  entriesMax: 20_000,
+  /** All files of one tree. */
+  bytesMax: 268_435_456,
+  /** Files that are read at once. */
+  atOnce: 32,
+  /** How long after a change a file may change again without its times telling. */
+  doubtMs: 2_000,
+} as const;
+
+/** Large, and made by programs. */
+const passedOver: ReadonlySet<string> = new Set([".git", "node_modules"]);
+/** What Skein itself writes beside files. */
+export const temporaryEnding = ".skein-tmp";
+
+export interface Sight {
+  readonly kind: "file" | "symlink" | "directory";
+  readonly mode: number;
+  readonly bytes: number;
+  /** Differs when the file was written to, as far as times can tell. */
+  readonly print: string;
+  readonly changedMs: number;
+  /** Of a link, as latin1. */
+  readonly target?: string;
+}
+
+export interface Look {
+  readonly seen: ReadonlyMap<string, Sight>;
+  /** Paths of which, and below which, nothing is known. */
+  readonly hidden: ReadonlySet<string>;
+}
+
+/** The trees of bindings: what may be written, and where shells were told to run. */
+export async function everyTree(bound: readonly Bound[]): Promise<readonly FileTree[]> {
+  const found = await Promise.all(bound.map((one) => treeOf(one).catch(() => undefined)));
+  return found.filter((tree) => tree !== undefined);
+}
+
+/** What lies within another is part of it. */
+export const outermost = (trees: readonly FileTree[]): readonly FileTree[] =>
+  trees.filter(
+    (tree, place) =>
+      !trees.some(
+        (other, there) => there !== place && covers(other, tree) && (there < place || !covers(tree, other)),
+      ),
+  );
+
+/** A path below any of all trees, in the outermost one that holds it. */
+export function placeIn(
+  { all, trees }: { readonly all: readonly FileTree[]; readonly trees: readonly FileTree[] },
+  name: string,
+  path: string,
+): { readonly tree: FileTree; readonly path: string } | undefined {
+  const own = all.find((tree) => tree.name === name);
+  if (own === undefined || !isPlainPath(path)) return own && { tree: own, path };
+  const full = join(own.root, path);
+  const tree = trees.find((one) => one.file === undefined && isWithin(one.root, full)) ?? own;
+  return { tree, path: relative(tree.root, full) };
+}
+
+async function treeOf(bound: Bound): Promise<FileTree | undefined> {
+  const { kind, name, mode, path, options } = bound;
+  if (kind === "shell") {
+    const cwd = typeof options === "object" && options !== null && "cwd" in options ? options.cwd : path;
+    return typeof cwd === "string" ? { name, root: await realpath(cwd) } : undefined;
+  }
+  if ((kind !== "directory" && kind !== "file") || mode !== "write") return undefined;
+  const { real, file } = await openRoot(bound);
+  return { name, root: real, ...(file === undefined ? {} : { file }) };
+}
+
+/** Whether all of the second is part of the first. */
+export function covers(outer: FileTree, inner: FileTree): boolean {
+  if (outer.file !== undefined) return outer.root === inner.root && outer.file === inner.file;
+  return isWithin(outer.root, inner.root);
+}
+
+export const isWithin = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+
+/** How the tree is now; a text says why that cannot be told. */
+export async function lookAt(tree: FileTree): Promise<Look | string> {
+  if (tree.file !== undefined) return lookAtPaths(tree, [tree.file]);
+  const seen = new Map<string, Sight>();
+  const hidden = new Set<string>();
+  let bytes = 0;
+  const folders = [""];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const here = folder;
+    const entries = await readdir(join(tree.root, here), { withFileTypes: true }).catch(() => undefined);
+    if (entries === undefined) {
+      hidden.add(here);
+      continue;
+    }
+    const names = new Set(entries.map(({ name }) => name));
+    const kept = entries.map(({ name }) => name).filter((name) => !isPassedOver(name));
+    if (seen.size + kept.length > treeLimit.entriesMax)
+      return `there are more than ${treeLimit.entriesMax} files below ${tree.name}`;
+    await Promise.all(
+      kept.map(async (name) => {
+        const path = here === "" ? name : `${here}/${name}`;
+        const sight = names.has(`${databaseOf(name)}-shm`) ? undefined : await sightOf(join(tree.root, path));
+        if (sight === undefined) return void hidden.add(path);
+        seen.set(path, sight);
+        if (sight.kind === "directory") folders.push(path);
+        if (sight.kind === "file") bytes += sight.bytes;
+      }),
+    );
+    if (bytes > treeLimit.bytesMax)
+      return `there are more than ${treeLimit.bytesMax} bytes below ${tree.name}`;
+  }
+  return { seen, hidden };
+}
+
+const isPassedOver = (name: string): boolean => passedOver.has(name) || name.endsWith(temporaryEnding);
+
+/** How these paths, and the directories they lie in, are now. */
+export async function lookAtPaths(tree: FileTree, paths: readonly string[]): Promise<Look> {
+  const seen = new Map<string, Sight>();
+  const hidden = new Set<string>();
+  for (const path of withParents(paths)) {
+    if (path.split("/").some(isPassedOver)) {
+      hidden.add(path);
+      continue;
+    }
+    const full = join(tree.root, path);
+    const isLive = (await sightOf(`${databaseOf(full)}-shm`)) !== undefined;
+    const sight = isLive ? undefined : await sightOf(full);
+    if (isLive) hidden.add(path);
+    else if (sight !== undefined) seen.set(path, sight);
+  }
+  return { seen, hidden };
+}
+
+/** The paths and all directories on the way to them, without the root. */
+export function withParents(paths: readonly string[]): readonly string[] {
+  const all = new Set<string>();
+  for (const path of paths)
+    for (let one = path; one !== "." && one !== "" && !all.has(one); one = dirname(one)) all.add(one);
+  return [...all].toSorted();
+}
+
+/** Undefined for what is not there, and for pipes, sockets and devices, of which there are no versions. */
+export async function sightOf(path: string): Promise<Sight | undefined> {
+  const stat = await lstat(path, { bigint: true }).catch(() => undefined);
+  if (stat === undefined) return undefined;
+  const kind = stat.isFile()
+    ? "file"
+    : stat.isSymbolicLink()
+      ? "symlink"
+      : stat.isDirectory()
+        ? "directory"
+        : undefined;
+  if (kind === undefined) return undefined;
+  const mode = Number(stat.mode) & 0o7777;
+  const sight = { kind, mode, bytes: Number(stat.size), changedMs: Number(stat.ctimeMs) } as const;
+  // What lies in a directory changes its times and nothing else about it.
+  if (kind === "directory") return { ...sight, print: `d ${mode}` };
+  const print = [stat.ino, stat.size, stat.mode, stat.mtimeNs, stat.ctimeNs].join(" ");
+  if (kind === "file") return { ...sight, print };
+  const target = await readlink(path, { encoding: "buffer" }).catch(() => undefined);
+  return target === undefined ? undefined : { ...sight, print, target: target.toString("latin1") };
+}
+
+/** Whether nothing is known of the path, by either look. */
+export function isHidden(path: string, ...looks: readonly Look[]): boolean {
+  for (let one = path; ; one = dirname(one)) {
+    const at = one === "." ? "" : one;
+    if (looks.some(({ hidden }) => hidden.has(at))) return true;
+    if (at === "") return false;
+  }
+}

@@ -1,6 +1,7 @@
 /** Skein: the session engine for AI agents. This is the library; `openEngine` is where it starts. */
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
+import { limit } from "./core/limit.ts";
 import { Engine } from "./runtime/engine.ts";
 import { realWorld, type World } from "./runtime/world.ts";
 import type { ModelConfig } from "./model/model-config.ts";
@@ -47,6 +48,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       hint: '"disk" or "process"',
     });
   }
+  checkRun(options);
   const how = {
     world,
     ...(durability === undefined ? {} : { durability }),
@@ -86,17 +88,39 @@ async function openStore(
   return sqliteStore({ ...options, path: place, workspace });
 }
 
+function checkRun({ leaseMs, tools = [] }: OpenEngineOptions): void {
+  const { leaseMsMin, leaseMsMax } = limit;
+  const isLease = leaseMs === undefined || (leaseMs >= leaseMsMin && leaseMs <= leaseMsMax);
+  if (!isLease || (leaseMs !== undefined && !Number.isInteger(leaseMs))) {
+    throw new SkeinError("invalid", `openEngine: leaseMs is ${JSON.stringify(leaseMs)}`, {
+      hint: `a whole number of milliseconds from ${leaseMsMin} to ${leaseMsMax}`,
+    });
+  }
+  if (!Array.isArray(tools) || tools.some((tool: Partial<OuterTool>) => typeof tool?.run !== "function")) {
+    throw new SkeinError("invalid", "openEngine: tools is no list of tools", {
+      hint: "make each with defineTool",
+    });
+  }
+}
+
 /** Loaded when the first session runs: providers' libraries take a while. */
 async function loadModels(
   given: ModelConfig | Models = {},
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Models> {
+  if (typeof given !== "object" || given === null) {
+    throw new SkeinError("invalid", "openEngine: models is no configuration", {
+      hint: 'for example { model: "anthropic/claude-sonnet-5" }',
+    });
+  }
   if ("byDefault" in given) return given;
-  const [{ makeModels }, { offlineModel }] = await Promise.all([
+  const [{ makeModels }, { parseModelConfig }, { offlineModel }] = await Promise.all([
     import("./model/models.ts"),
+    import("./model/model-config.ts"),
     import("./model/offline.ts"),
   ]);
-  return makeModels({ env, config: given, offline: offlineModel() });
+  const config = parseModelConfig(JSON.stringify(given), "openEngine: models");
+  return makeModels({ env, config, offline: offlineModel() });
 }
 
 function checkStore(store: Store | undefined): Store {
@@ -113,7 +137,8 @@ export { Engine } from "./runtime/engine.ts";
 export type { SessionsOptions } from "./runtime/engine.ts";
 export { Session } from "./runtime/session.ts";
 export { View } from "./runtime/view.ts";
-export type { AnswerOptions, AskOptions, WriteOptions, Written } from "./runtime/session.ts";
+export type { WriteOptions, Written } from "./runtime/session.ts";
+export type { AnswerOptions, AskOptions } from "./runtime/options.ts";
 export { Drive } from "./runtime/drive.ts";
 export type { DrivenCall, DriveOptions, Requested, RequestOptions, RespondOptions } from "./runtime/drive.ts";
 export type { Heard } from "./runtime/ask.ts";

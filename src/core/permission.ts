@@ -15,7 +15,8 @@
  *
  * What cannot be told for sure is decided for the stricter side. Texts are also looked at as paths, `.`, `..`
  * and doubled slashes resolved: a deny on `/etc/*` holds for `/tmp/../etc/passwd`, and an allow on `/tmp/*`
- * does not. A glob is no parser of command lines: an allow on `git *` holds for `git log; rm -r .` too.
+ * does not. For rules that forbid or ask, a relative path holds at any depth: a deny on `archive/*` also
+ * holds for `notes/archive/old`, since the same file has another path once more is bound. A glob is no parser of command lines: an allow on `git *` holds for `git log; rm -r .` too.
  */
 import type { Permission } from "./command.ts";
 import { limit } from "./limit.ts";
@@ -95,7 +96,18 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 function matchesText(pattern: string, text: string, strict: boolean): boolean {
   const patterns = [pattern, plainPath(pattern)];
-  return of([text, plainPath(text)], strict, (form) => patterns.some((one) => matchesGlob(one, form)));
+  const fits = (form: string): boolean => patterns.some((one) => matchesGlob(one, form));
+  return (
+    of([text, plainPath(text)], strict, fits) || (strict && isRelative(pattern) && tails(text).some(fits))
+  );
+}
+
+const isRelative = (pattern: string): boolean => pattern.includes("/") && !/^[/*]/.test(pattern);
+
+/** What a path says from each of its directories on: `a/b/c` also says `b/c`. */
+function tails(path: string): string[] {
+  const steps = plainPath(path).split("/");
+  return steps.slice(1, 65).map((_, place) => steps.slice(place + 1).join("/"));
 }
 
 /** A path without `.`, `..` and doubled slashes, by its letters alone. Other texts pass mostly unharmed. */

@@ -120,8 +120,9 @@ async function ask(
   if (request === null) return { kind: "stopped" };
   let answer: Answer;
   try {
-    const { parts, outputTokensMax, requestSeq } = request;
-    const call = { parts, outputTokensMax, requestSeq, signal: step.signal };
+    const { parts, outputTokensMax } = request;
+    // A summary is no answer, and is not to be taken for one.
+    const call = { parts, outputTokensMax, requestSeq: null, signal: step.signal };
     answer = await listen(context, drive.session, model, call);
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;

@@ -1,12 +1,14 @@
 /** Compress: a compaction that somebody asked for, of a session that is not running. */
-import type { SessionId } from "../core/ids.ts";
+import { SkeinError } from "../core/error.ts";
+import { quote, type SessionId } from "../core/ids.ts";
 import { compactNow } from "./compaction.ts";
 import { agentOf, gatherCrew } from "./crew.ts";
 import { takeDrive } from "./drive.ts";
 import { keepLease } from "./keeper.ts";
 import type { Context } from "./session.ts";
 
-export type Strategy = "prune" | "summarize" | "extract";
+const strategies = ["prune", "summarize", "extract"] as const;
+export type Strategy = (typeof strategies)[number];
 
 export interface Compressed {
   /** False when there was nothing to make smaller. */
@@ -19,6 +21,12 @@ export async function compressSession(
   session: SessionId,
   options: { readonly strategy?: Strategy; readonly instructions?: string },
 ): Promise<Compressed> {
+  const { strategy } = options;
+  if (strategy !== undefined && !strategies.includes(strategy)) {
+    throw new SkeinError("invalid", `compress: there is no strategy ${quote(strategy)}`, {
+      hint: `one of ${strategies.join(", ")}`,
+    });
+  }
   const { actor } = await agentOf(context, session, await context.writer.current(session));
   await using drive = await takeDrive(context, session, { actor });
   await using keeper = keepLease(context, drive);

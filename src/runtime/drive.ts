@@ -140,6 +140,11 @@ export class Drive implements AsyncDisposable {
   async respond(options: RespondOptions): Promise<readonly DrivenCall[]> {
     checkOptions("respond", options, ["finish", "usage", "costNanoUsd", "blocks", "effects"]);
     const { finish, usage, costNanoUsd, effects = {} } = options;
+    if (!Array.isArray(options.blocks) || typeof usage !== "object" || usage === null) {
+      throw new SkeinError("invalid", "respond: blocks and usage are missing", {
+        hint: "give what the model said and the tokens it used",
+      });
+    }
     const before = await this.state();
     const { blocks, calls } = takeCalls(options.blocks, before, (tool) => effects[tool] ?? "unsafe");
     const change = await this.change({

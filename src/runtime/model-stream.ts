@@ -15,8 +15,8 @@ export async function listen(
     readonly parts: readonly Part[];
     readonly outputTokensMax: number;
     readonly signal: AbortSignal;
-    /** Deltas belong to the request at this position. */
-    readonly requestSeq: number;
+    /** Deltas belong to the request at this position. Null: nobody is to hear them. */
+    readonly requestSeq: number | null;
   },
 ): Promise<Answer> {
   const { store, world, live } = context;
@@ -39,7 +39,7 @@ export async function listen(
       if (next === "stop") throw new ModelError("interrupted", "the call was interrupted");
       if (next === "silence") throw new ModelError("dropped", "the model said nothing for too long");
       if (next.done === true) return next.value;
-      live.publish(session, { type: "delta", requestSeq, delta: next.value });
+      if (requestSeq !== null) live.publish(session, { type: "delta", requestSeq, delta: next.value });
     }
   } catch (error) {
     if (error instanceof ModelError) throw error;

@@ -1,7 +1,8 @@
 /** Forking: what the command for a fork at a position is made of. */
 import type { CommandOf, ForkOptions, Permission } from "../core/command.ts";
 import { withdrawn } from "../core/decide/branch.ts";
-import type { SessionId } from "../core/ids.ts";
+import { SkeinError } from "../core/error.ts";
+import { makeSessionId, type SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./session.ts";
@@ -11,6 +12,33 @@ export interface ForkPlan {
   /** The parent's state at the fork point. */
   readonly from: State;
   readonly parent: { readonly session: SessionId; readonly seq: number };
+}
+
+/** Where a fork leaves its parent, and where its files go. */
+export interface ForkPlace {
+  readonly atSeq?: number;
+  /** A new directory. It gets what is bound for writing as it was then, and the fork is bound to it. */
+  readonly files?: string;
+}
+
+/** Makes a fork of its own. */
+export async function forkSession(
+  context: Context,
+  session: SessionId,
+  seq: number,
+  { files, ...options }: ForkOptions & { readonly files: string | undefined },
+): Promise<SessionId> {
+  const { world, writer, actor } = context;
+  const plain = await forkCommand(context, session, seq, options);
+  if (files !== undefined && (typeof files !== "string" || files === "" || files.includes("\0")))
+    throw new SkeinError("invalid", "fork: files is no path", { hint: "give the path of a new directory" });
+  const plan =
+    files === undefined
+      ? plain
+      : await (await import("./fork-files.ts")).withFiles(context, session, plain, files);
+  const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  await writer.begin(id, plan, { actor });
+  return id;
 }
 
 /** A fork never has more rights than its parent has now. */

@@ -4,6 +4,23 @@ import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import type { WriteOptions } from "./session.ts";
+
+export interface AskOptions extends WriteOptions {
+  /** `queue`, the default: for the next turn. `steer`: for the next step of the turn in progress. */
+  readonly mode?: "queue" | "steer";
+  /** Aborted: the run stops before its next step. To end the turn, interrupt it. */
+  readonly signal?: AbortSignal;
+}
+
+export interface AnswerOptions {
+  readonly allow: boolean;
+  /** Ids of calls; by default all that wait. */
+  readonly calls?: readonly string[];
+  readonly reason?: string;
+  /** Something to tell the model with it. */
+  readonly text?: string;
+}
 
 export function recordsOf(records: string | AppendRecord | readonly AppendRecord[]): readonly AppendRecord[] {
   if (typeof records === "string") return [{ type: "input.received", text: records }];
@@ -12,6 +29,27 @@ export function recordsOf(records: string | AppendRecord | readonly AppendRecord
   if (wrong === -1) return list;
   throw new SkeinError("invalid", `append: ${quote(list[wrong])} is no record`, {
     hint: 'give a text, or an object with a type: "input.received" or "x.name"',
+  });
+}
+
+export function checkAnswer(options: AnswerOptions): void {
+  checkOptions("answer", options, ["allow", "calls", "reason", "text"]);
+  if (typeof options.allow !== "boolean") {
+    throw new SkeinError("invalid", `answer: allow is ${quote(options.allow)}`, { hint: "true or false" });
+  }
+  const { calls } = options;
+  if (calls === undefined || (Array.isArray(calls) && calls.every((call) => typeof call === "string")))
+    return;
+  throw new SkeinError("invalid", "answer: calls is no list of ids", { hint: 'for example ["call_1"]' });
+}
+
+/** What kept a run from taking up its input, and that the input is kept. */
+export function stillWaiting(error: unknown, waits: boolean): unknown {
+  if (!waits || !(error instanceof SkeinError)) return error;
+  const hint = error.hint === undefined ? "" : `${error.hint}; `;
+  return new SkeinError(error.code, error.message, {
+    hint: `${hint}the input is kept and waits: run the session to take it up`,
+    cause: error,
   });
 }
 

@@ -7,7 +7,7 @@ import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../core/command.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { makeSessionId, quote, type SessionId } from "../core/ids.ts";
+import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Models } from "../model/port.ts";
@@ -21,7 +21,7 @@ import { showContext, type RenderedContext } from "./context-view.ts";
 import { agentOf, listTools, modelOf, type OfferedTool } from "./crew.ts";
 import type { Diff, DiffOptions, DiffPlace } from "./diff.ts";
 import { takeDrive, type Drive, type DriveOptions } from "./drive.ts";
-import { forkCommand } from "./fork.ts";
+import { forkSession, type ForkPlace } from "./fork.ts";
 import type { Live } from "./live.ts";
 import type { Ran, RunOptions } from "./runner.ts";
 import type { Runs } from "./running.ts";
@@ -34,7 +34,16 @@ import { sendMessage, type Sent } from "./send.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { readEvents, type Event, type EventsOptions } from "./event-reader.ts";
 import { isFree, takeLease, type Lease } from "./lease.ts";
-import { checkBinding, checkBudget, inputRecord, recordsOf } from "./options.ts";
+import {
+  type AnswerOptions,
+  type AskOptions,
+  checkAnswer,
+  checkBinding,
+  checkBudget,
+  inputRecord,
+  recordsOf,
+  stillWaiting,
+} from "./options.ts";
 import { readItems, type Item } from "./projection.ts";
 import type { StateReader } from "./state-reader.ts";
 import { viewState, type StateView } from "./state-view.ts";
@@ -76,22 +85,6 @@ export interface Written {
 export interface WriteOptions {
   /** A second change with the same key is not written; it gives the result of the first. */
   readonly key?: string;
-}
-
-export interface AskOptions extends WriteOptions {
-  /** `queue`, the default: for the next turn. `steer`: for the next step of the turn in progress. */
-  readonly mode?: "queue" | "steer";
-  /** Aborted: the run stops before its next step. To end the turn, interrupt it. */
-  readonly signal?: AbortSignal;
-}
-
-export interface AnswerOptions {
-  readonly allow: boolean;
-  /** Ids of calls; by default all that wait. */
-  readonly calls?: readonly string[];
-  readonly reason?: string;
-  /** Something to tell the model with it. */
-  readonly text?: string;
 }
 
 interface Because {
@@ -214,16 +207,15 @@ export class Session {
     return new View(this, await this.#resolve(place));
   }
 
-  /** A new session that shares everything up to a position, by default the last one. Copies nothing. */
-  async fork(options: ForkOptions & { readonly atSeq?: number } = {}): Promise<Session> {
-    checkOptions("fork", options, ["atSeq", "objective", "name", "budget", "labels"]);
-    const { atSeq, ...rest } = options;
-    const { world, writer, actor } = this.#context;
+  /**
+   * A new session that shares everything up to a position, by default the last one. Copies nothing, unless
+   * `files` names a new directory for the files as they were then.
+   */
+  async fork(options: ForkOptions & ForkPlace = {}): Promise<Session> {
+    checkOptions("fork", options, ["atSeq", "objective", "name", "budget", "labels", "files"]);
+    const { atSeq, files, ...rest } = options;
     const seq = await this.#position(atSeq ?? (await this.#head()).seq);
-    const { command, from, parent } = await forkCommand(this.#context, this.id, seq, rest);
-    const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
-    await writer.begin(id, { command, from, parent }, { actor });
-    return new Session(this.#context, id);
+    return new Session(this.#context, await forkSession(this.#context, this.id, seq, { ...rest, files }));
   }
 
   /**
@@ -386,7 +378,11 @@ export class Session {
     await this.#ready();
     const { seq } = await this.input(input, rest);
     const stop = signal === undefined ? {} : { signal };
-    return yield* followRun(this.#context, this.id, seq, { wait: true, ...stop });
+    try {
+      return yield* followRun(this.#context, this.id, seq, { wait: true, ...stop });
+    } catch (error) {
+      throw stillWaiting(error, (await this.fold()).standing.inbox.waiting.length > 0);
+    }
   }
 
   /** Runs the session until it is idle or stands still. Rejects with `conflict` if somebody else runs it. */
@@ -410,7 +406,7 @@ export class Session {
 
   /** Answers what the session waits for: tool calls that want approval, or an outcome that is unknown. */
   async answer(options: AnswerOptions): Promise<Written> {
-    checkOptions("answer", options, ["allow", "calls", "reason", "text"]);
+    checkAnswer(options);
     const { text, ...rest } = options;
     const told = text === undefined ? {} : { input: inputRecord(text, "steer") };
     return written(await this.#change({ do: "answer", ...rest, ...told }));

@@ -1,5 +1,5 @@
 /** Running one call of a tool: under its time-out, until it ends or nobody waits for it any more. */
-import type { OuterTool } from "../tool/port.ts";
+import { OutcomeUnknown, type OuterTool } from "../tool/port.ts";
 import type { Store } from "../store/port.ts";
 import { errorText, shapeOutput, type Shaped } from "./tool-output.ts";
 import type { World } from "./world.ts";
@@ -42,7 +42,7 @@ export async function runTool(
   try {
     const first = await Promise.race([running, timedOut, stopped]);
     if (first === "stop") return null;
-    if (first !== "time") return await shape(place, first, call.seq);
+    if (first !== "time") return await shape(place, tool, first, call.seq);
     over.abort(new Error(`it took longer than ${tool.timeoutMs} ms`));
     const late = await Promise.race([running, world.sleep(graceMs, done.signal).then(() => null)]);
     const said = `it took longer than ${tool.timeoutMs} ms and was stopped`;
@@ -69,7 +69,10 @@ async function attempt(
   }
 }
 
-async function shape(place: Place, ended: Attempt, seq: number): Promise<Ran> {
+async function shape(place: Place, tool: OuterTool, ended: Attempt, seq: number): Promise<Ran> {
+  if ("error" in ended && ended.error instanceof OutcomeUnknown && tool.effect === "unsafe") {
+    return { status: "unknown", output: errorText(ended.error) };
+  }
   if ("error" in ended) return { status: "error", output: errorText(ended.error) };
   return shapeOutput(place, ended.value, seq);
 }

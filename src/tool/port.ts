@@ -67,6 +67,14 @@ export interface SessionTool extends Described {
 
 export type Tool = OuterTool | SessionTool;
 
+/**
+ * Thrown by a tool that cannot tell whether it did what it was asked to: a connection was lost after the
+ * request had gone out. An unsafe call is then settled as unknown.
+ */
+export class OutcomeUnknown extends Error {
+  override readonly name = "OutcomeUnknown";
+}
+
 /** A result with more to it than a text. */
 export class ToolOutput {
   readonly text: string;

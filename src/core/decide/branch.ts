@@ -114,11 +114,15 @@ export function withdrawn(point: State, now: State): { unbind: string[]; permiss
   return { unbind, permissions: rules };
 }
 
-/** Calls without an outcome in a mind that is taken up again: they never run. */
+/**
+ * Calls without an outcome in a mind that is taken up again: they never run. What had started may well have
+ * had its effect, whatever this mind knows of it.
+ */
 function skipped(mind: Mind, cause: number): readonly DraftEvent[] {
-  return [...mind.calls.keys()].map((call) =>
-    draft("tool.settled", { call, status: "skipped" }, undefined, { cause }),
-  );
+  return [...mind.calls.entries()].map(([call, { phase, effect }]) => {
+    const status = phase === "started" && effect !== "read" ? "unknown" : "skipped";
+    return draft("tool.settled", { call, status }, undefined, { cause });
+  });
 }
 
 /** The inputs that were taken up since: what waited then or came later, without what waits now. */

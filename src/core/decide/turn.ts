@@ -126,6 +126,8 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const refusal = forbidden(state, "settle", "take a tool's result");
     if (refusal !== null) return refusal;
     if (call === undefined) return refuse("refused", `call ${command.call} is not open`);
+    if (command.status === "ok" && call.effect !== "session" && call.phase !== "started")
+      return refuse("refused", `call ${command.call} was never started`, "start it before it runs");
     const done = command.act === undefined ? null : act(state, command.act, facts);
     if (done !== null && !done.ok) {
       const { message, hint } = done.refusal;

@@ -1,0 +1,119 @@
+/** What a stranger broke: it stays mended. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { openEngine } from "../../../src/index.ts";
+import { defineTool } from "../../../src/tool/define.ts";
+import { OutcomeUnknown } from "../../../src/tool/port.ts";
+import { engineWith, scripted, use } from "./scripted.ts";
+
+const bind = [{ kind: "tool", name: "pay" }] as const;
+const paying = (run: () => Promise<unknown>) =>
+  defineTool({ name: "pay", description: "Pays.", input: z.object({}), run });
+
+test("after a rewind into a call that had started, the model is told that its outcome is unknown", async () => {
+  const script = scripted([[use("pay", {})], "Paid.", "Let me look."]);
+  await using engine = engineWith(script, { tools: [paying(async () => "paid")] });
+  const session = await engine.open({ objective: "Pay", bind });
+  let startedSeq = 0;
+  for await (const { type, ...event } of session.ask("Pay")) {
+    if (type === "tool.started") startedSeq = (event as { seq: number }).seq;
+  }
+  await session.rewind(startedSeq);
+  const child = await session.fork({ atSeq: startedSeq });
+  for (const one of [session, child]) {
+    for await (const _ of one.ask("And?"));
+    const results = script.calls
+      .at(-1)!
+      .parts.flatMap((part) =>
+        part.part === "message" && part.role === "tool" ? part.content.map(({ status }) => status) : [],
+      );
+    assert.deepEqual(results, ["unknown"]);
+  }
+});
+
+test("an answer is a plain yes or no", async () => {
+  let runs = 0;
+  const script = scripted([[use("pay", {})], "Done."]);
+  await using engine = engineWith(script, { tools: [paying(async () => ++runs)] });
+  const session = await engine.open({ objective: "Pay", bind, grant: [{ tool: "pay", rule: "ask" }] });
+  for await (const _ of session.ask("Pay"));
+  for (const wrong of [{ allow: "no" }, {}, { text: "go" }, { allow: true, calls: "pay-1" }]) {
+    await assert.rejects(session.answer(wrong as never), { code: "invalid" });
+  }
+  await session.run();
+  assert.deepEqual([(await session.state()).status, runs], ["suspended", 0]);
+});
+
+test("an unsafe tool that cannot tell whether it did it leaves its outcome unknown", async () => {
+  const script = scripted([[use("pay", {})], "Hm."]);
+  const tool = paying(async () => Promise.reject(new OutcomeUnknown("the line went dead")));
+  await using engine = engineWith(script, { tools: [tool] });
+  const session = await engine.open({ objective: "Pay", bind });
+  for await (const _ of session.ask("Pay"));
+  const { status, why } = await session.state();
+  assert.deepEqual([status, why?.by], ["suspended", "unknown"]);
+});
+
+test("what a tool must not give back is an error that says that it ran", async () => {
+  const tool = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: z.object({}),
+    output: z.object({ paid: z.boolean() }),
+    run: async () => ({ paid: "perhaps" }),
+  });
+  const script = scripted([[use("pay", {})], "Hm."]);
+  await using engine = engineWith(script, { tools: [tool] });
+  const session = await engine.open({ objective: "Pay", bind });
+  for await (const { type, ...event } of session.ask("Pay")) {
+    if (type !== "tool.settled") continue;
+    const { body, content } = event as unknown as { body: { status: string }; content: { output: string } };
+    assert.equal(body.status, "error");
+    assert.match(content.output, /^it ran, but gave back what its schema forbids/);
+  }
+});
+
+test("an input that cannot be taken up is kept, and whoever asked is told", async () => {
+  const script = scripted(["Fine."]);
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "Wait", bind: [{ kind: "tool", name: "absent" }] });
+  const asking = async () => {
+    for await (const _ of session.ask("Go"));
+  };
+  await assert.rejects(asking(), (error: { hint?: string }) => /the input is kept/.test(error.hint ?? ""));
+  await session.unbind("absent");
+  await session.run();
+  assert.equal(script.calls.length, 1);
+});
+
+test("bad options of an engine, a compression and a drive are refused before anything happens", async () => {
+  const open = (options: object) => openEngine({ store: "memory:", env: {}, ...options } as never);
+  for (const wrong of [{ leaseMs: "x" }, { leaseMs: 1 }, { tools: [{ name: "x" }] }, { tools: "x" }]) {
+    await assert.rejects(open(wrong), { code: "invalid" }, JSON.stringify(wrong));
+  }
+  for (const models of ["x", { modell: "a/b" }, { providers: { x: { ulr: "y" } } }]) {
+    await using engine = await open({ models });
+    const session = await engine.open({ objective: "Try" });
+    const asking = async () => {
+      for await (const _ of session.ask("Go"));
+    };
+    await assert.rejects(asking(), { code: "invalid" }, JSON.stringify(models));
+    assert.equal((await session.state()).inbox.count, 0);
+  }
+  await using engine = engineWith(scripted(["Fine."]));
+  const session = await engine.open({ objective: "Try" });
+  await assert.rejects(session.compress({ strategy: "foo" as never }), { code: "invalid" });
+  await session.input("Go");
+  await using drive = await session.drive();
+  await drive.begin();
+  await drive.request({ model: "test/x" });
+  await assert.rejects(drive.respond({} as never), { code: "invalid" });
+  const [call] = await drive.respond({
+    finish: "tool-calls",
+    usage: { inputTokens: 1, outputTokens: 1 },
+    costNanoUsd: 0,
+    blocks: [{ type: "tool-call", call: "a", tool: "pay", input: {} }],
+  });
+  await assert.rejects(drive.settle(call!.call, { status: "ok" }), /never started/);
+});

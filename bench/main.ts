@@ -12,6 +12,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   list: async () => (await import("./list.ts")).benchList(),
   step: async () => (await import("./step.ts")).benchStep(),
   merge: async () => (await import("./merge.ts")).benchMerge(),
+  bundle: async () => (await import("./bundle.ts")).benchBundle(),
   start: async () => (await import("./start.ts")).benchStart(),
 };
 

@@ -60,11 +60,13 @@ interface Current {
 }
 
 export function makeReceiver(store: Store, world: World): Receiver {
-  const view = receivedView(store);
+  const view = receivedView(store, world);
   const states = makeStateReader(view);
   const begun: BundleLog[] = [];
   const put = { records: 0 };
   const lost = new Set<string>();
+  /** Folding a long log takes a while, so it is done once. */
+  const folded = new Map<SessionId, State>();
   let current: Current | null = null;
   let gone: ReadonlySet<string> | null = null;
 
@@ -156,7 +158,9 @@ export function makeReceiver(store: Store, world: World): Receiver {
   async function state(session: SessionId): Promise<State> {
     const log = begun.find((one) => one.session === session);
     if (log === undefined) throw new Error("invariant: the log was received");
-    return states.at(session, log.toSeq);
+    const known = folded.get(session) ?? (await states.at(session, log.toSeq));
+    folded.set(session, known);
+    return known;
   }
 
   async function finish(as: (log: BundleLog) => Finished["as"]): Promise<void> {
@@ -241,12 +245,21 @@ function brackets(text: string): number {
   return count;
 }
 
-/** The store as it is with all that was received. Nothing is derived from it that might not come to be. */
-const receivedView = (store: Store): Store => ({
+/**
+ * The store as it is with all that was received. Nothing is derived from it that might not come to be. Before
+ * each page the others get their turn: a long log would be folded in one go otherwise, and they would wait.
+ */
+const receivedView = (store: Store, world: World): Store => ({
   ...store,
-  read: (session, range) => store.read(session, { ...range, received: true }),
+  async read(session, range) {
+    await new Promise<void>((resolve) => world.defer(resolve));
+    return store.read(session, { ...range, limit: Math.min(range.limit, foldedAtOnce), received: true });
+  },
   putSnapshot: async () => undefined,
 });
+
+/** Records folded before the others get their turn: a few milliseconds. */
+const foldedAtOnce = 250;
 
 async function deletedHere(store: Store): Promise<ReadonlySet<string>> {
   const deleted = new Set<string>();

@@ -149,7 +149,7 @@ async function foreignBelow(
   return undefined;
 }
 
-/** What is there now; a text when it cannot be told. Below something that is no directory there is nothing. */
+/** What is there now; a text when it cannot be told. Below what is no directory there is nothing. */
 async function versionAt(
   world: RestoreWorld,
   tree: FileTree,

@@ -7,6 +7,7 @@ import { makeCapture } from "./capture.ts";
 import { watchChanges } from "./changes.ts";
 import { defineTool } from "./define.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
+import type { McpWorld } from "./mcp-stdio.ts";
 import { ToolOutput, type Bound, type Child, type OuterTool, type ToolWorld } from "./port.ts";
 
 const shellLimit = {
@@ -18,6 +19,13 @@ const shellLimit = {
   changedMax: 1_000,
 } as const;
 
+/**
+ * Ends the whole group when the runner dies, however it dies: then the pipe that is its standard input is
+ * closed. So a command does not go on behind the back of whoever finds its outcome unknown.
+ */
+const lifeline =
+  'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec 3<&-; exec /bin/sh -c "$1"';
+
 interface Shell {
   readonly name: string;
   readonly cwd: string;
@@ -25,7 +33,7 @@ interface Shell {
 }
 
 /** None without a shell binding. With several, the model says in which. */
-export async function shellTools(world: ToolWorld, bound: readonly Bound[]): Promise<OuterTool[]> {
+export async function shellTools(world: McpWorld, bound: readonly Bound[]): Promise<OuterTool[]> {
   if (bound.length === 0) return [];
   const shells = await Promise.all(bound.map((one) => openShell(world, one)));
   const [first] = shells;
@@ -72,13 +80,13 @@ async function openShell(world: ToolWorld, bound: Bound): Promise<Shell> {
 }
 
 async function runCommand(
-  world: ToolWorld,
+  world: McpWorld,
   { cwd, secrets }: Shell,
   { command, timeoutSeconds, signal }: { command: string; timeoutSeconds: number; signal: AbortSignal },
 ): Promise<ToolOutput> {
   signal.throwIfAborted();
   const changes = await watchChanges(world, cwd);
-  const child = await world.spawn(["/bin/sh", "-c", command], {
+  const child = await world.spawnPiped(["/bin/sh", "-c", lifeline, "sh", command], {
     cwd,
     env: { ...plainEnv(world), ...secrets },
   });

@@ -1,17 +1,20 @@
 /** The shell tool: what it runs, what it reports, and that nothing it started is left. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeCapture } from "../../src/tool/capture.ts";
-import type { OuterTool, ToolWorld } from "../../src/tool/port.ts";
+import type { OuterTool } from "../../src/tool/port.ts";
+import type { McpWorld } from "../../src/tool/mcp-stdio.ts";
 import { shellTools } from "../../src/tool/shell.ts";
 import { callTool, failure, openFolder } from "./calling.ts";
 
 const secrets: Readonly<Record<string, string>> = { TOKEN: "s3cr3t-value", PATH: process.env["PATH"] ?? "" };
-const world: ToolWorld = { ...realWorld(), secret: (name) => secrets[name] };
+const world: McpWorld = { ...realWorld(), secret: (name) => secrets[name] };
 
 async function openShell(): Promise<
   AsyncDisposable & {
@@ -183,4 +186,23 @@ test("with several shells the model says which, and a directory that is none is 
       /^unavailable: the shell "x" is bound to .* which is no directory$/,
     );
   }
+});
+
+test("a command ends with the process that runs it, however that one dies", async () => {
+  const file = join(import.meta.dirname, "shell-runner.ts");
+  const child = spawn(process.execPath, [file], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const pid = Number(line.toString());
+  const isThere = (): boolean => {
+    try {
+      process.kill(pid, 0);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  assert.equal(isThere(), true);
+  child.kill("SIGKILL");
+  for (let tries = 0; isThere() && tries < 100; tries++) await setTimeout(20);
+  assert.equal(isThere(), false);
 });

@@ -119,7 +119,7 @@ async function loadModels(
     import("./model/model-config.ts"),
     import("./model/offline.ts"),
   ]);
-  const config = parseModelConfig(JSON.stringify(given), "openEngine: models");
+  const config = parseModelConfig(JSON.stringify(given), "openEngine: models", env);
   return makeModels({ env, config, offline: offlineModel() });
 }
 

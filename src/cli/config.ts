@@ -43,7 +43,7 @@ async function readConfig(env: Env): Promise<ModelConfig | null> {
     });
   }
   const { parseModelConfig } = await import("../model/model-config.ts");
-  return parseModelConfig(text, path);
+  return parseModelConfig(text, path, env);
 }
 
 /** How long the offline model takes between two pieces of an answer, for whoever wants to see it stream. */

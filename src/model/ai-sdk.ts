@@ -15,6 +15,7 @@ import type {
 import type { Settings } from "../core/part.ts";
 import { readAnswer } from "./answer.ts";
 import { asModelError, interrupted } from "./failure.ts";
+import { hideKeys } from "./hidden-key.ts";
 import { ModelError, type Answer, type Delta, type Model, type ModelCall, type ModelFacts } from "./port.ts";
 import { makePrompt, type Prompt, type Wire } from "./prompt.ts";
 import { loadLanguageModel } from "./provider.ts";
@@ -28,6 +29,8 @@ export interface AiSdkOptions {
   readonly url: string;
   /** Not all servers want one. */
   readonly key: string | undefined;
+  /** What errors must not tell besides it: the keys of other providers. */
+  readonly otherKeys?: readonly string[];
   readonly facts: ModelFacts;
 }
 
@@ -40,13 +43,20 @@ export function aiSdkModel(options: AiSdkOptions): Model {
       try {
         return yield* streamOnce(options, call, AbortSignal.any([call.signal, stop.signal]));
       } catch (error) {
-        throw call.signal.aborted ? interrupted() : asModelError(error);
+        throw call.signal.aborted ? interrupted() : withoutKeys(asModelError(error), options);
       } finally {
         // Whoever stops listening hangs up.
         stop.abort();
       }
     },
   };
+}
+
+/** What it says is kept in the log. */
+function withoutKeys(error: ModelError, { key, otherKeys = [] }: AiSdkOptions): ModelError {
+  const { kind, retryAfterMs, cause } = error;
+  const told = hideKeys(error.message, key === undefined ? otherKeys : [key, ...otherKeys]);
+  return told === error.message ? error : new ModelError(kind, told, { retryAfterMs, cause });
 }
 
 async function* streamOnce(

@@ -57,13 +57,25 @@ const ConfigSchema = z.strictObject({
 export type ModelConfig = Readonly<z.infer<typeof ConfigSchema>>;
 export type ConfiguredFacts = Readonly<z.infer<typeof FactsSchema>>;
 
-/** `path` is only for the messages; whoever calls has read the file. */
-export function parseModelConfig(text: string, path: string): ModelConfig {
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * `path` is only for the messages; whoever calls has read the file. A provider may have its address in the
+ * environment instead.
+ */
+export function parseModelConfig(text: string, path: string, env: Env = {}): ModelConfig {
   const parsed = ConfigSchema.safeParse(parseJson(text, path));
   if (!parsed.success) throw complaint(parsed.error.issues[0], path);
-  checkProviders(parsed.data, path);
+  checkProviders(parsed.data, path, env);
   return parsed.data;
 }
+
+/** The variables of `my-server` begin with MY_SERVER. */
+export const variablePrefix = (provider: string): string => provider.toUpperCase().replaceAll("-", "_");
+
+/** Whether the environment says where a provider of this name is. */
+export const hasAddress = (env: Env, provider: string): boolean =>
+  /^[a-z0-9][a-z0-9-]*$/.test(provider) && (env[`${variablePrefix(provider)}_BASE_URL`] ?? "").trim() !== "";
 
 function parseJson(text: string, path: string): unknown {
   try {
@@ -102,7 +114,7 @@ function fieldsAt(place: readonly string[]): readonly string[] {
   return Object.keys(place[0] === "providers" ? ProviderSchema.shape : FactsSchema.shape);
 }
 
-function checkProviders({ model, providers = {}, models = {} }: ModelConfig, path: string): void {
+function checkProviders({ model, providers = {}, models = {} }: ModelConfig, path: string, env: Env): void {
   if (Object.hasOwn(providers, "offline")) {
     throw new SkeinError(
       "invalid",
@@ -111,7 +123,7 @@ function checkProviders({ model, providers = {}, models = {} }: ModelConfig, pat
   }
   const isBuiltIn = (name: string): boolean => (builtInProviders as readonly string[]).includes(name);
   const homeless = Object.keys(providers).find(
-    (name) => !isBuiltIn(name) && providers[name]?.url === undefined,
+    (name) => !isBuiltIn(name) && providers[name]?.url === undefined && !hasAddress(env, name),
   );
   if (homeless !== undefined) {
     const near = nearest(homeless, builtInProviders);
@@ -122,7 +134,7 @@ function checkProviders({ model, providers = {}, models = {} }: ModelConfig, pat
   const known = [...builtInProviders, "offline", ...Object.keys(providers)];
   for (const name of [...(model === undefined ? [] : [model]), ...Object.keys(models)]) {
     const [provider = ""] = name.split("/");
-    if (known.includes(provider)) continue;
+    if (known.includes(provider) || hasAddress(env, provider)) continue;
     throw new SkeinError("invalid", `${path}: model "${name}" has a provider that is not configured`, {
       hint: providerHint(provider, known),
     });

@@ -4,7 +4,7 @@
  */
 import { nearest, SkeinError } from "../core/error.ts";
 import { aiSdkModel } from "./ai-sdk.ts";
-import { builtInProviders, providerHint } from "./model-config.ts";
+import { builtInProviders, hasAddress, providerHint, variablePrefix } from "./model-config.ts";
 import type { BuiltInProvider, ConfiguredFacts, ModelConfig } from "./model-config.ts";
 import catalogue from "./models.json" with { type: "json" };
 import type { Model, ModelFacts, ModelListing, Models } from "./port.ts";
@@ -20,13 +20,16 @@ export interface ModelsOptions {
 export function makeModels({ env, config = {}, offline }: ModelsOptions): Models {
   const providers = new Map(providersOf(env, config).map((provider) => [provider.name, provider]));
   const known = [...providers.keys(), "offline"];
+  const keys = [...keysIn(env), ...[...providers.values()].flatMap(({ key = [] }) => key)];
+  const providerOf = (name: string): Provider | undefined =>
+    providers.get(name) ?? (hasAddress(env, name) ? compatible(env, name) : undefined);
   const listed = [...new Set([...Object.keys(catalogue.models), ...Object.keys(config.models ?? {})])];
 
   const model = async (name: string): Promise<Model> => {
     if (name === offline.name) return offline;
     const at = name.indexOf("/");
     if (at < 1 || at === name.length - 1) throw misnamed(name, listed);
-    const provider = providers.get(name.slice(0, at));
+    const provider = name.startsWith("offline/") ? undefined : providerOf(name.slice(0, at));
     if (provider === undefined) {
       throw new SkeinError("invalid", `there is no provider of models "${name.slice(0, at)}"`, {
         hint: name.startsWith("offline/")
@@ -38,21 +41,26 @@ export function makeModels({ env, config = {}, offline }: ModelsOptions): Models
       throw new SkeinError("unavailable", `${name} needs a key`, { hint: provider.missing });
     }
     const { wire, key } = provider;
-    return aiSdkModel({ name, wire, key, url: checkedUrl(provider), facts: factsOf(name, provider, config) });
+    const facts = factsOf(name, provider, config);
+    return aiSdkModel({ name, wire, key, otherKeys: keys, url: checkedUrl(provider), facts });
   };
 
   const listing = (name: string): ModelListing => {
     if (name === offline.name) return { name, facts: offline.facts, ready: true, hint: null };
-    const provider = providers.get(name.slice(0, name.indexOf("/")));
+    const provider = providerOf(name.slice(0, name.indexOf("/")));
     const hint = provider === undefined ? "its provider is not configured" : provider.missing;
     return { name, facts: factsOf(name, provider, config), ready: hint === null, hint };
   };
+  /** Which models such a server has, only it knows. */
+  const servers = [...providers.values()]
+    .filter(({ wire }) => wire === "compatible")
+    .map((provider) => ({ ...listing(`${provider.name}/*`), url: provider.url }));
 
   const ready = builtInProviders.find((name) => providers.get(name)?.missing === null);
   return {
     byDefault: config.model ?? (ready === undefined ? offline.name : catalogue.defaults[ready]),
     model,
-    list: () => listed.map(listing),
+    list: () => [...listed.map(listing), ...servers],
   };
 }
 
@@ -94,6 +102,8 @@ const builtIn: Readonly<Record<BuiltInProvider, BuiltIn>> = {
   },
 };
 
+const builtInVariables = Object.values(builtIn).map(({ urlVariable }) => urlVariable);
+
 function providersOf(env: ModelsOptions["env"], config: ModelConfig): Provider[] {
   const configured = config.providers ?? {};
   const main = builtInProviders.map((name): Provider => {
@@ -110,25 +120,43 @@ function providersOf(env: ModelsOptions["env"], config: ModelConfig): Provider[]
     };
   });
   const others = Object.entries(configured).filter(([name]) => !Object.hasOwn(builtIn, name));
-  return [...main, ...others.map(([name, { url, key }]) => compatible(env, name, url, key))];
+  const compatibles = others.map(([name, settings]) => compatible(env, name, settings));
+  return [...main, ...compatibles, ...inEnvironment(env, Object.keys(configured))];
 }
 
 /** Its key, if it wants one, may also be in the environment: that of `my-server` as MY_SERVER_API_KEY. */
 function compatible(
   env: ModelsOptions["env"],
   name: string,
-  url: string | undefined,
-  key: string | undefined,
+  { url, key }: { readonly url?: string | undefined; readonly key?: string | undefined } = {},
 ): Provider {
-  const prefix = name.toUpperCase().replaceAll("-", "_");
   return {
     name,
     wire: "compatible",
-    url: given(env[`${prefix}_BASE_URL`]) ?? url ?? "",
-    key: given(env[`${prefix}_API_KEY`]) ?? key,
+    url: given(env[`${variablePrefix(name)}_BASE_URL`]) ?? url ?? "",
+    key: given(env[`${variablePrefix(name)}_API_KEY`]) ?? key,
     missing: null,
   };
 }
+
+/**
+ * Those that have both an address and a key there and stand nowhere else. With an address alone one can be
+ * used as well, but is not shown: programs of all kinds have such variables.
+ */
+function inEnvironment(env: ModelsOptions["env"], configured: readonly string[]): Provider[] {
+  return Object.keys(env)
+    .flatMap((variable) => /^([A-Z0-9][A-Z0-9_]*)_BASE_URL$/.exec(variable)?.[1] ?? [])
+    .map((prefix) => prefix.toLowerCase().replaceAll("_", "-"))
+    .filter((name) => hasAddress(env, name) && !configured.includes(name) && name !== "offline")
+    .filter((name) => given(env[`${variablePrefix(name)}_API_KEY`]) !== undefined)
+    .filter((name) => !builtInVariables.includes(`${variablePrefix(name)}_BASE_URL`))
+    .map((name) => compatible(env, name))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Whatever they are for: none of them is told to anybody. */
+const keysIn = (env: ModelsOptions["env"]): string[] =>
+  Object.entries(env).flatMap(([name, value]) => (name.endsWith("_API_KEY") ? (given(value) ?? []) : []));
 
 /** A variable that is set to nothing is not set. */
 const given = (value: string | undefined): string | undefined => (value?.trim() ? value.trim() : undefined);
@@ -170,7 +198,12 @@ function withoutUndefined(facts: ConfiguredFacts): Partial<ModelFacts> {
 }
 
 function misnamed(name: string, listed: readonly string[]): SkeinError {
-  const near = listed.find((known) => known.endsWith(`/${name}`)) ?? nearest(name, listed);
+  // Most who leave out the provider have the rest of the name nearly right.
+  const bare = nearest(
+    name,
+    listed.map((known) => known.slice(known.indexOf("/") + 1)),
+  );
+  const near = listed.find((known) => known.endsWith(`/${bare}`)) ?? nearest(name, listed);
   return new SkeinError("invalid", `"${name}" is not the name of a model`, {
     hint: near === undefined ? 'models are named "provider/model"' : `did you mean "${near}"?`,
   });

@@ -130,6 +130,8 @@ export interface ModelListing {
   /** Whether it can be used now; if not, `hint` says what is missing. */
   readonly ready: boolean;
   readonly hint: string | null;
+  /** Where it is; given of a server whose models are not known, listed as `provider/*`. */
+  readonly url?: string;
 }
 
 /** The models that can be had by name. */

@@ -48,6 +48,31 @@ for (const wire of names) {
       }
     });
 
+    test("a key that the provider repeats is not told, in a refusal or in a stream", async () => {
+      const key = "key-of-the-test";
+      const said = `Incorrect API key provided: ${key} (authorization: Bearer ${key})`;
+      const error = { message: said, type: "authentication_error", code: 401, status: "UNAUTHENTICATED" };
+      const refused = { reply: "status", status: 401, body: { type: "error", error } } as const;
+      const late = wires[wire].lateTrouble;
+      const told = JSON.parse(late.slice(late.indexOf("{"))) as Record<string, unknown>;
+      const place = Object.values(told).find((value) => Object(value) === value) ?? told;
+      Object.assign(place, { message: said });
+      const midway = late.slice(0, late.indexOf("{")) + `${JSON.stringify(told)}\n\n`;
+      const nonsense = serverSent(`{${"x".repeat(60)} ${key}`);
+      const replies: readonly WireReply[] = [
+        refused,
+        { reply: "stream", texts: [midway] },
+        { reply: "stream", texts: [...wires[wire].events(answer).slice(0, 3), midway] },
+        { reply: "stream", texts: [nonsense] },
+      ];
+      for (const [place, reply] of replies.entries()) {
+        await using server = await startWire(wire, [reply]);
+        const failure = await failureOf(modelOn(wire, server.url), opening(wire, says("Compute.")));
+        assert.doesNotMatch(failure.message, /key-of/, `${place}: ${failure.message}`);
+        if (place === 0) assert.match(failure.message, /\[key\]/);
+      }
+    });
+
     test("the time to wait is understood however it is told", async () => {
       const tellings: readonly (readonly [Readonly<Record<string, string>>, number | null])[] = [
         [{ "retry-after": "7" }, 7_000],

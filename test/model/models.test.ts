@@ -72,6 +72,25 @@ describe("a model by name", () => {
     assert.equal(hint, 'did you mean "offline/offline"?');
   });
 
+  test("may be of a provider that only the environment knows", async () => {
+    const reply = { reply: "answer", answer: { blocks: [{ type: "text", text: "Yes." }] } } as const;
+    await using server = await startWire("compatible", () => reply);
+    const env = { MY_SERVER_BASE_URL: server.url, MY_SERVER_API_KEY: "key-one" };
+    await ask(await models(env).model("my-server/llama"), [says("Are you there?")]);
+    assert.equal(server.requests[0]!.headers["authorization"], "Bearer key-one");
+    await ask(await models({ MINE_BASE_URL: server.url }).model("mine/llama"), [says("And you?")]);
+    assert.equal(server.requests[1]!.headers["authorization"], undefined);
+    assert.equal((await refusal(models({ MINE_BASE_URL: " " }).model("mine/llama")))[0], "invalid");
+    assert.deepEqual(await refusal(models({ OFFLINE_BASE_URL: server.url }).model("offline/other")), [
+      "invalid",
+      'there is no provider of models "offline"',
+      'did you mean "offline/offline"?',
+    ]);
+    const config = '{"model":"mine/llama","providers":{"mine":{"key":"key-two"}}}';
+    assert.equal(parseModelConfig(config, "a", { MINE_BASE_URL: server.url }).model, "mine/llama");
+    assert.throws(() => parseModelConfig(config, "a"), /provider "mine" has no url/);
+  });
+
   test("is refused with the name of the variable where a key is missing", async () => {
     const cases = [
       ["anthropic/claude-opus-5", "ANTHROPIC_API_KEY", "anthropic"],
@@ -93,6 +112,8 @@ describe("a model by name", () => {
       '"claude-opus-5-5" is not the name of a model',
       'did you mean "anthropic/claude-opus-5-5"?',
     ]);
+    const [, , near] = await refusal(models().model("gpt-4"));
+    assert.equal(near, 'did you mean "openai/gpt-4.1"?');
     for (const name of ["", "/", "openai/", "/gpt-5"]) {
       assert.equal((await refusal(models().model(name)))[0], "invalid", name);
     }
@@ -214,6 +235,26 @@ describe("what is known of a model", () => {
       images: false,
       price: null,
     });
+  });
+
+  test("is listed for a server as a whole, whose models nobody has listed", () => {
+    const config: ModelConfig = { providers: { local: { url: "http://127.0.0.1:9/v1" } } };
+    const env = {
+      FAKE_BASE_URL: "http://127.0.0.1:8/v1",
+      FAKE_API_KEY: "f",
+      WEB_BASE_URL: "http://127.0.0.1:7",
+      OPENAI_BASE_URL: "http://127.0.0.1:6",
+    };
+    const servers = models(env, config)
+      .list()
+      .filter(({ url }) => url !== undefined);
+    assert.deepEqual(
+      servers.map(({ name, ready, hint, url }) => [name, ready, hint, url]),
+      [
+        ["local/*", true, null, "http://127.0.0.1:9/v1"],
+        ["fake/*", true, null, "http://127.0.0.1:8/v1"],
+      ],
+    );
   });
 
   test("is sound for every model of the catalogue", () => {

@@ -53,6 +53,28 @@ describe("instructions", () => {
     ['call scratch {"key":"a","value":[1]}', "scratch", { key: "a", value: [1] }],
     ["scratch key=a value=1", "scratch", { key: "a", value: 1 }],
   ];
+  test("arguments may have any name, also one that every object knows", async () => {
+    for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
+      const { answer } = await listen([
+        {
+          part: "tools",
+          tools: everyTool.map(({ name, description, input }) => ({ name, description, input })),
+        },
+        user(`call scratch {"key":"a","${name}":1}`),
+      ]);
+      const inputs = answer.blocks.flatMap((block) => (block.type === "tool-call" ? [block.input] : []));
+      assert.deepEqual(
+        inputs.map((input) => Object.entries(input as object)),
+        [
+          [
+            ["key", "a"],
+            [name, 1],
+          ],
+        ],
+      );
+    }
+  });
+
   for (const [text, tool, input] of single) {
     test(`"${text.split("\n")[0]}" is a call of ${tool}`, async () => {
       assert.deepEqual(await callsOf(text), [[[tool, input]]]);

@@ -121,13 +121,13 @@ function listedItem(question: string, before: readonly Part[]): { kind: string; 
 const toolFor = (name: string, tools: readonly ToolDefinition[]): ToolDefinition | undefined =>
   tools.find((tool) => tool.name === name) ?? tools.find((tool) => tool.name.endsWith(`_${name}`));
 
-const otherNames: Readonly<Record<string, readonly string[]>> = {
-  path: ["file", "file_path", "filename"],
-  text: ["content", "contents", "message", "query"],
-  command: ["cmd", "script"],
-  sql: ["query", "statement"],
-  pattern: ["glob", "regex", "query"],
-};
+const otherNames: ReadonlyMap<string, readonly string[]> = new Map([
+  ["path", ["file", "file_path", "filename"]],
+  ["text", ["content", "contents", "message", "query"]],
+  ["command", ["cmd", "script"]],
+  ["sql", ["query", "statement"]],
+  ["pattern", ["glob", "regex", "query"]],
+]);
 
 /** With the arguments named as the tool that is offered names them. None when it is not offered. */
 function fit({ tool, input }: Wish, tools: readonly ToolDefinition[]): Wish[] {
@@ -136,7 +136,7 @@ function fit({ tool, input }: Wish, tools: readonly ToolDefinition[]): Wish[] {
   const { properties } = definition.input;
   const known = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
   const named = (name: string): string =>
-    known.includes(name) ? name : (otherNames[name]?.find((other) => known.includes(other)) ?? name);
+    known.includes(name) ? name : (otherNames.get(name)?.find((other) => known.includes(other)) ?? name);
   const fields = Object.entries(input).map(([name, value]) => [named(name), value] as const);
   return [{ tool: definition.name, input: Object.fromEntries(fields) }];
 }

@@ -64,7 +64,7 @@ function titleOf(tool: string, input: Input): string {
     shell: `${field("command")} gave`,
     query_database: "The database gave",
   };
-  return known[tool] ?? `${tool} gave`;
+  return (Object.hasOwn(known, tool) ? known[tool] : undefined) ?? `${tool} gave`;
 }
 
 function recalledText(text: string): string {
@@ -102,7 +102,7 @@ function deedOf(tool: string, input: Input): string {
     fork: "fork",
     sleep: "go to sleep",
   };
-  return known[tool] ?? `call ${tool}`;
+  return (Object.hasOwn(known, tool) ? known[tool] : undefined) ?? `call ${tool}`;
 }
 
 function shown(text: string): string {
@@ -123,7 +123,7 @@ export function missingText(tool: string): string {
     shell: "a shell: skein bind ID shell --path .",
     query_database: "a database: skein bind ID database --path FILE",
   };
-  const needed = binding[tool];
+  const needed = Object.hasOwn(binding, tool) ? binding[tool] : undefined;
   return needed === undefined
     ? `I am not offered the tool ${tool}: the agent leaves it out, or what has it is not bound (skein bind).`
     : `I am not offered the tool ${tool}. Bind ${needed}`;

@@ -17,7 +17,8 @@ export const models = verb({
       "can also set the default model, name servers that speak Chat Completions (Ollama, vLLM, LM Studio), " +
       "and correct windows and prices. The default is that of the first provider with a key, or else " +
       "offline/offline, which needs neither key nor network. Any model of a provider can be named, also " +
-      "one that is not listed; its price is unknown then.",
+      "one that is not listed; its price is unknown then. A server that speaks Chat Completions is listed " +
+      "as a whole, as NAME/*.",
     "Prices are dollars for a million tokens, as of the date that --json shows.",
   ],
   examples: [
@@ -28,8 +29,8 @@ export const models = verb({
     const { byDefault, list } = await loadModels(realWorld());
     const all = list().filter(({ ready }) => ready || !options.ready);
     if (out.json) {
-      for (const { name, facts, ready, hint } of all)
-        await out.emit({ name, ready, default: name === byDefault, ...facts, hint });
+      for (const { name, facts, ready, hint, url = null } of all)
+        await out.emit({ name, ready, default: name === byDefault, ...facts, hint, url });
       return;
     }
     const columns = [
@@ -45,10 +46,11 @@ export const models = verb({
   },
 });
 
-function row({ name, facts, ready, hint }: ModelListing, byDefault: string): string[] {
+function row({ name, facts, ready, hint, url }: ModelListing, byDefault: string): string[] {
   const { windowTokens, price } = facts;
   const perMillion = (nanoUsd: number): string => String(Number((nanoUsd / 1_000).toFixed(3)));
   const shown = price === null ? "unknown" : `${perMillion(price.input)}/${perMillion(price.output)}`;
-  const remark = name === byDefault ? "the default" : ready ? "" : (hint ?? "");
+  const where = url === undefined ? "" : `any model of ${url}`;
+  const remark = name === byDefault ? "the default" : ready ? where : (hint ?? "");
   return [oneLine(name), ready ? "yes" : "no", count(windowTokens), shown, oneLine(remark)];
 }

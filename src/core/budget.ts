@@ -5,14 +5,16 @@ export type Resource = (typeof resources)[number];
 
 /** What is left of each limit that there is. A reservation counts as spent until its call is settled. */
 export function budgetLeft(state: State): Amounts {
-  const { limits, used, allotted, reserved } = state.standing;
   const left = resources.flatMap((resource) => {
-    const most = limits[resource];
-    if (most === undefined) return [];
-    const spent = used[resource] + allotted[resource] + (reserved?.amounts[resource] ?? 0);
-    return [[resource, Math.max(0, most - spent)]];
+    const most = state.standing.limits[resource];
+    return most === undefined ? [] : [[resource, Math.max(0, most - spentOf(state, resource))]];
   });
   return Object.fromEntries(left) as Amounts;
+}
+
+function spentOf({ standing }: State, resource: Resource): number {
+  const { used, allotted, reserved } = standing;
+  return used[resource] + allotted[resource] + (reserved?.amounts[resource] ?? 0);
 }
 
 /** The first limit that these amounts would go beyond, and what is used of it. */
@@ -26,7 +28,7 @@ export function budgetShort(
     const want = wanted[resource] ?? 0;
     if (rest === undefined || want === 0 || want <= rest) continue;
     const most = state.standing.limits[resource] ?? 0;
-    return { resource, limit: most, used: most - rest };
+    return { resource, limit: most, used: spentOf(state, resource) };
   }
   return null;
 }
@@ -42,7 +44,8 @@ const words: Readonly<Record<Resource, string>> = {
 
 /** What a person reads when a limit is reached. */
 export function budgetReason(resource: Resource, limit: number, used: number): string {
-  return `the budget for ${words[resource]} is used up: ${amount(resource, used)} of ${amount(resource, limit)}`;
+  const [spent, most] = [amount(resource, used), amount(resource, limit)];
+  return `the budget for ${words[resource]} is used up: ${spent} of ${most}`;
 }
 
 function amount(resource: Resource, value: number): string {

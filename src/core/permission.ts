@@ -16,7 +16,8 @@
  * What cannot be told for sure is decided for the stricter side. Texts are also looked at as paths, `.`, `..`
  * and doubled slashes resolved: a deny on `/etc/*` holds for `/tmp/../etc/passwd`, and an allow on `/tmp/*`
  * does not. For rules that forbid or ask, a relative path holds at any depth: a deny on `archive/*` also
- * holds for `notes/archive/old`, since the same file has another path once more is bound. A glob is no parser of command lines: an allow on `git *` holds for `git log; rm -r .` too.
+ * holds for `notes/archive/old`, since the same file has another path once more is bound. A glob is no
+ * parser of command lines: an allow on `git *` holds for `git log; rm -r .` too.
  */
 import type { Permission } from "./command.ts";
 import { limit } from "./limit.ts";

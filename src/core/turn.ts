@@ -32,11 +32,12 @@ export function nextOf(state: State, { steered, stepsMax }: NextOptions): Next {
   if (turn.interrupted) return { next: "end", outcome: "interrupted" };
   if (state.mind.calls.size > 0) return { next: "calls" };
   if (turn.answered === null) return { next: "request" };
-  if (turn.answered.calls === 0 && !steered) return { next: "end", outcome: outcomeOf(turn.answered.finish) };
+  const { calls, finish } = turn.answered;
+  if (calls === 0 && !steered) return { next: "end", outcome: outcomeOf(finish) };
   return turn.steps >= stepsMax ? { next: "end", outcome: "length" } : { next: "request" };
 }
 
-/** A refusal, a content filter and a length stop end the turn, each in its own way; an empty answer is one. */
+/** A refusal, a content filter and a length stop end the turn, each in its way; an empty answer is one. */
 function outcomeOf(finish: string): TurnOutcome {
   if (finish === "refusal" || finish === "content-filter") return "refused";
   return finish === "length" ? "length" : "completed";

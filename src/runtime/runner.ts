@@ -174,7 +174,7 @@ class Runner {
     await this.#context.world.sleep(wait, this.#step.signal);
   }
 
-  /** Twice as long each time, and never quite the same, so that those who were refused together come apart. */
+  /** Twice as long each time, and never the same, so that those who were refused together come apart. */
   #backoff(attempts: number): number {
     const [chance = 0] = this.#context.world.random(1);
     return Math.min(60_000, 500 * 2 ** (attempts - 1)) * (0.75 + chance / 512);

@@ -136,11 +136,16 @@ function reference(world: World, text: string, blobs: { hash: string; bytes: Uin
   return { text: short, bytes: Buffer.byteLength(short) };
 }
 
-const actorForm =
-  /^(user:prn_[0-9a-z]{26}|agent:[a-z0-9][a-z0-9._-]{0,63}@\d{1,9}|tool:[A-Za-z0-9_.:/-]{1,128}|session:ses_[0-9a-z]{26}|system)$/;
+const actorForms = [
+  /^user:prn_[0-9a-z]{26}$/,
+  /^agent:[a-z0-9][a-z0-9._-]{0,63}@\d{1,9}$/,
+  /^tool:[A-Za-z0-9_.:/-]{1,128}$/,
+  /^session:ses_[0-9a-z]{26}$/,
+  /^system$/,
+];
 
 function checkActor(actor: string): string {
-  if (headerField.test(actor) && actorForm.test(actor)) return actor;
+  if (headerField.test(actor) && actorForms.some((form) => form.test(actor))) return actor;
   throw new SkeinError("invalid", `not an actor: ${JSON.stringify(actor)}`, {
     hint: 'for example "user:prn_…", "agent:name@1", "tool:name" or "system"',
   });

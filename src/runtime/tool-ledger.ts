@@ -127,7 +127,7 @@ async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): 
 
 /** It never runs again by itself: model and person are told that nobody knows. */
 async function unknown({ drive, crew }: LedgerWorld, id: string, { tool }: OpenCall): Promise<void> {
-  const output = `the run of ${tool} was cut off: whether it took effect is not known. Look before repeating it`;
+  const output = `the run of ${tool} was cut off: its effect is not known. Look before repeating it`;
   const ask = crew.rules.onUnknown === "ask";
   await drive.change({ do: "settle", call: id, status: "unknown", output, ask });
 }

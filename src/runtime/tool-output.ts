@@ -93,6 +93,7 @@ function shortened(text: string, seq: number): string {
   const head = Math.floor(limit.toolOutputCharsMax * 0.7);
   const tail = Math.floor(limit.toolOutputCharsMax * 0.2);
   const left = text.length - head - tail;
-  const note = `[… ${left} characters are left out; recall with fromSeq ${seq} and fromChar ${head} reads on …]`;
+  const way = `recall with fromSeq ${seq} and fromChar ${head} reads on`;
+  const note = `[… ${left} characters are left out; ${way} …]`;
   return `${text.slice(0, head).toWellFormed()}\n${note}\n${text.slice(-tail).toWellFormed()}`;
 }

@@ -76,7 +76,7 @@ test("the answer and the calls it asks for are one append, each call caused by i
   assert.deepEqual(after.standing.turn?.answered, { finish: "stop", calls: 3 });
 });
 
-test("a call that is asked about suspends the session in the same append, and an answer lets it go on", () => {
+test("a call that is asked about suspends the session with it, and an answer lets it go on", () => {
   const asked = given().when(begin).when(request());
   const waiting = asked.when(respond({ calls: [called("a", "ask"), called("b", "ask")] }));
   assert.deepEqual(waiting.state.standing.why, { by: "approval", seq: 7 });

@@ -210,7 +210,7 @@ test("input that comes in during a turn waits for the next, or steers it at the 
   assert.equal((await contentsOf(session, "turn.started")).length, 2);
 });
 
-test("an interrupt ends the turn in the middle of a stream and of a tool, and the session goes on", async () => {
+test("an interrupt ends the turn in a stream and in a tool, and the session goes on", async () => {
   const hanging = defineTool({
     name: "hang",
     description: "Hangs.",
@@ -255,7 +255,7 @@ test("two runs of one session: one runs, the other is told who does", async () =
   await one.close();
 });
 
-test("tools that throw, hang, give back too much or no JSON are errors to the model, nothing more", async () => {
+test("tools that throw, hang, give back too much or no JSON are errors to the model", async () => {
   const tool = (name: string, run: () => Promise<unknown>) =>
     defineTool({ name, description: name, input: z.object({}), effect: "read", timeoutMs: 50, run });
   const huge = "0123456789".repeat(10_000_000);
@@ -343,7 +343,7 @@ test("send, fork and sleep are each one append with their result", async () => {
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("after a crash a new runner settles by effect: unsafe is unknown and asked about, the rest runs", async () => {
+test("after a crash unsafe is unknown and asked about, the rest runs again", async () => {
   for (const onUnknown of ["ask", "tell"] as const) {
     const world = realWorld();
     const store = memoryStore({ world, workspace });

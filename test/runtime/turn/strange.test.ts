@@ -11,7 +11,7 @@ const bind = [{ kind: "tool", name: "pay" }] as const;
 const paying = (run: () => Promise<unknown>) =>
   defineTool({ name: "pay", description: "Pays.", input: z.object({}), run });
 
-test("after a rewind into a call that had started, the model is told that its outcome is unknown", async () => {
+test("after a rewind into a call that had started, its outcome is unknown", async () => {
   const script = scripted([[use("pay", {})], "Paid.", "Let me look."]);
   await using engine = engineWith(script, { tools: [paying(async () => "paid")] });
   const session = await engine.open({ objective: "Pay", bind });

@@ -22,9 +22,16 @@ const stdioLimit = {
   lineBytesMax: 33_554_432,
   /** Lines that are no messages, such as banners, before the server is given up. */
   strayLinesMax: 1_000,
-  /** How long a server may take to end by itself once its input is closed. */
+  /** How long a server may take to end by itself once its input is closed, or it reads no more. */
   graceMs: 1_000,
+  /** How long the last words of a server that has ended are waited for. */
+  lastWordsMs: 200,
 } as const;
+
+/** Nobody has heard what was to be sent. */
+export class NotSent extends Error {
+  override readonly name = "NotSent";
+}
 
 export interface StdioTransport extends Transport {
   /** What is known of why it does not work: how it ended, what it printed that is no message. */
@@ -41,6 +48,12 @@ export function makeStdioTransport(
   let ended: string | undefined;
   // The client may have begun to close it already; whoever closes it again waits for the same end.
   let closing: Promise<void> | undefined;
+  let watching: Promise<void> | undefined;
+  const within = async (ms: number, work: Promise<unknown> | undefined): Promise<void> => {
+    const over = new AbortController();
+    await Promise.race([work, world.sleep(ms, over.signal)]);
+    over.abort();
+  };
   const takeLine = (line: string): void => {
     if (line.trim() === "") return;
     try {
@@ -51,30 +64,38 @@ export function makeStdioTransport(
       if (strays.length > stdioLimit.strayLinesMax) child.kill();
     }
   };
-  const watch = async (): Promise<void> => {
+  const watch = async (reading: Promise<void>): Promise<void> => {
     const { code, signal } = await child.exited;
+    await within(stdioLimit.lastWordsMs, reading);
     ended = code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
     transport.onclose?.();
   };
   const close = async (): Promise<void> => {
     child.end();
-    const over = new AbortController();
-    await Promise.race([child.exited, world.sleep(stdioLimit.graceMs, over.signal)]);
-    over.abort();
+    await within(stdioLimit.graceMs, child.exited);
     child.kill();
     await child.exited;
   };
+  const send = async (message: JSONRPCMessage): Promise<void> => {
+    try {
+      await child.write(`${JSON.stringify(message)}\n`);
+    } catch (cause) {
+      // Most often it has ended; how, and what it said last, tells more than that it does not read.
+      await within(stdioLimit.graceMs, watching);
+      throw new NotSent("it does not read what it is told", { cause });
+    }
+  };
   const transport: StdioTransport = {
     start: async () => {
-      void readAll(child.stderr, (bytes) => printed.add(bytes));
+      const reading = readAll(child.stderr, (bytes) => printed.add(bytes));
       void readAll(
         child.stdout,
         lineSplitter(takeLine, () => child.kill()),
       );
-      void watch();
+      watching = watch(reading);
       return Promise.resolve();
     },
-    send: (message) => child.write(`${JSON.stringify(message)}\n`),
+    send,
     close: () => (closing ??= close()),
     complaint: () => {
       const said = printed.text().trim();

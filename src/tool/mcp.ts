@@ -10,8 +10,8 @@ import { version } from "../core/version.ts";
 import { messageOf } from "./define.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import { outputOf, type McpResult } from "./mcp-output.ts";
-import { makeStdioTransport, type McpWorld } from "./mcp-stdio.ts";
-import type { Bound, Checked, OuterTool } from "./port.ts";
+import { makeStdioTransport, NotSent, type McpWorld } from "./mcp-stdio.ts";
+import { OutcomeUnknown, type Bound, type Checked, type OuterTool } from "./port.ts";
 
 const mcpLimit = {
   openMsDefault: 20_000,
@@ -163,14 +163,15 @@ async function toolsOf(world: McpWorld, server: Server, tools: readonly McpTool[
   return sorted.map((tool) => {
     const name = toolName(world, `${server.name}_${tool.name}`, taken);
     const { timeoutMs } = server;
+    const effect = effectOf(tool);
     return {
       name,
       description: tool.description ?? tool.title ?? tool.name,
       input: { ...tool.inputSchema },
-      effect: effectOf(tool),
+      effect,
       timeoutMs: timeoutMs * mcpLimit.totalFactor + 5_000,
       check: (input) => Promise.resolve(checkInput(validator, tool, input)),
-      run: async (input, { signal }) => callTool(server, tool.name, input, signal),
+      run: async (input, { signal }) => callTool(server, { name: tool.name, effect }, input, signal),
     };
   });
 }
@@ -203,11 +204,15 @@ function checkInput(validator: AjvJsonSchemaValidator, { inputSchema }: McpTool,
   return { ok: true, value: input };
 }
 
-/** Codes of the SDK for a connection that is closed and a time that is over. */
-const lostCodes: readonly number[] = [-32_000, -32_001];
-
-async function callTool(server: Server, name: string, input: unknown, signal: AbortSignal): Promise<unknown> {
+async function callTool(
+  server: Server,
+  { name, effect }: Pick<OuterTool, "name" | "effect">,
+  input: unknown,
+  signal: AbortSignal,
+): Promise<unknown> {
   const { client, timeoutMs, secrets } = server;
+  if (client.transport === undefined)
+    throw unavailable(server, `the MCP server "${server.name}" is gone`, new NotSent("it was not asked"));
   try {
     const result = await client.callTool({ name, arguments: input as Record<string, unknown> }, undefined, {
       signal,
@@ -219,16 +224,42 @@ async function callTool(server: Server, name: string, input: unknown, signal: Ab
     return outputOf(result as McpResult, (text) => hideSecrets(text, secrets));
   } catch (error) {
     signal.throwIfAborted();
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    const isAnswer = typeof code === "number" && !lostCodes.includes(code);
-    const what = isAnswer ? "refused the call" : "did not answer the call";
-    throw unavailable(server, `the MCP server "${server.name}" ${what}`, error);
+    const fate = fateOf(error);
+    const said = {
+      refused: "refused the call",
+      lost: "did not answer the call",
+      unsent: "cannot be reached",
+    };
+    const failed = unavailable(server, `the MCP server "${server.name}" ${said[fate]}`, error);
+    if (fate !== "lost" || effect !== "unsafe") throw failed;
+    throw new OutcomeUnknown(`${failed.message}; whether it took effect is not known`, { cause: error });
   }
 }
 
+/** Codes of the SDK for a connection that is closed and a time that is over. */
+const lostCodes: readonly number[] = [-32_000, -32_001];
+/** The connection was never there. */
+const unsentCodes: readonly string[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
+
+/** What became of a call that failed: the server said no, it never heard of it, or nobody knows. */
+function fateOf(error: unknown): "refused" | "unsent" | "lost" {
+  if (error instanceof NotSent) return "unsent";
+  const [code, cause] = [codeOf(error), codeOf(error instanceof Error ? error.cause : undefined)];
+  if (unsentCodes.includes(String(code)) || unsentCodes.includes(String(cause))) return "unsent";
+  // An answer by the protocol is negative, one by HTTP a status; what stands in between may say 502.
+  const isAnswer = typeof code === "number" && !lostCodes.includes(code) && code < 500;
+  return isAnswer ? "refused" : "lost";
+}
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && "code" in error ? error.code : undefined;
+
 function unavailable({ name, secrets, complaint }: Server, what: string, error: unknown): SkeinError {
   if (error instanceof SkeinError) return error;
-  const why = [messageOf(error).slice(0, 500), complaint()].filter((part) => part !== "").join("; ");
+  const known = complaint();
+  // How a server ended says more than that its connection is closed.
+  const isTold = known !== "" && (error instanceof NotSent || codeOf(error) === lostCodes[0]);
+  const why = [isTold ? "" : messageOf(error).slice(0, 500), known].filter((part) => part !== "").join("; ");
   return new SkeinError("unavailable", hideSecrets(`${what}: ${why}`, secrets), {
     hint: `see that the server works, or unbind "${name}"`,
     cause: error,

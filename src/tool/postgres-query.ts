@@ -3,6 +3,7 @@ import type { Sql } from "postgres";
 import { SkeinError } from "../core/error.ts";
 import type { Database } from "./database.ts";
 import { messageOf } from "./define.ts";
+import { readOnly } from "./read-only.ts";
 import { cell, type Rows } from "./rows.ts";
 
 export function openPostgres(options: {
@@ -20,6 +21,9 @@ export function openPostgres(options: {
         return await run(opened, sql, { rowsMax, mayWrite: options.mayWrite, signal });
       } catch (error) {
         signal.throwIfAborted();
+        // 25006: read_only_sql_transaction.
+        const isWrite = error instanceof Error && "code" in error && error.code === "25006";
+        if (isWrite && !options.mayWrite) throw readOnly(options.name, "--url URL");
         throw new SkeinError("invalid", `${options.name}: ${messageOf(error)}`, { cause: error });
       }
     },

@@ -6,6 +6,7 @@ import { SkeinError } from "../core/error.ts";
 import type { Database } from "./database.ts";
 import { isLiveDatabase } from "./live-database.ts";
 import type { ToolWorld } from "./port.ts";
+import { readOnly } from "./read-only.ts";
 import type { StatementAnswer, StatementRequest } from "./sqlite-worker.ts";
 
 const headOfFile = "SQLite format 3\0";
@@ -19,8 +20,9 @@ export async function openSqlite(
   return {
     query: async (sql, { rowsMax, timeoutMs, signal }) => {
       const answer = await ask(world, { path: absolute, sql, rowsMax, mayWrite }, { timeoutMs, signal });
-      if ("error" in answer) throw new SkeinError("invalid", `${name}: ${answer.error}`);
-      return answer;
+      if (!("error" in answer)) return answer;
+      if (answer.isWrite === true && !mayWrite) throw readOnly(name, `--path ${path}`);
+      throw new SkeinError("invalid", `${name}: ${answer.error}`);
     },
   };
 }

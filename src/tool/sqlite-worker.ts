@@ -12,7 +12,8 @@ export interface StatementRequest {
   readonly mayWrite: boolean;
 }
 
-export type StatementAnswer = Rows | { readonly error: string };
+/** `isWrite`: it would be allowed where the binding says `write`. */
+export type StatementAnswer = Rows | { readonly error: string; readonly isWrite?: boolean };
 
 /** What may be asked of the schema, without changing anything. */
 const readingPragmas: ReadonlySet<string> = new Set(
@@ -23,12 +24,15 @@ const busyMs = 5_000;
 process.stdout.write(JSON.stringify(answer(JSON.parse(process.argv[2] ?? "{}") as StatementRequest)));
 
 function answer({ path, sql, rowsMax, mayWrite }: StatementRequest): StatementAnswer {
+  let isWrite = false;
   try {
     using database = new DatabaseSync(path, { readOnly: !mayWrite, timeout: busyMs });
     if (!mayWrite) database.exec("PRAGMA query_only=ON; PRAGMA trusted_schema=OFF");
-    database.setAuthorizer((action, first, second) =>
-      isAllowed(action, [first, second], mayWrite) ? constants.SQLITE_OK : constants.SQLITE_DENY,
-    );
+    database.setAuthorizer((action, first, second) => {
+      if (isAllowed(action, [first, second], mayWrite)) return constants.SQLITE_OK;
+      isWrite ||= isAllowed(action, [first, second], true);
+      return constants.SQLITE_DENY;
+    });
     const statement = database.prepare(sql);
     if (restOf(sql, statement.sourceSQL) !== "")
       return { error: "there is more than one statement; send them one by one" };
@@ -44,7 +48,7 @@ function answer({ path, sql, rowsMax, mayWrite }: StatementRequest): StatementAn
     }
     return { columns, rows, isMore: false };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
+    return { error: error instanceof Error ? error.message : String(error), isWrite };
   }
 }
 

@@ -116,6 +116,7 @@ function serve(): void {
   lines.on("line", (line) => {
     const message = JSON.parse(line) as Message;
     if (message.params?.name === "die") process.exit(4);
+    if (message.params?.arguments?.["text"] === "die") process.exit(5);
     if (message.params?.name === "slow") void goSlowly(message);
     if (way === "endless" && message.method === "tools/list") {
       say({ jsonrpc: "2.0", id: message.id, result: { tools: [], nextCursor: "on" } });

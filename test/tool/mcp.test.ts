@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { McpWorld } from "../../src/tool/mcp-stdio.ts";
 import { mcpTools } from "../../src/tool/mcp.ts";
-import type { Bound, OuterTool } from "../../src/tool/port.ts";
+import { OutcomeUnknown, type Bound, type OuterTool } from "../../src/tool/port.ts";
 import { callTool, failure, outerTool } from "./calling.ts";
 import { answer } from "./mcp-server.ts";
 
@@ -136,7 +136,7 @@ describe("over stdio", () => {
       failure(callTool(place.tools, "srv_hang", {})),
     ]);
     assert.deepEqual(slow, { text: "at last" });
-    assert.match(hung, /^unavailable: the MCP server "srv" did not answer the call: .*timed out/);
+    assert.match(hung, /^error: the MCP server "srv" did not answer the call: .*timed out.*not known$/);
     const call = new AbortController();
     const running = failure(callTool(place.tools, "srv_hang", {}, call.signal));
     await setTimeout(50);
@@ -146,19 +146,27 @@ describe("over stdio", () => {
 
   test("one that dies, babbles or never stops talking in a call gives an error, then and later", async () => {
     await using place = await openServers(stdio());
-    assert.match(
-      await failure(callTool(place.tools, "srv_babble", {})),
-      /^unavailable: .*did not answer the call/,
-    );
+    // Whether the server did what it was asked to, nobody knows.
+    const isUnknown = (error: unknown): boolean => error instanceof OutcomeUnknown;
+    await assert.rejects(callTool(place.tools, "srv_babble", {}), isUnknown);
     assert.deepEqual(await callTool(place.tools, "srv_echo", { text: "still here" }), { text: "still here" });
-    const died = /^unavailable: the MCP server "srv" did not answer the call: .*it ended with exit code 4/;
-    assert.match(await failure(callTool(place.tools, "srv_die", {})), died);
-    assert.match(
-      await failure(callTool(place.tools, "srv_echo", { text: "x" })),
-      /^unavailable: .*exit code 4/,
-    );
+    const died =
+      'error: the MCP server "srv" did not answer the call: it ended with exit code 4; ' +
+      "whether it took effect is not known";
+    assert.equal(await failure(callTool(place.tools, "srv_die", {})), died);
+    // It was never asked: that is an error like any other.
+    for (const name of ["srv_echo", "srv_env"]) {
+      const gone = failure(callTool(place.tools, name, { text: "x" }));
+      assert.equal(await gone, 'unavailable: the MCP server "srv" is gone: it ended with exit code 4');
+    }
     await using other = await openServers(stdio());
-    assert.match(await failure(callTool(other.tools, "srv_large", {})), /^unavailable: .*ended by SIGKILL/);
+    await assert.rejects(callTool(other.tools, "srv_large", {}), isUnknown);
+  });
+
+  test("a call that only reads is an error when the server dies in it", async () => {
+    await using place = await openServers(stdio());
+    const reading = failure(callTool(place.tools, "srv_echo", { text: "die" }));
+    assert.match(await reading, /^unavailable: .*did not answer the call: it ended with exit code 5$/);
   });
 
   test("the whole process group is gone afterwards, however stubborn", async () => {
@@ -179,7 +187,11 @@ describe("servers that do not work", () => {
       [stdio("hangs", quick), /^unavailable: .*timed out/],
       [stdio("babbles"), /^unavailable: .*it printed what is no message: "<html>hello<\/html>"/],
       [stdio("endless"), /^unavailable: .*more than 50 pages/],
-      [{ command: ["/bin/true"] }, /^unavailable: .*it ended with exit code 0|EPIPE/],
+      [{ command: ["/bin/true"] }, /^unavailable: .*cannot be used: it ended with exit code 0$/],
+      [
+        { command: ["/bin/sh", "-c", "exec 0<&-; sleep 0.3; echo cannot find config >&2; exit 3"] },
+        /^unavailable: .*cannot be used: it ended with exit code 3; it said: cannot find config$/,
+      ],
       [{ command: [] }, /^invalid: .*without a command or a URL/],
       [{ url: "not a url" }, /^invalid: .*without a command or a URL/],
       [stdio("well", { options: { timeout: 3 } }), /^invalid: the options of "srv" are wrong/],
@@ -227,6 +239,33 @@ describe("over HTTP", () => {
     await using place = await openServers({ url: http.url, secrets: ["TOKEN"] });
     assert.deepEqual(await callTool(place.tools, "srv_echo", { text: "hello" }), { text: "hello" });
     assert.deepEqual([...new Set(seen)], ["Bearer s3cr3t-value"]);
+  });
+
+  test("a connection that is lost in a call leaves its outcome unknown; a refusal does not", async () => {
+    const ways: Readonly<Record<string, (response: ServerResponse) => void>> = {
+      set: (response) => void response.destroy(),
+      env: (response) => void response.destroy(),
+      hang: (response) => void response.writeHead(502).end("bad gateway"),
+      fail: (response) => void response.writeHead(403).end("no"),
+    };
+    await using http = await openHttp((request, response, body) => {
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      const message = JSON.parse(body) as Parameters<typeof answer>[0];
+      const way = ways[message.params?.name ?? ""];
+      if (way !== undefined) return way(response);
+      const reply = answer(message);
+      if (reply === undefined) return void response.writeHead(202).end();
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
+    });
+    await using place = await openServers({ url: http.url });
+    const unknown = /^error: .*did not answer the call: .*whether it took effect is not known$/;
+    assert.match(await failure(callTool(place.tools, "srv_env", {})), unknown);
+    assert.match(await failure(callTool(place.tools, "srv_hang", {})), unknown);
+    const setting = failure(callTool(place.tools, "srv_set", { text: "x" }));
+    assert.match(await setting, /^unavailable: .*did not answer the call/);
+    assert.match(await failure(callTool(place.tools, "srv_fail", {})), /^unavailable: .*refused the call/);
+    await http[Symbol.asyncDispose]();
+    assert.match(await failure(callTool(place.tools, "srv_env", {})), /^unavailable: .*cannot be reached/);
   });
 
   test("servers that are not there, refuse, hang or talk nonsense say so", async () => {

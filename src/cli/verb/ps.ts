@@ -98,9 +98,9 @@ function lines(rows: readonly SessionRow[], out: Screen, nowMs: number): string[
     { title: "ACTIVE", paint: out.dim },
     { title: "OBJECTIVE" },
   ];
-  const cells = rows.map(({ session, status, agent, headSeq, activeAt, name, objective, parent }) => [
+  const cells = rows.map(({ session, status, agent, headSeq, activeAt, name, objective, parent, copy }) => [
     short ? ending(session) : session,
-    status ?? "?",
+    copy === true ? "copy" : (status ?? "?"),
     agent ?? "-",
     count(headSeq),
     short ? ago(activeAt, nowMs) : exact(activeAt),

@@ -7,12 +7,15 @@ import type { StoredRecord } from "../../src/core/chain.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
 import type { Signer } from "../../src/runtime/bundle.ts";
+import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { bundleOf, inPieces } from "./bundled.ts";
 import { histories } from "../core/history.ts";
 import { keep } from "./kept-history.ts";
+import { madeWorld } from "./made-world.ts";
 import { all } from "./place.ts";
-import { livedIn, statusIn, twoInFiles, twoInMemory, type Home, type Homes } from "./two-stores.ts";
+import { lifeOf, livedIn, mortal, statusIn, twoInFiles, twoInMemory } from "./two-stores.ts";
+import type { Home, Homes } from "./two-stores.ts";
 
 const recordsOf = (session: Session): Promise<StoredRecord[]> => all(session.records());
 
@@ -176,6 +179,35 @@ test("a session that went on in two places is refused, and both stay as they are
   }
   assert.deepEqual(await recordsOf(root), before);
   await root.append("goes on");
+});
+
+test("an import that dies at any step shows nothing, and is finished by doing it again", async () => {
+  await using homes = twoInMemory();
+  const { a } = homes;
+  const { fork } = await livedIn(a);
+  const bytes = await bundleOf(a, fork.id, { move: true });
+  for (const when of ["before", "after"] as const) {
+    let steps = 0;
+    for (let died = true; died;) {
+      await using others = twoInMemory();
+      const { b } = others;
+      const life = lifeOf(++steps);
+      const dying = new Engine({ store: mortal(b.store, life, when), world: madeWorld("mortal") });
+      await dying.import(inPieces(bytes)).catch((error: unknown) => assert.ok(life.dead, String(error)));
+      died = life.dead;
+      const where = `${when} step ${steps}`;
+      const seen = await statusIn(b, fork.id);
+      assert.ok(seen === null || seen === "moved" || seen === "open", `${where}: ${seen}`);
+      if (seen === null) assert.deepEqual((await b.engine.sessions()).rows, [], where);
+      const report = await b.engine.import(inPieces(bytes));
+      assert.deepEqual([report.as, await statusIn(b, fork.id)], ["own", "open"], where);
+      const there = await recordsOf(await b.engine.session(fork.id));
+      assert.deepEqual(there.slice(0, -1), await recordsOf(fork), where);
+      assert.equal(there.at(-1)?.type, "session.arrived", where);
+      assert.equal((await b.engine.verify()).ok, true, where);
+    }
+    assert.ok(steps > 10 && steps < 300, `${steps} steps were seen`);
+  }
 });
 
 function newSigner(): Signer {

@@ -1,0 +1,51 @@
+/** A store of layout 1 is brought up to date when it is opened; no record is touched, and it can receive. */
+import assert from "node:assert/strict";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { Engine } from "../../../src/runtime/engine.ts";
+import { realWorld } from "../../../src/runtime/world.ts";
+import { sqliteStore } from "../../../src/store/sqlite.ts";
+import { inPieces } from "../../runtime/bundled.ts";
+import { newPath, workspace } from "../../runtime/place.ts";
+
+const golden = (name: string): Buffer => readFileSync(new URL(`../../golden/${name}`, import.meta.url));
+
+const rowsOf = (path: string, sql: string): unknown[] => {
+  const database = new DatabaseSync(path);
+  try {
+    return database
+      .prepare(sql)
+      .all()
+      .map((row) => ({ ...row }));
+  } finally {
+    database.close();
+  }
+};
+
+test("a store of layout 1 keeps its records, gets the new tables and takes in a bundle", async () => {
+  const { path, remove } = newPath();
+  try {
+    writeFileSync(path, gunzipSync(golden("0.1.0/store.skein.gz")));
+    assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 1 }]);
+    const records = "SELECT position, log, seq, hex(hash) AS hash, body FROM records ORDER BY position";
+    const before = rowsOf(path, records);
+    assert.ok(before.length > 50);
+    const world = realWorld();
+    // Two at once: one of them is first, and the other finds it done.
+    const open = () => sqliteStore({ path, world, workspace, durability: "process" });
+    const [store, other] = await Promise.all([open(), open()]);
+    await other.close();
+    assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 2 }]);
+    assert.deepEqual(rowsOf(path, records), before);
+    await using engine = new Engine({ store, world });
+    await engine.import(inPieces(golden("bundle-1/family.skein")));
+    assert.equal((await engine.verify()).ok, true);
+    const { rows } = await engine.query("SELECT count(*) FROM events");
+    assert.ok(Number(rows[0]?.[0]) > before.length);
+  } finally {
+    remove();
+    rmSync(path, { force: true });
+  }
+});

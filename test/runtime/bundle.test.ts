@@ -115,6 +115,19 @@ for (const [name, make] of [
     assert.deepEqual([await statusIn(a, fork.id), await statusIn(b, fork.id)], ["open", "moved"]);
     assert.equal((await a.engine.verify()).ok, true);
   });
+
+  test(`in ${name}: a session that was deleted does not come back, but a fork of it may`, async () => {
+    await using homes: Homes = await make();
+    const { a, b } = homes;
+    const { root, fork } = await livedIn(a);
+    const [whole, part] = [await bundleOf(a, root.id), await bundleOf(a, fork.id)];
+    await b.engine.import(inPieces(whole));
+    await b.engine.delete(root.id);
+    await assert.rejects(b.engine.import(inPieces(whole)), { code: "refused", message: /deleted here/ });
+    await b.engine.import(inPieces(part));
+    await assertSame(a, b, fork.id);
+    await assert.rejects(b.engine.session(root.id), { code: "not-found" });
+  });
 }
 
 test("export then import is identity, whatever the session went through", async () => {
@@ -147,19 +160,6 @@ test("a bundle that is meant for one workspace is taken over nowhere else", asyn
   await assert.rejects(bundleOf(a, fork.id, { to: b.store.workspace }), { code: "invalid" });
   await assert.rejects(bundleOf(a, fork.id, { move: true, to: "elsewhere" }), { code: "invalid" });
   await assert.rejects(bundleOf(a, fork.id, { move: true, withForks: true }), { code: "invalid" });
-});
-
-test("a session that was deleted does not come back, but a fork of it may", async () => {
-  await using homes = twoInMemory();
-  const { a, b } = homes;
-  const { root, fork } = await livedIn(a);
-  const [whole, part] = [await bundleOf(a, root.id), await bundleOf(a, fork.id)];
-  await b.engine.import(inPieces(whole));
-  await b.engine.delete(root.id);
-  await assert.rejects(b.engine.import(inPieces(whole)), { code: "refused", message: /deleted here/ });
-  await b.engine.import(inPieces(part));
-  await assertSame(a, b, fork.id);
-  await assert.rejects(b.engine.session(root.id), { code: "not-found" });
 });
 
 test("a session that went on in two places is refused, and both stay as they are", async () => {

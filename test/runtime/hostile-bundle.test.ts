@@ -210,6 +210,10 @@ test("records that are not what they were are refused, however the rest is made 
     (records: StoredRecord[]) =>
       records.map((record, place) => (place === 1 ? change(record) : record));
   const changes: Readonly<Record<string, (records: StoredRecord[]) => readonly object[]>> = {
+    "another text of the same length": first((record) => ({
+      ...record,
+      content: record.content?.replace(/.(?="\}|\}\})/, "~") ?? null,
+    })),
     "another text": first((record) => ({ ...record, content: '{"blocks":[]}' })),
     "another body": first((record) => ({ ...record, body: "{}" })),
     "another actor": first((record) => ({ ...record, actor: "system" })),
@@ -329,6 +333,36 @@ test("manifests that say what cannot be are refused", async () => {
     ),
   }));
   await assertRefused(b, joined(elsewhere), "a parent that the record does not name");
+});
+
+test("a bundle whose bytes are not those of its digest is refused, however small the difference", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const { alone } = await given(a);
+  const told = JSON.parse(Buffer.from(alone.at(-1)!.payload).toString()) as BundleTrailer;
+  const changed = withManifest(alone, (manifest) => ({ ...manifest, program: "0.0.0" }));
+  await assertRefused(b, joined(changed, { sha256: told.sha256 }), "another program", /digest/);
+});
+
+test("a longer history of a session that lives here does not take it away", async () => {
+  await using homes = await twoInFiles();
+  const { a } = homes;
+  const { root } = await livedIn(a);
+  const pieces = await piecesOf(await bundleOf(a, root.id));
+  const lines = pieces.filter(({ kind }) => kind === frameKinds.records).flatMap(linesOf);
+  const last = lines.at(-1)!;
+  // Whoever has a copy can go on with it and chain it rightly: hashes alone do not say who may.
+  const forged = rechained([{ ...last, seq: last.seq + 1, key: null, at: last.at + 1 }], last.hash);
+  const longer = withManifest(pieces, (told) => ({
+    ...told,
+    logs: [{ ...told.logs[0], toSeq: last.seq + 1, hash: forged[0]!.hash }],
+  }));
+  const trailer = longer.pop()!;
+  const bytes = joined([...longer, recordsPiece(forged), trailer], { records: lines.length + 1 });
+  await assert.rejects(a.engine.import(inPieces(bytes)), { code: "conflict", message: /lives here/ });
+  assert.equal((await root.head()).seq, last.seq);
+  await root.append("goes on");
+  assert.equal((await root.verify()).ok, true);
 });
 
 test("blobs that are not what they say, break off, or are too many, leave nothing behind", async () => {

@@ -57,6 +57,7 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
       rewind: async () => (await import("./verb/rewind.ts")).rewind,
       lineage: async () => (await import("./verb/lineage.ts")).lineage,
       diff: async () => (await import("./verb/diff.ts")).diff,
+      replay: async () => (await import("./verb/replay.ts")).replay,
       merge: async () => (await import("./verb/merge.ts")).merge,
       migrate: async () => (await import("./verb/migrate.ts")).migrate,
       clear: async () => (await import("./verb/clear.ts")).clear,

@@ -29,6 +29,7 @@ import type { Lineage } from "./lineage.ts";
 import type { MergeOptions, MergeReport } from "./merge.ts";
 import { headOf, positionIn, resolvePlace } from "./place.ts";
 import type { MigrateOptions, MigrateReport } from "./migrate.ts";
+import type { ReplayCheck, ReplayOptions } from "./replay.ts";
 import type { RewindOptions, Rewound } from "./rewind-files.ts";
 import { sendMessage, type Sent } from "./send.ts";
 import type { Tokenizer } from "./tokenizer.ts";
@@ -258,6 +259,11 @@ export class Session {
   /** What differs between two positions of it, or from another session; by default to how it is now. */
   async diff(from: DiffPlace, to?: DiffPlace, options: DiffOptions = {}): Promise<Diff> {
     return (await import("./diff.ts")).diffPlaces(this.#context, this.id, { from, to }, options);
+  }
+
+  /** Computes every hash again that the log says of itself. */
+  async replay(options: ReplayOptions = {}): Promise<ReplayCheck> {
+    return (await import("./replay.ts")).replaySession(this.#context, this.id, options);
   }
 
   /** Judges the session, or a position of it. Of each name the last score counts. */

@@ -14,6 +14,7 @@ import { transcriptRanges, type State } from "../core/state.ts";
 import { ancestry, ownerOf, sharedSeq, type Ancestor } from "./ancestry.ts";
 import { inflate } from "./content.ts";
 import { showContext, type RenderedContext } from "./context-view.ts";
+import { diffFiles, type FilesDiff } from "./diff-files.ts";
 import { findSession } from "./find.ts";
 import { headOf, resolvePlace } from "./place.ts";
 import type { Context } from "./session.ts";
@@ -25,11 +26,11 @@ export type DiffPlace =
   | string
   | { readonly session: string; readonly at?: number | string | undefined };
 
-export const diffAspects = ["state", "items", "transcript", "context"] as const;
+export const diffAspects = ["state", "items", "transcript", "context", "files"] as const;
 export type DiffAspect = (typeof diffAspects)[number];
 
 export interface DiffOptions {
-  /** By default all but the context. */
+  /** By default all but the context and files. */
   readonly only?: readonly DiffAspect[];
 }
 
@@ -72,6 +73,7 @@ export interface Diff {
     readonly removed: readonly DiffContextPart[];
     readonly added: readonly DiffContextPart[];
   };
+  readonly files?: FilesDiff;
 }
 
 interface Side {
@@ -95,15 +97,18 @@ export async function diffPlaces(
     isAsked("state") || isAsked("items") ? [await view(context, from), await view(context, to)] : [];
   const [was, is] = views;
   return {
-    from: { session: from.session, seq: from.state.seq },
-    to: { session: to.session, seq: to.state.seq },
+    from: placeOf(from),
+    to: placeOf(to),
     common: commonSeq === 0 ? null : commonOf(from, to, commonSeq),
     ...(isAsked("state") && was && is ? { state: diffFields(fieldsOf(was), fieldsOf(is)) } : {}),
     ...(isAsked("items") && was && is ? { items: diffItems(was.items, is.items) } : {}),
     ...(isAsked("transcript") ? { transcript: await diffTranscript(context, from, to, commonSeq) } : {}),
     ...(isAsked("context") ? { context: await diffContext(context, from, to) } : {}),
+    ...(isAsked("files") ? { files: await diffFiles(context, placeOf(from), placeOf(to), commonSeq) } : {}),
   };
 }
+
+const placeOf = ({ session, state }: Side): Diff["from"] => ({ session, seq: state.seq });
 
 /** Within one session, the position is its own, though the record may be an ancestor's. */
 const commonOf = (from: Side, to: Side, seq: number): Ancestor =>

@@ -75,10 +75,10 @@ const shownMax = 20;
 
 /** The error of files that cannot be put back; nothing was touched. `cause` has all of them. */
 export function fileConflict(conflicts: readonly FileConflict[]): SkeinError {
-  const lines = conflicts.slice(0, shownMax).map(({ path, why }) => `  ${path}: ${why}`);
-  const more = conflicts.length > shownMax ? [`  and ${conflicts.length - shownMax} more`] : [];
+  const named = conflicts.slice(0, shownMax).map(({ path, why }) => `${path}: ${why}`);
+  const more = conflicts.length > shownMax ? [`and ${conflicts.length - shownMax} more`] : [];
   const count = conflicts.length === 1 ? "a file" : `${conflicts.length} files`;
-  return new SkeinError("conflict", [`${count} cannot be put back:`, ...lines, ...more].join("\n"), {
+  return new SkeinError("conflict", `${count} cannot be put back: ${[...named, ...more].join("; ")}`, {
     hint: "nothing was touched; move these away, or undo what was done to them, and try again",
     cause: conflicts,
   });

@@ -43,9 +43,11 @@ export interface Look {
   readonly hidden: ReadonlySet<string>;
 }
 
-/** The trees of bindings: what may be written, and where shells were told to run. */
+/** The trees of bindings: what may be written, and after that where shells were told to run. */
 export async function everyTree(bound: readonly Bound[]): Promise<readonly FileTree[]> {
-  const found = await Promise.all(bound.map((one) => treeOf(one).catch(() => undefined)));
+  const isShell = ({ kind }: Bound): boolean => kind === "shell";
+  const shellsLast = [...bound.filter((one) => !isShell(one)), ...bound.filter(isShell)];
+  const found = await Promise.all(shellsLast.map((one) => treeOf(one).catch(() => undefined)));
   return found.filter((tree) => tree !== undefined);
 }
 

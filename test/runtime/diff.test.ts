@@ -142,9 +142,9 @@ test("places and aspects that do not exist are refused", async () => {
   await assert.rejects(session.diff(2), { code: "not-found", message: /no position 2/ });
   await assert.rejects(session.diff("nowhere"), { code: "not-found", message: /no checkpoint "nowhere"/ });
   await assert.rejects(session.diff(1, { session: "zzzz" }), { code: "not-found" });
-  await assert.rejects(session.diff(1, 1, { only: ["files" as never] }), {
+  await assert.rejects(session.diff(1, 1, { only: ["faces" as never] }), {
     code: "invalid",
-    hint: "some of state, items, transcript, context",
+    hint: "some of state, items, transcript, context, files",
   });
   await assert.rejects(session.diff(1, 1, { only: "items" as never }), { code: "invalid" });
 });

@@ -81,7 +81,7 @@ async function isBelowLink(root: string, below: string): Promise<boolean> {
 /** All that is below a directory: kinds, modes, bytes and targets. */
 export async function pictureOf(root: string): Promise<Readonly<Record<string, string>>> {
   const picture: Record<string, string> = {};
-  for (const name of (await readdir(root, { recursive: true })).toSorted()) {
+  for (const name of await namesBelow(root, "")) {
     const full = join(root, name);
     const stat = await lstat(full);
     const permissions = (stat.mode & 0o7777).toString(8);
@@ -94,6 +94,16 @@ export async function pictureOf(root: string): Promise<Readonly<Record<string, s
             .digest("hex")}`;
   }
   return picture;
+}
+
+/** Links are not followed. */
+async function namesBelow(root: string, folder: string): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
+    const name = join(folder, entry.name);
+    names.push(name, ...(entry.isDirectory() ? await namesBelow(root, name) : []));
+  }
+  return names.toSorted();
 }
 
 export interface Workplace extends AsyncDisposable {

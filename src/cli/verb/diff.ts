@@ -4,8 +4,10 @@ import { plain } from "../event-line.ts";
 import { partName, partText } from "../part-text.ts";
 import { placeOf } from "../place.ts";
 import type { Screen } from "../screen.ts";
-import { count, cut, oneLine, plural } from "../text.ts";
+import { count, cut, manyLines, oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
+
+const aspects = ["state", "items", "transcript", "context", "files"] as const;
 
 export const diff = verb({
   name: "diff",
@@ -16,22 +18,24 @@ export const diff = verb({
     items: { type: "flag", what: "only facts, decisions, tasks and artifacts" },
     transcript: { type: "flag", what: "only what was said since they were the same" },
     context: { type: "flag", what: "only what the model was, or would be, sent; part by part" },
+    files: { type: "flag", what: "only the files that tools changed, with the lines of short texts" },
   },
   about: [
     "FROM and TO are an ID, ID@SEQ or ID@NAME; without TO it is the session of FROM as it is now. " +
       "+ is there in TO only, - in FROM only, ~ in both but not the same. Options can be given together; " +
-      "without any, all is shown but the context.",
+      "without any, all is shown but context and files.",
   ],
   examples: [
     { command: "skein diff 4x8kz1@12 4x8kz1@40", what: "what happened between 12 and 40" },
     { command: "skein diff 4x8kz1@before-run", what: "since a checkpoint" },
     { command: "skein diff 4x8kz1 9m2c7q --items", what: "what two sessions know differently" },
+    { command: "skein diff 4x8kz1@12 4x8kz1@40 --files", what: "what its tools did to files" },
     { command: "skein diff 4x8kz1@12 9m2c7q@15 --context --json", what: "two contexts, for programs" },
   ],
   async run({ args, options, out, session }) {
     const from = await placeOf("diff", args.FROM, undefined, session);
     const to = args.TO === undefined ? null : await placeOf("diff", args.TO, undefined, session);
-    const asked = (["state", "items", "transcript", "context"] as const).filter((one) => options[one]);
+    const asked = aspects.filter((one) => options[one]);
     const only: { only?: readonly DiffAspect[] } = asked.length === 0 ? {} : { only: asked };
     const found = await from.session.diff(
       { session: from.session.id, at: from.seq ?? undefined },
@@ -43,7 +47,7 @@ export const diff = verb({
 });
 
 function lines(found: Diff, out: Screen): string[] {
-  const { from, to, common, state, items, transcript, context } = found;
+  const { from, to, common, state, items, transcript, context, files } = found;
   const place = ({ session, seq }: { readonly session: string; readonly seq: number }): string =>
     `${session}@${seq}`;
   const row = (name: string, text: string): string => `${out.dim(name.padEnd(8))}${text}`;
@@ -62,6 +66,7 @@ function lines(found: Diff, out: Screen): string[] {
     ...(items === undefined ? [] : part("Items", items.map(itemText))),
     ...(transcript === undefined ? [] : part("Transcript", transcriptRows(transcript))),
     ...(context === undefined ? [] : part(contextTitle(context), contextRows(context))),
+    ...(files === undefined ? [] : part("Files", fileRows(files))),
   ];
 }
 
@@ -101,4 +106,21 @@ function contextRows({ removed, added }: NonNullable<Diff["context"]>): string[]
     `${sign} ${digest.slice(0, 8)}  ${count(tokens).padStart(7)}  ${partName(part)}: ` +
     oneLine(partText(part).slice(0, 300));
   return [...removed.map((one) => row("-", one)), ...added.map((one) => row("+", one))];
+}
+
+const changeSigns = { added: "+", removed: "-", changed: "~" } as const;
+
+function fileRows({ files, unkept }: NonNullable<Diff["files"]>): string[] {
+  const told = (version: (typeof files)[number]["from"]): string[] =>
+    version === null ? [] : [`${version.kind} ${version.mode.toString(8)}`];
+  return [
+    ...files.flatMap(({ change, name, path, from, to, text }) => {
+      const kinds = [...new Set([...told(from), ...told(to)])].join(" → ");
+      return [
+        `${changeSigns[change]} ${oneLine(name)}: ${oneLine(path)} (${kinds})`,
+        ...(text ?? ["(no text, or a long one)"]).map((row) => `    ${manyLines(row).join(" ")}`),
+      ];
+    }),
+    ...unkept.map(({ seq, why }) => `? at ${seq}: ${oneLine(why)}`),
+  ];
 }

@@ -15,16 +15,22 @@ export const fork = verb({
     },
     objective: { type: "text", what: "what the fork is for" },
     name: { type: "text", what: "a short name for lists" },
+    files: { type: "text", value: "DIR", what: "a new directory, for its files as they were then" },
     label: { type: "list", value: "KEY=VALUE", what: "a label" },
     ...budgetOptions,
   },
-  about: ["Without a budget of its own the fork gets what was left of its parent's at that position."],
+  about: [
+    "Without a budget of its own the fork gets what was left of its parent's at that position.",
+    "Without --files it works on the same files as its parent. With it, what is bound for writing is " +
+      "copied to DIR, with the files that tools changed since as they were, and the fork is bound to DIR.",
+  ],
   examples: [
     { command: "skein fork 4x8kz1 --at 12", what: "from position 12" },
     {
       command: 'skein fork 4x8kz1 --at before-run --objective "What if the base rate rises?"',
       what: "another question",
     },
+    { command: "skein fork 4x8kz1 --at 12 --files ../try-two", what: "with files of its own" },
   ],
   async run({ args, options, out, session }) {
     const labels = pairsOf("--label", options.label);
@@ -33,11 +39,13 @@ export const fork = verb({
     const made = await parent.fork({
       atSeq: seq,
       ...present({ objective: options.objective, name: options.name, budget: budgetOf(options) }),
+      ...present({ files: options.files }),
       ...(options.label.length === 0 ? {} : { labels }),
     });
     const { seq: headSeq } = await made.head();
-    await out.answer({ id: made.id, parent: parent.id, seq, headSeq }, () => [
-      `forked ${made.id} from ${parent.id} at ${seq}`,
+    const { files } = options;
+    await out.answer({ id: made.id, parent: parent.id, seq, headSeq, ...present({ files }) }, () => [
+      `forked ${made.id} from ${parent.id} at ${seq}${files === undefined ? "" : `, files in ${files}`}`,
     ]);
   },
 });

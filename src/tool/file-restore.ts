@@ -7,10 +7,12 @@
  * what a second try goes on from.
  */
 import { constants } from "node:fs";
-import { chmod, lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, symlink } from "node:fs/promises";
+import { access, lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { SkeinError } from "../core/error.ts";
 import { isPlainPath, isSameVersion, type FileVersion } from "../core/files.ts";
 import { isLiveDatabase } from "./live-database.ts";
+import { inParallel } from "./file-shelf.ts";
 import { temporaryEnding } from "./file-tree.ts";
 import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
 import { openDirectory, type Directory } from "./root.ts";
@@ -52,10 +54,20 @@ export async function restoreFiles(
     plans.push({ tree, due });
   }
   if (conflicts.length > 0) return conflicts;
-  for (const { tree, due } of plans) await stage(tree, due, blobs);
-  for (const { tree, due } of plans) await putInPlace(tree, due);
+  const doing = async (hint: string, work: (tree: FileTree, due: readonly Due[]) => Promise<void>) => {
+    for (const { tree, due } of plans) await work(tree, due).catch(failed(hint));
+  };
+  await doing("nothing was touched", (tree, due) => stage(tree, due, blobs));
+  await doing("some may be back by now; try again, and it finishes", putInPlace);
   return [];
 }
+
+const failed =
+  (hint: string) =>
+  (cause: unknown): never => {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    throw new SkeinError("unavailable", `files cannot be put back: ${code ?? message}`, { hint, cause });
+  };
 
 async function check(
   world: RestoreWorld,
@@ -63,11 +75,16 @@ async function check(
   puts: readonly FilePut[],
   how: Pick<Plan, "blobs" | "isOurs">,
 ): Promise<{ readonly due: readonly Due[]; readonly conflicts: readonly FileConflict[] }> {
+  const planned = new Map(puts.map((put) => [put.path, put]));
+  const found = new Map<FilePut, Awaited<ReturnType<typeof obstacle>>>();
+  await inParallel(
+    puts,
+    async (put) => void found.set(put, await obstacle(world, tree, put, { ...how, planned })),
+  );
   const due: Due[] = [];
   const conflicts: FileConflict[] = [];
-  const planned = new Map(puts.map((put) => [put.path, put]));
   for (const put of puts) {
-    const why = await obstacle(world, tree, put, { ...how, planned });
+    const why = found.get(put) ?? "";
     if (typeof why === "string") conflicts.push({ path: join(tree.root, put.path), why });
     else if (why.isDue) due.push({ ...put, now: why.now });
   }
@@ -103,6 +120,8 @@ async function obstacle(
     const foreign = await foreignBelow(tree, path, plan.planned);
     if (foreign !== undefined) return `${foreign} lies below it, and is not the session's`;
   }
+  if (!(await isOpen(tree, dirname(path), plan.planned)))
+    return "the directory it lies in may not be written";
   return { isDue: true, now: kind };
 }
 
@@ -132,6 +151,21 @@ async function blockedParent(
     if (stat !== undefined && !stat.isDirectory()) return "somebody else replaced the directory it lay in";
   }
   return undefined;
+}
+
+/** Whether the directory may be written, or will be: those that are put back are opened for it. */
+async function isOpen(
+  tree: FileTree,
+  folder: string,
+  planned: ReadonlyMap<string, FilePut>,
+): Promise<boolean> {
+  if (planned.has(folder)) return true;
+  const full = join(tree.root, folder);
+  return access(full, constants.W_OK | constants.X_OK).then(
+    () => true,
+    (error: NodeJS.ErrnoException) =>
+      error.code === "ENOENT" || error.code === "ENOTDIR" ? isOpen(tree, dirname(folder), planned) : false,
+  );
 }
 
 async function foreignBelow(
@@ -215,25 +249,27 @@ async function stage({ root }: FileTree, due: readonly Due[], blobs: FileBlobs):
   await rm(join(root, staging), { recursive: true, force: true });
   if (due.every(({ to }) => to === null || to.kind === "directory")) return;
   await mkdir(join(root, staging), { mode: 0o700 });
-  for (const [place, { to }] of due.entries()) {
-    if (to === null || to.blob === undefined) continue;
+  await inParallel([...due.entries()], async ([place, { to }]) => {
+    if (to === null || to.blob === undefined) return;
     const bytes = await blobs.get(to.blob);
     if (bytes === undefined) throw new Error(`invariant: blob ${to.blob} was there a moment ago`);
     const path = join(root, stagedName(place));
     if (to.kind === "symlink") {
       await symlink(Buffer.from(bytes), path);
-      continue;
+      return;
     }
     await using handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
     await handle.writeFile(bytes);
     await handle.chmod(to.mode);
     await handle.sync();
-  }
+  });
 }
 
 async function putInPlace(tree: FileTree, due: readonly Due[]): Promise<void> {
   const depth = ({ path }: FilePut): number => path.split("/").length;
   const deepFirst = due.toSorted((a, b) => depth(b) - depth(a));
+  for (const { path, now, expect } of deepFirst.toReversed())
+    if (now === "directory") await setMode(tree, path, (expect?.mode ?? 0) | 0o700);
   for (const { path, now, to } of deepFirst) {
     if (
       now === null ||
@@ -249,9 +285,17 @@ async function putInPlace(tree: FileTree, due: readonly Due[]): Promise<void> {
   for (const [place, { path, to }] of due.entries())
     if (to !== null && to.kind !== "directory")
       await within(tree, path, (full) => rename(join(tree.root, stagedName(place)), full), { create: true });
-  for (const { path, to } of deepFirst)
-    if (to?.kind === "directory") await within(tree, path, (full) => chmod(full, to.mode));
+  for (const { path, to } of deepFirst) if (to?.kind === "directory") await setMode(tree, path, to.mode);
   await rm(join(tree.root, staging), { recursive: true, force: true });
+  await inParallel([...new Set(due.map(({ path }) => dirname(path)))], async (folder) => {
+    await using directory = await descend(tree, folder);
+    await directory?.handle.sync();
+  });
+}
+
+async function setMode(tree: FileTree, path: string, mode: number): Promise<void> {
+  await using directory = await descend(tree, path);
+  await directory?.handle.chmod(mode);
 }
 
 /** A directory in which somebody else has put something stays. */
@@ -270,5 +314,4 @@ async function within(
   await using directory = await descend(tree, dirname(path), options);
   if (directory === null) return;
   await work(`${directory.path}/${path.slice(path.lastIndexOf("/") + 1)}`);
-  await directory.handle.sync();
 }

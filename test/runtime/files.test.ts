@@ -48,7 +48,7 @@ test("rewinding to any position, again and again, restores what was there, and d
   );
 });
 
-test("what somebody else did since is never lost: it is in the way, and nothing is touched, or it stays", async () => {
+test("what somebody else did since is in the way, and nothing is touched; or it stays", async () => {
   let refusals = 0;
   let successes = 0;
   await fc.assert(

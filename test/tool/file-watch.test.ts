@@ -192,7 +192,7 @@ suite("what is left alone", () => {
     assert.equal(await readFile(join(outside.path, "a"), "utf8"), "after");
   });
 
-  test("all of it, when one path is in the way; and a second try goes on where the first was cut off", async () => {
+  test("all of it, when one path is in the way; a second try goes on with what a crash left", async () => {
     await using folder = await openFolder();
     const tree = { name: "work", root: folder.path };
     const [after, before] = [await version("after"), await version("before")];
@@ -263,5 +263,5 @@ test("ten thousand files are looked at in reasonable time", async () => {
   assert.equal(await readFile(join(folder.path, "d8/99"), "utf8"), "8 99");
   await assert.rejects(lstat(join(folder.path, "moved")));
   const seconds = (performance.now() - begun) / 1_000;
-  assert.ok(seconds < 20, `it took ${seconds} s`);
+  assert.ok(seconds < 30, `it took ${seconds} s`);
 });

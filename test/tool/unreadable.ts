@@ -1,6 +1,6 @@
 /** A file that may not be read, looked at by somebody who is not root. Prints `told` when run by itself. */
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
@@ -8,6 +8,7 @@ import { realWorld } from "../../src/runtime/world.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { restoreFiles } from "../../src/tool/file-restore.ts";
 import { watchFiles } from "../../src/tool/file-watch.ts";
+import type { FileBlobs } from "../../src/tool/port.ts";
 
 export async function checkUnreadable(): Promise<void> {
   const world = realWorld();
@@ -49,9 +50,31 @@ export async function checkUnreadable(): Promise<void> {
     await chmod(join(root, "closed"), 0o600);
     const why = "what the session left there could not be read, so nobody can tell whether it is still that";
     assert.deepEqual(await restoreFiles(world, puts, blobs), [{ path: join(root, "closed"), why }]);
+    await checkReadOnly(tree.root, blobs);
   } finally {
     await rm(root, { recursive: true, force: true });
   }
+}
+
+/** What the session itself closed is opened again; what somebody else closed is in the way. */
+async function checkReadOnly(root: string, blobs: FileBlobs): Promise<void> {
+  const world = realWorld();
+  const tree = { name: "work", root };
+  const made = { kind: "file", mode: 0o644, blob: await blobs.put(Buffer.from("in it")) } as const;
+  await mkdir(join(root, "d"));
+  await writeFile(join(root, "d/a"), "in it");
+  await chmod(join(root, "d"), 0o555);
+  const file = { tree, path: "d/a", expect: made, to: null };
+  assert.deepEqual(await restoreFiles(world, [file], blobs), [
+    { path: join(root, "d/a"), why: "the directory it lies in may not be written" },
+  ]);
+  const folder = { tree, path: "d", expect: { kind: "directory", mode: 0o555 } as const };
+  const back = { ...folder, to: { kind: "directory", mode: 0o500 } as const };
+  assert.deepEqual(await restoreFiles(world, [back, file], blobs), []);
+  assert.deepEqual(
+    [(await lstat(join(root, "d"))).mode & 0o777, await readdir(join(root, "d"))],
+    [0o500, []],
+  );
 }
 
 if (import.meta.main) {

@@ -14,6 +14,21 @@ export const bindingKinds = [
   "tool",
 ] as const satisfies readonly Binding["kind"][];
 
+/** An MCP server is started by a command or found at an address, and not both. */
+export function checkServer({ kind, command, url }: Binding): void {
+  if (kind !== "mcp") return;
+  const hint = "one of: --command WORD --command WORD …, or --url https://…";
+  if (command !== undefined && url !== undefined)
+    throw new SkeinError("invalid", "bind: an MCP server has a command or a URL, and both are given", {
+      hint,
+    });
+  if (command !== undefined) return;
+  if (url === undefined)
+    throw new SkeinError("invalid", "bind: an MCP server needs a command or a URL", { hint });
+  if (/^https?:\/\/./i.test(url) && URL.canParse(url)) return;
+  throw new SkeinError("invalid", `bind: --url is ${quote(url)}, which is no address of a server`, { hint });
+}
+
 /** `directory:src:write`, `database:postgres://db/hr`, `mcp:https://…`, `shell`, `tool:NAME`. */
 export function parseBinding(word: string): Binding {
   const [, named = "", rest = ""] = /^([^:]*)(?::(.*))?$/s.exec(word) ?? [];
@@ -32,6 +47,7 @@ export function parseBinding(word: string): Binding {
       hint: "mcp:https://…; one that a command starts is bound with: skein bind ID mcp --command …",
     });
   }
+  if (kind === "mcp") checkServer({ kind, url: what });
   if (kind === "tool") return { kind, name: what, ...more };
   return isUrl ? { kind, url: what, ...more } : { kind, path: what, ...more };
 }

@@ -8,7 +8,7 @@ export const exitCodes = [
   { code: 1, meaning: "refused or failed: the session's state forbids it, or verify found something" },
   { code: 2, meaning: "wrong usage, or input that cannot be right" },
   { code: 3, meaning: "not found: no such store, session, position or name" },
-  { code: 4, meaning: "the store cannot be used now; nothing was written" },
+  { code: 4, meaning: "what is needed cannot be used now: the store, a model; an input that ask kept waits" },
   { code: 5, meaning: "the store is damaged" },
   { code: 6, meaning: "no answer: it may or may not have been written" },
   { code: 7, meaning: "the session stands still: it is suspended and says why" },

@@ -1,7 +1,10 @@
 /**
  * A turn as it happens, for whoever watches: the answer as it is made, tool calls and what came of them, and
- * why the session stands still. For programs, every event and delta is a line of JSON.
+ * why the session stands still. Where nobody watches, only whole messages of an answer are written, since one
+ * that breaks off and is asked for again could not be taken back. For programs, every event and delta is a
+ * line of JSON.
  */
+import { limit } from "../core/limit.ts";
 import { zoneHint, type Zone } from "../core/zone.ts";
 import type { Heard } from "../runtime/ask.ts";
 import type { Event } from "../runtime/event-reader.ts";
@@ -18,6 +21,17 @@ export interface Hearing {
   rest(): Promise<void>;
   /** How the last turn ended that was heard to end. */
   outcome(): string | null;
+  /** Whether a turn has taken up the input that is asked about. */
+  isTaken(): boolean;
+}
+
+export interface HearingOptions {
+  /** Takes what is not the answer itself; by default it goes to standard error. */
+  readonly note?: (text: string) => void | Promise<void>;
+  /** The first input that is heard is asked about: of turns that do not take it up, nothing is shown. */
+  readonly ownOnly?: boolean;
+  /** Called when that input has not been taken up, and somebody may run the session. */
+  readonly waiting?: () => Promise<void>;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -25,13 +39,10 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Columns that a line about a tool call may take where nobody cuts it. */
 const lineColumnsMax = 200;
 
-/** `note` takes what is not the answer itself; by default it goes to standard error. */
-export function makeHearing(
-  out: Screen,
-  options: { readonly note?: (text: string) => void | Promise<void> } = {},
-): Hearing {
+export function makeHearing(out: Screen, options: HearingOptions = {}): Hearing {
   const say = options.note ?? ((text: string) => out.note(text));
   const answer = makeAnswer(out);
+  const own = options.ownOnly === true ? makeOwn() : null;
   let outcome: string | null = null;
   /** The tool of each call that was heard of, by the call's id. */
   const tools = new Map<unknown, string>();
@@ -43,8 +54,12 @@ export function makeHearing(
   };
   return {
     async hear(one) {
-      if (one.type === "turn.ended") outcome = String((one.body as Fields)["outcome"]);
+      const isOwn = own?.isOwn(one) ?? true;
+      const mayWait = one.type === "input.received" || one.type === "lease.taken";
+      if (own?.isTaken() === false && mayWait) await options.waiting?.();
+      if (one.type === "turn.ended" && isOwn) outcome = String((one.body as Fields)["outcome"]);
       if (out.json) return out.emit("content" in one ? { ...one, content: one.content ?? null } : one);
+      if (!isOwn) return;
       if (one.type === "delta") {
         const delta = one as LiveDelta;
         if (answer.isFirst(delta) && delta.delta.type === "reasoning") await note(out.dim("(thinking)"));
@@ -52,6 +67,7 @@ export function makeHearing(
       }
       const event = one as Event;
       if (event.type === "model.responded") return answer.whole(event);
+      if (event.type === "model.failed") await answer.broken(event);
       const body = event.body as Fields;
       if (event.type === "tool.requested") tools.set(body["call"], plain(body["tool"]));
       const tool = tools.get(body["call"]) ?? event.actor.replace(/^(?!tool:).*$|^tool:/, "");
@@ -60,13 +76,40 @@ export function makeHearing(
     },
     rest: () => answer.rest(),
     outcome: () => outcome,
+    isTaken: () => own?.isTaken() ?? true,
   };
 }
 
-/** The text of answers. What was not heard while it was made, in another process, is shown whole. */
+/** Tells what belongs to the turn that took up the first input that was heard. */
+function makeOwn() {
+  let inputSeq: number | null = null;
+  const turns = new Set<number | null>();
+  const requests = new Set<number>();
+  return {
+    isTaken: () => turns.size > 0,
+    isOwn(one: Heard): boolean {
+      if (one.type === "delta") return requests.has((one as LiveDelta).requestSeq);
+      const { type, seq, turn, body } = one as Event;
+      if (type === "input.received") inputSeq ??= seq;
+      const { inputs = [] } = body as { readonly inputs?: readonly (readonly [number, number])[] };
+      if (inputs.some(([taken]) => taken === inputSeq)) turns.add(turn);
+      const isOwn = turns.has(turn);
+      if (type === "model.requested" && isOwn) requests.add(seq);
+      // What becomes of the session concerns everybody.
+      return isOwn || turn === null || type.startsWith("session.");
+    },
+  };
+}
+
+/**
+ * The text of answers. What was not heard while it was made, in another process or because nobody watches, is
+ * shown whole.
+ */
 function makeAnswer(out: Screen) {
+  const isLive = out.columns !== null;
   let pieces = safePieces();
   let heardSeq = 0;
+  let shownSeq = 0;
   let spoke = false;
   let open = false;
   const write = async (text: string): Promise<void> => {
@@ -87,12 +130,20 @@ function makeAnswer(out: Screen) {
     async delta({ requestSeq, delta }: LiveDelta): Promise<void> {
       if (requestSeq !== heardSeq) await rest();
       heardSeq = requestSeq;
-      if (delta.type === "text") await write(pieces(delta.text));
+      if (delta.type !== "text" || !isLive) return;
+      shownSeq = requestSeq;
+      await write(pieces(delta.text));
+    },
+    /** What was shown of an answer that came to nothing is marked. */
+    async broken({ cause }: Event): Promise<void> {
+      if (cause === shownSeq && spoke) await out.text(out.dim(" … (broken off)"));
+      open ||= spoke;
+      await rest();
     },
     async whole(event: Event): Promise<void> {
       const { blocks = [] } = (event.content ?? {}) as { readonly blocks?: readonly Fields[] };
       const texts = blocks.filter(({ type }) => type === "text").map(({ text }) => plain(text));
-      if (event.cause !== heardSeq || heardSeq === 0) await write(pieces(texts.join("")));
+      if (event.cause !== shownSeq || shownSeq === 0) await write(pieces(texts.join("")));
       if (event.erased) await write("(erased)");
       await rest();
     },
@@ -115,10 +166,13 @@ const notes: Readonly<Record<string, Note>> = {
     const said = oneLine(plain(output).slice(0, 2_000));
     return `← ${name}${head}${said === "" ? "" : `: ${cut(said, room(out) - name.length - 24)}`}`;
   },
-  "model.failed": ({ model, error, retryable }, { message }, _, out) => {
+  "model.failed": ({ model, error }, { message }, _, out) => {
     if (error === "interrupted" || error === "crashed") return "";
-    const told = withReason(`${plain(model)}: ${plain(error)}`, message);
-    return out.yellow(`${told}${retryable === true ? "; asked again" : ""}`);
+    return out.yellow(withReason(`${plain(model)}: ${plain(error)}`, message));
+  },
+  "model.requested": ({ attempt, purpose }, _content, _event, out) => {
+    if (Number(attempt) <= 1 || purpose === "compaction") return "";
+    return out.dim(`asked again (${plain(attempt)} of ${limit.attemptsMax})`);
   },
   "zone.crossed": ({ zone, tokens, windowTokens }, _content, _event, out) => {
     const share = Math.round((Number(tokens) / Math.max(1, Number(windowTokens))) * 100);

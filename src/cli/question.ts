@@ -1,6 +1,10 @@
 /** What a session that stands still waits for, and what one can do about it. */
+import type { Resource } from "../core/budget.ts";
+import type { Amounts } from "../core/state.ts";
 import type { Session } from "../runtime/session.ts";
+import { limitWords } from "./budget-options.ts";
 import { argumentsOf } from "./hearing.ts";
+import { present } from "./input.ts";
 import { oneLine } from "./text.ts";
 import { ending } from "./title.ts";
 
@@ -18,6 +22,10 @@ export interface Question {
   readonly reason: string | null;
   /** Tool calls that wait for approval, in the order they were asked for. */
   readonly calls: readonly AskedCall[];
+  /** How the model failed, where that is why. */
+  readonly modelError?: string;
+  /** Options of `skein budget` that raise the limit that is reached and keep the others. */
+  readonly budget?: string;
 }
 
 /** Null when the session is not suspended. */
@@ -32,7 +40,30 @@ export async function questionOf(session: Session): Promise<Question | null> {
     calls.push({ call, tool, input, seq });
   }
   const { reason = null } = (await contentAt(session, why.seq)) as { readonly reason?: string };
-  return { session: session.id, by: why.by, reason, calls };
+  const modelError = why.by === "error" ? await modelErrorOf(session) : undefined;
+  const budget = why.by === "budget" ? await moreBudget(session, standing.limits) : undefined;
+  return { session: session.id, by: why.by, reason, calls, ...present({ modelError, budget }) };
+}
+
+/** Undefined when the last thing that was heard of a model is an answer. */
+async function modelErrorOf(session: Session): Promise<string | undefined> {
+  const types = ["model.failed", "model.responded"];
+  for await (const { type, body } of session.events({ types, reverse: true, limit: 1 }))
+    return type === "model.failed" ? String((body as { readonly error?: unknown }).error) : undefined;
+  return undefined;
+}
+
+/** New limits take the place of all that are set, so all of them are named. */
+async function moreBudget(session: Session, limits: Amounts): Promise<string | undefined> {
+  for await (const { body } of session.events({ types: ["budget.reached"], reverse: true, limit: 1 })) {
+    const { resource, limit, used } = body as { resource: Resource; limit: number; used: number };
+    // It may be of another time, and raised since.
+    if (limits[resource] === undefined || limits[resource] > Math.max(limit, used)) return undefined;
+    const { [resource]: _, ...others } = limits;
+    const raised = { [resource]: 2 * Math.max(1, limit, used) };
+    return [...limitWords(raised), ...limitWords(others)].join(" ");
+  }
+  return undefined;
 }
 
 async function contentAt(session: Session, seq: number): Promise<object> {
@@ -40,12 +71,22 @@ async function contentAt(session: Session, seq: number): Promise<object> {
   return {};
 }
 
+function errorWays(id: string, modelError: string | undefined): string[] {
+  const goOn = `skein activate ${id}; then: skein run ${id}`;
+  const another = `with another model: skein migrate ${id} --model PROVIDER/MODEL; then: ${goOn}`;
+  if (modelError === undefined) return [`mend it, then: ${goOn}`];
+  // Asking the same model the same again would be refused again.
+  if (modelError === "invalid") return [another, `or mend it, then: ${goOn}`];
+  return [`to try again: ${goOn}`, `or ${another}`];
+}
+
 /** The calls, one a line. */
 export const questionLines = ({ calls }: Question): string[] =>
   calls.map(({ call, tool, input }) => `  ${tool} ${argumentsOf(input)}  (${oneLine(call)})`);
 
 /** What to type next. */
-export function wayOn({ session, by }: Pick<Question, "session" | "by">): string[] {
+export function wayOn(question: Omit<Question, "reason" | "calls">): string[] {
+  const { session, by, modelError, budget } = question;
   const id = ending(session);
   const run = `skein run ${id}`;
   switch (by) {
@@ -54,9 +95,13 @@ export function wayOn({ session, by }: Pick<Question, "session" | "by">): string
     case "unknown":
       return [`look what happened, then: skein answer ${id} --text "what you found"; then: ${run}`];
     case "budget":
-      return [`give it more, such as: skein budget ${id} --usd 5; then: ${run}`];
+      return [
+        budget === undefined
+          ? `skein budget ${id} shows its limits; set others, then: ${run}`
+          : `give it more, such as: skein budget ${id} ${budget}; then: ${run}`,
+      ];
     case "error":
-      return [`mend it, then: skein activate ${id}; then: ${run}`];
+      return errorWays(id, modelError);
     default:
       return [`to go on: skein activate ${id}; then: ${run}`];
   }

@@ -233,7 +233,7 @@ const typing: readonly string[] = [
   "Ctrl-C interrupts the turn, a second one leaves. A text that begins with a slash is typed with two.",
 ];
 
-function askedText({ by, calls, session }: Question): string {
+function askedText({ by, calls, session, modelError, budget }: Question): string {
   const [first] = calls;
   if (by === "approval" && first !== undefined)
     return `May it call ${first.tool} ${argumentsOf(first.input)}?  y(es), a(lways), n(o), or why not`;
@@ -241,9 +241,11 @@ function askedText({ by, calls, session }: Question): string {
     case "unknown":
       return "Look what happened, and type what you found; or y to go on without.";
     case "error":
-      return "Type y to try again, or something else to tell it.";
+      return modelError === undefined
+        ? "Type y to try again, or something else to tell it."
+        : "Type y to try again, something else to tell it, or go on with /migrate --model PROVIDER/MODEL.";
     case "budget":
-      return `Give it more with /budget, such as /budget --usd 5; or leave: ${ending(session)} keeps.`;
+      return `Give it more with /budget ${budget ?? "--usd 5"}; or leave: ${ending(session)} keeps.`;
     default:
       return "/activate lets it go on.";
   }

@@ -7,34 +7,48 @@ import type { Heard } from "../runtime/ask.ts";
 import type { Ran } from "../runtime/runner.ts";
 import type { Session } from "../runtime/session.ts";
 import { standsStill } from "./exit-code.ts";
-import { makeHearing } from "./hearing.ts";
+import { makeHearing, type HearingOptions } from "./hearing.ts";
 import { realWorld } from "../runtime/world.ts";
 import { questionLines, questionOf, wayOn } from "./question.ts";
 import type { Screen } from "./screen.ts";
+import { ending } from "./title.ts";
 import type { Call } from "./verb.ts";
 
-/** `begin` gets a signal that is aborted when the run is to be left as it is. Gives the exit code. */
+/**
+ * `begin` gets a signal that is aborted when the run is to be left as it is. Gives the exit code.
+ */
 export async function showRun(
   { out, untilStopped }: Pick<Call, "out" | "untilStopped">,
   session: Session,
   begin: (signal: AbortSignal) => AsyncGenerator<Heard, Ran>,
+  options: Pick<HearingOptions, "ownOnly" | "waiting"> = {},
 ): Promise<number> {
   const stopped = untilStopped();
   const leaving = new AbortController();
   const stop = (): void => void stopRun(session, stopped.reason).catch(() => leaving.abort());
   stopped.addEventListener("abort", stop, { once: true });
-  const hearing = makeHearing(out);
+  const hearing = makeHearing(out, options);
   try {
     const ran = await hearAll(begin(leaving.signal), hearing);
+    if (!hearing.isTaken()) out.note(inputWaits(session));
     return await tellEnd(out, session, { ...ran, outcome: hearing.outcome() });
   } catch (error) {
     await hearing.rest();
     // Whoever broke off the wait need not be told that it was broken off.
     if (stopped.aborted && error instanceof SkeinError) return 0;
-    throw error;
+    throw options.ownOnly === true ? waitingError(error, session) : error;
   } finally {
     stopped.removeEventListener("abort", stop);
   }
+}
+
+const inputWaits = ({ id }: Session): string => `your input waits; skein run ${ending(id)} takes it up`;
+
+/** The library says that an input is kept; here it is said how to go on with it. */
+function waitingError(error: unknown, session: Session): unknown {
+  if (!(error instanceof SkeinError) || error.hint?.includes("the input is kept") !== true) return error;
+  const hint = error.hint.replace(/the input is kept.*$/, () => inputWaits(session));
+  return new SkeinError(error.code, error.message, { hint, cause: error });
 }
 
 export async function hearAll(

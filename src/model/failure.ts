@@ -80,8 +80,17 @@ interface Told {
 
 function fromStatus(told: Told): ModelError {
   const kind = kindOf(told);
-  const shown = told.message === "" ? `the provider answered with status ${told.status}` : told.message;
-  return new ModelError(kind, shown, { retryAfterMs: retryAfterMs(told) });
+  const waitMs = retryAfterMs(told);
+  const said = told.message === "" ? `the provider answered with status ${told.status}` : told.message;
+  const wish = waitMs === null ? "" : ` (it asks to be left alone for ${lengthOf(waitMs)})`;
+  return new ModelError(kind, `${said}${wish}`, { retryAfterMs: waitMs });
+}
+
+function lengthOf(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  if (seconds < 120) return seconds === 1 ? "a second" : `${seconds} seconds`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
 }
 
 /** The wordings of Anthropic, OpenAI, Google, and of vLLM, llama.cpp, LM Studio, Mistral, xAI and Groq. */

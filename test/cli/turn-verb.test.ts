@@ -152,6 +152,10 @@ suite("agents, models and tools", { concurrency: 4 }, () => {
     assert.match(String(models[0]!["hint"]), /ANTHROPIC_API_KEY/);
     assert.equal(existsSync(join(folder, "skein.db")), false);
     const keyed = await skein.run(["models", "--ready", "--json"], { env: { OPENAI_API_KEY: "k" } });
+    const local = await skein.run(["models", "--ready"], {
+      env: { FAKE_BASE_URL: "http://127.0.0.1:9/v1", FAKE_API_KEY: "k" },
+    });
+    assert.match(local.stdout, /^fake\/\* +yes .* any model of http:\/\/127\.0\.0\.1:9\/v1$/m);
     const [byDefault] = parseLines(keyed.stdout).filter((one) => one["default"]);
     assert.match(String(byDefault!["name"]), /^openai\//);
   });
@@ -221,6 +225,12 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
       [["open", "x", "--file", "/no/such/file"], 3, /cannot be read/],
       [["chat", id, "--model", "a/b"], 2, /--model is for a new session/],
       [["send", id, id, "x"], 2, /itself/],
+      [["open", "x", "--model", "gpt-4"], 2, /^"gpt-4" is not the name of a model$/],
+      [["open", "x", "--model", "offline/other"], 2, /no provider of models "offline"/],
+      [["open", "x", "--bind", "mcp:ftp://server"], 2, /no address of a server/],
+      [["bind", id, "mcp"], 2, /needs a command or a URL/],
+      [["bind", id, "mcp", "--command", "x", "--url", "http://127.0.0.1:1"], 2, /both are given/],
+      [["bind", id, "mcp", "--url", "nonsense"], 2, /no address of a server/],
     ];
     for (const [words, code, message] of cases) {
       const refused = await skein.here(...words, "--json");
@@ -228,6 +238,10 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
       assert.match(errorOf(refused).message, message);
     }
     assert.equal((await skein.look("log", id)).length, 1);
+    const misnamed = errorOf(await skein.here("open", "x", "--model", "gpt-4", "--json"));
+    assert.equal(misnamed.hint, 'did you mean "openai/gpt-4.1"?');
+    const other = errorOf(await skein.here("open", "x", "--model", "offline/other", "--json"));
+    assert.equal(other.hint, 'did you mean "offline/offline"?');
   });
 });
 

@@ -151,8 +151,12 @@ suite("input and run", { concurrency: 4 }, () => {
     assert.equal(asked.code, 0, asked.stderr);
     // The answer was made elsewhere, so that no delta of it was heard here.
     assert.match(asked.stdout, /Recorded the fact a: 1\./);
+    assert.match(asked.stderr, /:\d+.* runs it; your input waits for that/);
+    assert.doesNotMatch(asked.stdout, /sleep/);
+    // Each has the answer to its own input.
     const { stdout } = await first;
-    assert.match(stdout, /Recorded the fact a: 1\./);
+    assert.match(stdout, /sleep/);
+    assert.doesNotMatch(stdout, /Recorded/);
   });
 });
 
@@ -267,7 +271,13 @@ suite("budgets", () => {
     const [shown] = await skein.look("budget", id);
     assert.deepEqual([shown!["limits"], shown!["left"]], [{ steps: 1 }, { steps: 0 }]);
     assert.equal((shown!["used"] as Fields)["steps"], 1);
-    await skein.look("budget", id, "--steps", "5");
+    assert.match(asked.stderr, new RegExp(`such as: skein budget ${id.slice(-8)} --steps 2; then: `));
+    const given = await skein.here("budget", id, "--steps", "1", "--usd", "2", "--wall", "2h");
+    assert.match(given.stdout, /^budget set at \d+ of ses_\w+: money \$2\.00, steps 1, time at work 2 h$/m);
+    const again = await skein.here("run", id);
+    assert.match(again.stderr, /skein budget \w+ --steps 2 --usd 2 --wall 7200s; then: /);
+    const [set] = await skein.look("budget", id, "--steps", "5");
+    assert.deepEqual(set!["limits"], { steps: 5 });
     const ran = await skein.here("run", id);
     assert.deepEqual([ran.code, /rates\.txt/.test(ran.stdout)], [0, true], ran.stderr);
     assert.match((await skein.here("budget", id)).stdout, /^steps +2 +5 +3$/m);

@@ -1,9 +1,11 @@
 /** Asks a session something and shows what comes of it. */
 import { SkeinError } from "../../core/error.ts";
-
+import type { Session } from "../../runtime/session.ts";
+import { realWorld } from "../../runtime/world.ts";
 import { present, readText } from "../input.ts";
+import { oneLine } from "../text.ts";
 import { showRun } from "../turn.ts";
-import { verb } from "../verb.ts";
+import { verb, type Call } from "../verb.ts";
 
 export const ask = verb({
   name: "ask",
@@ -18,7 +20,10 @@ export const ask = verb({
       'the last line has the type "ran" and says how the session stands.',
     "The exit code is 0 when the session is idle again, and 7 when it is suspended: for an approval, an " +
       "unknown outcome, a budget or an error. Ctrl-C interrupts the turn. If another process runs the " +
-      "session, the input waits for it, and Ctrl-C leaves it waiting.",
+      "session, the input waits for it, and Ctrl-C leaves it waiting. If the run fails, the input is kept: " +
+      '"skein run ID" takes it up.',
+    "Only the turn that takes up this input is shown. On a terminal the answer streams; elsewhere each " +
+      "message is written when it is whole.",
   ],
   examples: [
     { command: 'skein ask 4x8kz1 "What is the base rate?"', what: "one turn" },
@@ -32,9 +37,24 @@ export const ask = verb({
       throw new SkeinError("invalid", "ask: the text is empty", { hint: "say what is to be done" });
     }
     const found = await session(args.ID);
-    return showRun(call, found, (signal) => found.ask(text, { ...present({ key: options.key }), signal }));
+    const given = present({ key: options.key });
+    const begin = (signal: AbortSignal) => found.ask(text, { ...given, signal });
+    return showRun(call, found, begin, { ownOnly: true, waiting: makeWaiting(call, found) });
   },
 });
+
+/** Says once for whom the input waits, if somebody else runs the session. */
+function makeWaiting({ store, out }: Pick<Call, "store" | "out">, session: Session): () => Promise<void> {
+  const world = realWorld();
+  let told = "";
+  return async () => {
+    const { holder = "", untilMs = 0 } = (await (await store()).head(session.id))?.lease ?? {};
+    const isElse = holder !== "" && holder !== world.self && world.isGone?.(holder) !== true;
+    if (!isElse || untilMs <= world.now() || holder === told) return;
+    told = holder;
+    out.note(out.dim(`${oneLine(holder)} runs it; your input waits for that`));
+  };
+}
 
 /** Words of the command line as one text, or standard input. */
 export const textOf = (words: readonly string[]): Promise<string> =>

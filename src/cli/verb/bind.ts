@@ -1,6 +1,7 @@
 /** Binds a resource to a session. */
 import { oneOf } from "../args.ts";
-import { bindingKinds as kinds } from "../binding-word.ts";
+import type { Binding } from "../../core/command.ts";
+import { bindingKinds as kinds, checkServer } from "../binding-word.ts";
 import { answerChange } from "../change.ts";
 import { jsonOf, present } from "../input.ts";
 import { verb } from "../verb.ts";
@@ -45,14 +46,16 @@ export const bind = verb({
   async run({ args, options, out, session }) {
     const { path, url, name, command, secret } = options;
     const kind = oneOf("KIND", args.KIND, kinds);
-    const found = await session(args.ID);
-    const written = await found.bind({
+    const binding: Binding = {
       kind,
       ...present({ path, url, name, mode: options.mode as "read" | "write" | undefined }),
       ...(command.length === 0 ? {} : { command }),
       ...(secret.length === 0 ? {} : { secrets: secret }),
       ...(options.options === undefined ? {} : { options: jsonOf("--options", options.options) }),
-    });
+    };
+    checkServer(binding);
+    const found = await session(args.ID);
+    const written = await found.bind(binding);
     await answerChange(out, found, written, "bound");
   },
 });

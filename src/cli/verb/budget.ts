@@ -4,7 +4,6 @@ import { SkeinError } from "../../core/error.ts";
 import { resources, type Amounts, type Used } from "../../core/state.ts";
 import type { Session } from "../../runtime/session.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
-import { answerChange } from "../change.ts";
 import { present } from "../input.ts";
 import { money } from "../money.ts";
 import { roughly } from "../moment.ts";
@@ -25,7 +24,8 @@ export const budget = verb({
   about: [
     "Without options it shows limits, use and what is left. New limits take the place of those before; " +
       "what is not named is unlimited. They count all that the session ever used, so more is a higher " +
-      "limit; a session that a limit has suspended may go on then.",
+      "limit; a session that a limit has suspended may go on then. Session tools (record, recall, send …) " +
+      "do not count as tool calls.",
   ],
   examples: [
     { command: "skein budget 4x8kz1", what: "what is used and what is left" },
@@ -46,8 +46,12 @@ export const budget = verb({
         hint: "for example: skein budget ID --usd 2 --steps 40",
       });
     }
-    const written = await found.budget(limits ?? {}, present({ reason: options.reason }));
-    await answerChange(out, found, written, "budget set");
+    const { seq, headSeq, duplicate } = await found.budget(limits ?? {}, present({ reason: options.reason }));
+    const { limits: now } = (await found.fold()).standing;
+    const left = resources.flatMap((one) => (now[one] === undefined ? [] : [shownLimit(one, now[one])]));
+    await out.answer({ session: found.id, seq, headSeq, duplicate, limits: now }, () => [
+      `budget set at ${seq} of ${found.id}: ${left.length === 0 ? "no limits" : left.join(", ")}`,
+    ]);
     return undefined;
   },
 });
@@ -85,6 +89,9 @@ async function show(out: Screen, session: Session): Promise<void> {
     ...(reserved === null ? [] : ["a model call is under way; what it may use counts as used"]),
   ]);
 }
+
+const shownLimit = (resource: keyof Used, most: number): string =>
+  `${names[resource]} ${amount(resource, most)}`;
 
 function amount(resource: keyof Used, value: number): string {
   if (resource === "nanoUsd") return money(value);

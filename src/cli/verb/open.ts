@@ -8,6 +8,7 @@ import { realWorld } from "../../runtime/world.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { parseBinding } from "../binding-word.ts";
 import { pairsOf, present } from "../input.ts";
+import { checkModelName } from "../model-name.ts";
 import type { Screen } from "../screen.ts";
 import { oneLine } from "../text.ts";
 import { verb, type Call } from "../verb.ts";
@@ -44,7 +45,8 @@ export const open = verb({
       "same repository, is part of what the session is told.",
   ],
   examples: [
-    { command: 'skein open "Fix login"', what: "a session in ./skein.db" },
+    { command: 'skein open "Fix login"', what: "a session in ./skein.db; prints its id" },
+    { command: 'ID=$(skein open "Fix login")', what: "for scripts" },
     { command: 'skein open --objective "Fix login" --json', what: 'for programs: an object with "id"' },
     {
       command: 'skein open "Review the change" --agent reviewer@2 --bind directory:. --bind shell',
@@ -68,6 +70,7 @@ export const open = verb({
         hint: 'say in a sentence what it is for: skein open "Fix login"',
       });
     }
+    await checkModelName(model);
     const labels = pairsOf("--label", options.label);
     const asked: OpenOptions = {
       objective,
@@ -81,8 +84,10 @@ export const open = verb({
     const fresh = !existsSync(place);
     const session = await openFrom(options.from, asked, { engine, place });
     const { seq: headSeq } = await session.head();
-    await out.answer({ id: session.id, headSeq, objective }, () => [`opened ${session.id}`]);
-    if (fresh) out.note(out.dim(`in a new store: ${place}`));
+    // The id alone, so that ID=$(skein open …) is one.
+    await out.answer({ id: session.id, headSeq, objective }, () => [session.id]);
+    const where = fresh ? ` in a new store: ${place}` : "";
+    if (fresh || out.columns !== null) out.note(out.dim(`opened${where}; any ending of the id will do`));
     await noteAgent(out, session);
   },
 });

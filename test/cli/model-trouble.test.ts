@@ -1,0 +1,131 @@
+/** A model that fails, as people see it: what is on standard output, what is told, and how to go on. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { suite, test } from "node:test";
+import { collectingSurface, makeScreen } from "../../src/cli/screen.ts";
+import { makeHearing } from "../../src/cli/hearing.ts";
+import type { Heard } from "../../src/runtime/ask.ts";
+import { startWire, type WireReply, type WireServer } from "../model/wire/server.ts";
+import { makeFolder, skeinIn } from "./skein.ts";
+
+const says = (text: string): WireReply => ({ reply: "answer", answer: { blocks: [{ type: "text", text }] } });
+
+/** A session with a model at a server that answers by a script; only the environment knows the server. */
+async function makeSession(script: readonly WireReply[]) {
+  const server = await startWire("compatible", script);
+  const folder = makeFolder();
+  const skein = skeinIn(folder);
+  const env = { FAKE_BASE_URL: server.url, FAKE_API_KEY: "sk-very-secret" };
+  const [opened] = await skein.look("open", "Try", "--model", "fake/one");
+  const id = String(opened!["id"]);
+  const run = (...words: readonly string[]) => skein.run(words, { env });
+  const close = (): Promise<void> => (server satisfies WireServer).close();
+  return { skein, id, run, folder, [Symbol.asyncDispose]: close };
+}
+
+suite("a model that fails", { concurrency: 4 }, () => {
+  test("leaves nothing of a broken stream on standard output", async () => {
+    const answer = { blocks: [{ type: "text", text: "Half of it, and the rest." }] } as const;
+    const script = [{ reply: "cut", answer, events: 2 } as const, says("Whole.")];
+    await using place = await makeSession(script);
+    const { code, stdout, stderr } = await place.run("ask", place.id, "hello");
+    assert.deepEqual([code, stdout], [0, "Whole.\n"], stderr);
+    assert.match(stderr, /^fake\/one: dropped: .*\nasked again \(2 of 6\)\n$/);
+  });
+
+  test("that asks to be left alone for long is not asked again, and says how long", async () => {
+    const headers = { "retry-after": "3600" };
+    await using place = await makeSession([{ reply: "trouble", trouble: "rate-limited", headers }]);
+    const { code, stdout, stderr } = await place.run("ask", place.id, "hello");
+    assert.deepEqual([code, stdout], [7, ""], stderr);
+    assert.match(stderr, /rate-limited: .*\(it asks to be left alone for 60 minutes\)$/m);
+    assert.doesNotMatch(stderr, /asked again/);
+    assert.match(stderr, /^to try again: skein activate \w{8}; then: skein run \w{8}$/m);
+  });
+
+  test("because the provider does not know it can be replaced, as the hint says", async () => {
+    await using place = await makeSession([{ reply: "trouble", trouble: "unknown-model" }, says("Here.")]);
+    const { skein, id, run } = place;
+    const asked = await run("ask", id, "hello");
+    assert.equal(asked.code, 7, asked.stderr);
+    const ways = [
+      /skein (migrate \w{8} --model )PROVIDER\/MODEL; then: skein (activate \w{8}); then: skein (run \w{8})/,
+    ];
+    const [, migrate = "", activate = "", goOn = ""] = ways[0]!.exec(asked.stderr) ?? [];
+    const moved = await run(...`${migrate}fake/two`.split(" "));
+    assert.equal(moved.code, 0, moved.stderr);
+    assert.equal((await run(...activate.split(" "))).code, 0);
+    const ran = await run(...goOn.split(" "));
+    assert.deepEqual([ran.code, ran.stdout], [0, "Here.\n"], ran.stderr);
+    assert.equal((await skein.look("state", id))[0]!["model"], "fake/two");
+  });
+
+  test("never gets its key into the log or onto the screen", async () => {
+    const body = { error: { message: "bad key sk-very-secret" } };
+    await using place = await makeSession([{ reply: "status", status: 401, body }]);
+    const { code, stdout, stderr } = await place.run("ask", place.id, "hello");
+    assert.equal(code, 7);
+    assert.match(stderr, /auth: bad key \[key\]/);
+    const shown = `${stdout}${stderr}${(await place.run("log", place.id, "--json")).stdout}`;
+    assert.doesNotMatch(shown, /very-secret/);
+    const store = ["skein.db", "skein.db-wal"].map((name) => {
+      try {
+        return readFileSync(join(place.folder, name), "latin1");
+      } catch {
+        return "";
+      }
+    });
+    assert.equal(store.join("").includes("very-secret"), false);
+  });
+
+  test("or a server that does not start leaves the input waiting, and says so", async () => {
+    const skein = skeinIn(makeFolder());
+    const [opened] = await skein.look("open", "Try", "--model", "offline/offline");
+    const id = String(opened!["id"]);
+    await skein.look("bind", id, "mcp", "--name", "srv", "--command", "/bin/false");
+    const { code, stdout, stderr } = await skein.here("ask", id, "hello");
+    assert.deepEqual([code, stdout], [4, ""], stderr);
+    assert.match(stderr, /"srv" cannot be used: it ended with exit code 1$/m);
+    assert.match(stderr, new RegExp(`your input waits; skein run ${id.slice(-8)} takes it up$`, "m"));
+    await skein.look("unbind", id, "srv");
+    assert.match((await skein.here("run", id)).stdout, /offline model/);
+    assert.match((await skein.here("help")).stdout, /^ {2}4 +what is needed cannot be used now/m);
+  });
+});
+
+test("on a terminal a broken stream is marked, and the answer begins anew", async () => {
+  const surface = collectingSurface(80);
+  const hearing = makeHearing(makeScreen(surface, false), { note: (text) => surface.out(`${text}\n`) });
+  const event = (seq: number, type: string, more: object = {}) =>
+    ({
+      session: "ses_x",
+      seq,
+      type,
+      actor: "system",
+      turn: 1,
+      cause: null,
+      body: {},
+      erased: false,
+      ...more,
+    }) as unknown as Heard;
+  const delta = (requestSeq: number, text: string): Heard => ({
+    type: "delta",
+    requestSeq,
+    delta: { type: "text", text },
+  });
+  const heard = [
+    event(1, "model.requested", { body: { attempt: 1 } }),
+    delta(1, "Half of"),
+    event(2, "model.failed", { cause: 1, body: { model: "fake/one", error: "dropped", retryable: true } }),
+    event(3, "model.requested", { body: { attempt: 2 } }),
+    delta(3, "Whole"),
+    delta(3, "."),
+    event(4, "model.responded", { cause: 3, content: { blocks: [{ type: "text", text: "Whole." }] } }),
+  ];
+  for (const one of heard) await hearing.hear(one);
+  assert.equal(
+    surface.collected.stdout,
+    "Half of … (broken off)\nfake/one: dropped\nasked again (2 of 6)\nWhole.\n",
+  );
+});

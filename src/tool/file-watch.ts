@@ -58,9 +58,9 @@ class Watch implements FileWatch, AsyncDisposable {
   async begin(
     calls: readonly { readonly tool: OuterTool; readonly input: unknown }[],
     { blobs }: { readonly blobs: FileBlobs },
-  ): Promise<WatchedCalls> {
+  ): Promise<WatchedCalls | undefined> {
     const scope = await scopeOf(this.#trees, calls);
-    if (scope.size === 0) return { record: (write) => write([]), over: async () => {} };
+    if (scope.size === 0) return undefined;
     const problem = await this.#prepare(scope).catch((error: unknown) => String(error));
     // No call is kept from running because there is no room for copies.
     if (problem !== undefined) for (const tree of scope.keys()) this.#given.set(tree, problem);

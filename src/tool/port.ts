@@ -162,11 +162,12 @@ export interface WatchedCalls {
 export interface FileWatch {
   /**
    * Looks how files are before these calls run. What changed since the last look was somebody else's doing.
+   * Undefined when they change no files of which versions are kept.
    */
   begin(
     calls: readonly { readonly tool: OuterTool; readonly input: unknown }[],
     options: { readonly blobs: FileBlobs },
-  ): Promise<WatchedCalls>;
+  ): Promise<WatchedCalls | undefined>;
   /** What calls had changed when the runner before died in the middle of them, if that can be told. */
   left(blobs: FileBlobs): Promise<readonly TreeChange[]>;
 }

@@ -63,7 +63,10 @@ async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boo
   const calls = ready.map(({ id }) => id);
   const watched = await watchCalls(context, crew.files, ready);
   const started = await drive.change({ do: "start", calls, nowMs: context.world.now() });
-  if (started.state.standing.status !== "running") return false;
+  if (started.state.standing.status !== "running") {
+    await watched?.over();
+    return false;
+  }
   const ended = await Promise.all(ready.map((entry) => runEntry(ledger, entry, watched)));
   const left = ready.find((_, place) => ended[place] === "left");
   if (left === undefined) await watched?.over();

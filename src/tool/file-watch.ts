@@ -44,6 +44,8 @@ class Watch implements FileWatch, AsyncDisposable {
   readonly #given = new Map<FileTree, string>();
   readonly #turns = makeTurns();
   #directory: string | undefined;
+  /** Calls are under way, and the list of them is there. */
+  #isListed = false;
   #left: readonly Kept[] = [];
 
   constructor(
@@ -74,6 +76,7 @@ class Watch implements FileWatch, AsyncDisposable {
           return written;
         }),
       over: async () => {
+        this.#isListed = false;
         if (this.#directory !== undefined) await rm(join(this.#directory, listName), { force: true });
       },
     };
@@ -155,6 +158,7 @@ class Watch implements FileWatch, AsyncDisposable {
     const list = join(this.#directory, listName);
     await writeFile(`${list}.new`, JSON.stringify(kept), { mode: 0o600 });
     await rename(`${list}.new`, list);
+    this.#isListed = true;
   }
 
   /** Makes the directory of this run, of what an earlier one left if there is anything. */
@@ -181,7 +185,9 @@ class Watch implements FileWatch, AsyncDisposable {
     return (await runsOf(own, this.#session)).length > 0;
   }
 
+  /** What calls did that never came to an end here is for the next run to find. */
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isListed) return;
     if (this.#directory !== undefined) await rm(this.#directory, { recursive: true, force: true });
   }
 }

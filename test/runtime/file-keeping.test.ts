@@ -1,14 +1,17 @@
 /** What a session's log keeps of files, through the tools that come with it. */
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import { z } from "zod";
 import type { FileChange } from "../../src/core/files.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { sqliteStore } from "../../src/store/sqlite.ts";
+import { defineTool } from "../../src/tool/define.ts";
+import { watchFiles } from "../../src/tool/file-watch.ts";
 import { workspace } from "./place.ts";
 import { pictureOf } from "./file-edits.ts";
 import { engineWith, scripted, use, type Line } from "./turn/scripted.ts";
@@ -166,4 +169,46 @@ test("files stay as they are while the session runs, after unbinding, and withou
   await assert.rejects(session.fork({ files: join(root, "fork") }), { code: "invalid" });
   await session.rewind(seq, { files: true });
   assert.deepEqual(await pictureOf(root), {});
+});
+
+test("what a call had changed when its process died is written down by the next run", async () => {
+  await using place = await open([[use("write_file", { path: "c", text: "3" })], "Done."]);
+  const { session, root } = place;
+  await writeFile(join(root, "a"), "1");
+  const before = await pictureOf(root);
+  const { seq } = await session.head();
+  // As a process leaves it that was killed in the middle of a call.
+  const trees = [{ name: "work", root }];
+  const died = watchFiles(trees, { now: () => Date.now(), session: session.id });
+  const blobs = { put: async () => "", get: async () => undefined };
+  const tool = defineTool({ name: "any", description: "Any.", input: z.object({}), run: () => "" });
+  await died.begin([{ tool, input: {} }], { blobs });
+  await writeFile(join(root, "a"), "2");
+  await writeFile(join(root, "b"), "2");
+  await ask(session, "go");
+  assert.deepEqual(
+    (await changesIn(session)).map(({ paths }) => paths),
+    [["~a", "+b"], ["+c"]],
+  );
+  await session.rewind(seq, { files: true });
+  assert.deepEqual(await pictureOf(root), before);
+});
+
+test("a tree that is too large is told in the outcome's detail and by the rewind", async () => {
+  const lines = [[use("shell", { command: "printf 1 > a" })], [use("write_file", { path: "b", text: "2" })]];
+  await using place = await open([...lines, "Done."]);
+  const { session, root } = place;
+  await writeFile(join(root, "large"), "");
+  await truncate(join(root, "large"), 300_000_000);
+  const { seq } = await session.head();
+  await ask(session, "go");
+  const why = "what changed is not known: there are more than 268435456 bytes below work";
+  const details: unknown[] = [];
+  for await (const { content } of session.events({ types: ["tool.settled"] }))
+    details.push((content as { detail: { unkept?: unknown } }).detail.unkept);
+  assert.deepEqual(details, [[why], undefined]);
+  const [unkept] = await seqsOf(session, "resource.changed");
+  const { files } = await session.rewind(seq, { files: true });
+  assert.deepEqual(files, { restored: [join(root, "b")], unkept: [{ seq: unkept, why }] });
+  assert.equal(await readFile(join(root, "a"), "utf8"), "1");
 });

@@ -257,6 +257,7 @@ test("ten thousand files are looked at in reasonable time", async () => {
   await rename(join(folder.path, "d7"), join(folder.path, "moved"));
   await rm(join(folder.path, "d8"), { recursive: true });
   const [changed] = await changesOf(watched);
+  await watched?.over();
   assert.equal(changed?.files.length, 303);
   const puts = changed.files.map(({ path, before, after }) => ({ tree, path, expect: after, to: before }));
   assert.deepEqual(await restoreFiles(world, puts, blobs), []);

@@ -4,6 +4,7 @@ import type { Binding } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { oneOf } from "./args.ts";
+import { oneLine } from "./text.ts";
 
 export const bindingKinds = [
   "file",
@@ -13,6 +14,18 @@ export const bindingKinds = [
   "shell",
   "tool",
 ] as const satisfies readonly Binding["kind"][];
+
+/** Whether it may be written is said only of what can be. */
+export function bindingText(bound: {
+  readonly name: string;
+  readonly kind: string;
+  readonly mode: string;
+}): string {
+  const { kind, mode } = bound;
+  const name = oneLine(bound.name);
+  const called = name === kind ? kind : `${kind} ${name}`;
+  return ["file", "directory", "database"].includes(kind) ? `${called} (${mode})` : called;
+}
 
 /** An MCP server is started by a command or found at an address, and not both. */
 export function checkServer({ kind, command, url }: Binding): void {

@@ -1,5 +1,6 @@
 /** An event in one line, and in full, for people. */
 import type { Event } from "../runtime/event-reader.ts";
+import { bindingText } from "./binding-word.ts";
 import { exact } from "./moment.ts";
 import type { Screen } from "./screen.ts";
 import { cut, manyLines, oneLine } from "./text.ts";
@@ -85,7 +86,8 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
     Object.entries((limits ?? {}) as Fields)
       .map(([name, most]) => (name === "nanoUsd" ? `usd=${Number(most) / 1e9}` : `${name}=${plain(most)}`))
       .join(" ") || "unlimited",
-  "resource.bound": ({ name, kind, mode }) => `${plain(kind)} ${plain(name)} (${plain(mode)})`,
+  "resource.bound": ({ name, kind, mode }) =>
+    bindingText({ name: plain(name), kind: plain(kind), mode: plain(mode) }),
   "resource.unbound": ({ name }) => plain(name),
   "permission.set": ({ name, tool, rule }, { reason }) =>
     joined(`${plain(rule)} ${plain(tool)}${name === tool ? "" : ` (${plain(name)})`}`, plain(reason)),

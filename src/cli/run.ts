@@ -22,15 +22,17 @@ export interface Circumstances {
 
 /** Never rejects; gives the exit code. */
 export async function runWords(words: readonly string[], circumstances: Circumstances): Promise<number> {
+  let verb: string | null = null;
   try {
     circumstances.check?.();
     const { name, rest } = findVerb(words);
+    verb = name;
     if (name === null) return await runVerb(await load("help"), rest.filter(isNotHelp), circumstances);
     return await runVerb(await load(name), rest, circumstances);
   } catch (error) {
     const end = words.indexOf("--");
     const json = (end === -1 ? words : words.slice(0, end)).includes("--json");
-    return tell(error, makeScreen(circumstances.surface, json), circumstances.surface);
+    return tell(error, verb, makeScreen(circumstances.surface, json), circumstances.surface);
   }
 }
 
@@ -87,11 +89,11 @@ async function perform(
 }
 
 /** Says what went wrong on standard error, and gives the exit code for it. */
-function tell(error: unknown, out: Screen, surface: Surface): number {
+function tell(error: unknown, verb: string | null, out: Screen, surface: Surface): number {
   const known = error instanceof SkeinError;
   const code = known ? error.code : "internal";
   const message = error instanceof Error ? error.message : String(error);
-  const hint = (known ? error.hint : undefined) ?? hintFor[code];
+  const hint = (known ? error.hint : undefined) ?? hintFor[code].replace("VERB", () => verb ?? "VERB");
   if (out.json) surface.error(`${jsonText({ error: { code, message, hint } })}\n`);
   else {
     surface.error(`${out.red("skein:")} ${oneLine(message)}\n`);

@@ -2,6 +2,7 @@
 import type { Item } from "../runtime/projection.ts";
 import type { StateView } from "../runtime/state-view.ts";
 import { plain } from "./event-line.ts";
+import { bindingText } from "./binding-word.ts";
 import { ago, exact, roughly } from "./moment.ts";
 import type { Screen } from "./screen.ts";
 import { count, cut, oneLine, plural } from "./text.ts";
@@ -41,10 +42,7 @@ export function stateLines(state: StateView, out: Screen, nowMs: number): string
         .map(([name, seq]) => `${oneLine(name)}=${seq}`)
         .join("  "),
     ),
-    ...row(
-      "may use",
-      state.bindings.map(({ name, kind, mode }) => `${kind} ${oneLine(name)} (${mode})`).join("  "),
-    ),
+    ...row("may use", state.bindings.map((binding) => bindingText(binding)).join("  ")),
     ...row("rules", state.permissions.map(({ tool, rule }) => `${rule} ${tool}`).join("  ")),
     ...row("scratch", pairs(state.scratch)),
     ...row("erased", state.erased.records === 0 ? "" : plural(state.erased.records, "content")),

@@ -69,8 +69,10 @@ export class Talk {
     if (this.#presses > 1) {
       this.#code = 130;
       lines.close();
-    } else if (this.#going === null) out.note(out.dim("Ctrl-C again leaves, and so does /quit"));
-    else {
+    } else if (this.#going === null) {
+      out.note(out.dim("Ctrl-C again leaves, and so does /quit"));
+      void this.#prompt();
+    } else {
       // The turn may be over by now; then there is nothing left to interrupt.
       this.#session?.interrupt().catch(() => undefined);
       out.note(out.dim("interrupting; Ctrl-C again leaves"));
@@ -90,7 +92,7 @@ export class Talk {
     if (this.#question !== null && this.#session !== null)
       return this.#reply(this.#session, this.#question, said);
     this.#session ??= await this.#place.open(said);
-    this.#go(this.#session.ask(said));
+    return this.#go(this.#session.ask(said));
   }
 
   async #whileGoing(session: Session, text: string): Promise<void> {
@@ -100,20 +102,33 @@ export class Talk {
     out.note(out.dim(steers ? "it is told at its next step" : "queued for the next turn; ! in front steers"));
   }
 
-  /** What happens from now on is shown; meanwhile lines are taken. */
-  #go(run: AsyncGenerator<Heard, Ran>): void {
+  /**
+   * What happens from now on is shown; meanwhile lines are taken. Resolves once something has happened: an
+   * input is in the log then, and that of the next line comes after it.
+   */
+  #go(run: AsyncGenerator<Heard, Ran>): Promise<void> {
     this.#code = 0;
+    const begun = Promise.withResolvers<void>();
+    const hearing: Hearing = {
+      ...this.#hearing,
+      hear: (one) => {
+        begun.resolve();
+        return this.#hearing.hear(one);
+      },
+    };
     this.#going = (async () => {
       try {
-        await hearAll(run, this.#hearing);
+        await hearAll(run, hearing);
       } catch (error) {
         await this.#hearing.rest();
         await this.#tell(error);
       }
+      begun.resolve();
       this.#going = null;
       await this.#look();
       if (this.#place.lines.interactive) await this.#prompt();
     })();
+    return begun.promise;
   }
 
   /** Goes on with what is unfinished or waits, if anything does. */
@@ -122,7 +137,7 @@ export class Talk {
     const state = await this.#session.fold();
     const rests = nextOf(state, { steered: false, stepsMax: Infinity }).next === "rest";
     if (rests) await this.#look();
-    else this.#go(this.#session.watch());
+    else void this.#go(this.#session.watch());
   }
 
   /** Shows what the session waits for, if it stands still. */
@@ -140,10 +155,15 @@ export class Talk {
   async #reply(session: Session, { by, calls }: Question, text: string): Promise<void> {
     const { out } = this.#place;
     const [first] = calls;
-    const isYes = /^(y|yes|ok|a|always)$/i.test(text);
+    const isYes = /^(y|yes|ok|allow|a|always)$/i.test(text);
     if (by === "approval" && first !== undefined) {
-      if (/^(a|always)$/i.test(text)) await session.grant({ tool: first.tool, rule: "allow" });
-      const reason = text.replace(/^(no?)\b[\s,:]*/i, "");
+      if (/^(a|always)$/i.test(text)) {
+        await session.grant({ tool: first.tool, rule: "allow" });
+        out.note(
+          out.dim(`every call of ${first.tool} is allowed now; /grant ${first.tool} ask takes it back`),
+        );
+      }
+      const reason = text.replace(/^(no?|deny)\b[\s,:]*/i, "");
       const why = isYes || reason === "" ? {} : { reason };
       await session.answer({ allow: isYes, calls: [first.call], ...why });
     } else if (by === "unknown" || by === "error") {
@@ -164,6 +184,8 @@ export class Talk {
     if (command.do === "quit") {
       if (this.#going !== null && session !== null)
         out.note(out.dim(`the turn is not over; skein run ${ending(session.id)} goes on with it`));
+      // Whoever takes leave has seen what there was.
+      this.#code = 0;
       return lines.close();
     }
     if (command.do === "help") return this.#help();
@@ -236,7 +258,10 @@ const typing: readonly string[] = [
 function askedText({ by, calls, session, modelError, budget }: Question): string {
   const [first] = calls;
   if (by === "approval" && first !== undefined)
-    return `May it call ${first.tool} ${argumentsOf(first.input)}?  y(es), a(lways), n(o), or why not`;
+    return (
+      `May it call ${first.tool} ${argumentsOf(first.input)}?  y(es), n(o), why not, or ` +
+      `a(lways: any call of ${first.tool})`
+    );
   switch (by) {
     case "unknown":
       return "Look what happened, and type what you found; or y to go on without.";

@@ -52,7 +52,11 @@ function keyboard(heard: { interrupted(): void }): Lines {
     isClosed = true;
     give();
   });
-  input.on("SIGINT", heard.interrupted);
+  input.on("SIGINT", () => {
+    // What is said about it does not stand behind what was typed.
+    process.stdout.write("\n");
+    heard.interrupted();
+  });
   return {
     next: () =>
       new Promise((resolve) => {

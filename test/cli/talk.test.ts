@@ -8,6 +8,7 @@ import { collectingSurface, makeScreen } from "../../src/cli/screen.ts";
 import { Talk } from "../../src/cli/talk.ts";
 import { parseCommand, splitWords } from "../../src/cli/talk-command.ts";
 import type { TypedLines } from "../../src/cli/typed-lines.ts";
+import type { Session } from "../../src/runtime/session.ts";
 import { engineWith, scripted, use } from "../runtime/turn/scripted.ts";
 import { endOf, makeFolder, parseLines, skeinIn } from "./skein.ts";
 
@@ -54,14 +55,17 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
 
   test("approvals are asked in place: yes, why not, and always", async () => {
     const { folder, bound, talk } = makePlace();
-    const lines = ["/grant shell ask", "run touch one", "y", "run touch two", "not today"];
-    const more = ["run touch three", "a", "run touch four"];
-    const { code, stdout } = await talk([...lines, ...more], "--objective", "Try", ...bound);
+    const lines = ["/grant shell ask", "run touch one", "allow", "run touch two", "not today"];
+    const more = ["run touch five", "deny: no fives", "run touch three", "a", "run touch four"];
+    const { code, stdout, stderr } = await talk([...lines, ...more], "--objective", "Try", ...bound);
     assert.equal(code, 0);
-    assert.equal(stdout.match(/^May it call shell command=touch \w+\?/gm)?.length, 3);
+    const asked = /^May it call shell command=touch \w+\? .* a\(lways: any call of shell\)$/gm;
+    assert.equal(stdout.match(asked)?.length, 4);
     assert.match(stdout, /denied: not today/);
+    assert.match(stdout, /denied: no fives/);
+    assert.match(stderr, /every call of shell is allowed now; \/grant shell ask takes it back/);
     assert.deepEqual(
-      ["one", "two", "three", "four"].filter((name) => existsSync(join(folder, name))),
+      ["one", "two", "three", "four", "five"].filter((name) => existsSync(join(folder, name))),
       ["one", "three", "four"],
     );
   });
@@ -73,6 +77,7 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     assert.equal(left.code, 7);
     const last = parseLines(left.stdout).at(-1)!;
     assert.deepEqual([last["type"], last["by"]], ["question", "approval"]);
+    assert.equal((await talk(["/quit"], await idOf())).code, 0);
     const back = await talk(["y"], await idOf());
     assert.deepEqual([back.code, existsSync(join(folder, "one"))], [0, true], back.stderr);
   });
@@ -185,6 +190,45 @@ test("what is typed while a turn runs is queued, or steers its next step", async
     ],
   );
   assert.ok(!said.join("").includes("! but first"));
+});
+
+test("lines that are pasted at once are taken in their order, and Ctrl-C shows the prompt again", async () => {
+  const script = scripted(Array.from({ length: 4 }, () => "Done."));
+  await using engine = engineWith(script);
+  const opened = Promise.withResolvers<Session>();
+  const prompts: string[] = [];
+  const lines = { ...typing(), prompt: async (text: string) => void prompts.push(text) };
+  const surface = collectingSurface(null);
+  const talk = new Talk(
+    {
+      out: makeScreen(surface, false),
+      lines,
+      engine: async () => engine,
+      open: async (objective) => {
+        opened.resolve(await engine.open({ objective }));
+        return opened.promise;
+      },
+      perform: async () => ({ code: 0, stdout: "", stderr: "" }),
+    },
+    null,
+  );
+  const pasted = ["one", "two", "three", "four"];
+  for (const line of pasted) lines.type(line);
+  const talking = talk.run();
+  while (!JSON.stringify(script.calls.at(-1)?.parts ?? "").includes("four")) await pause(5);
+  while (prompts.length < 2) await pause(5);
+  const shown = prompts.length;
+  talk.interrupted();
+  while (prompts.length === shown) await pause(5);
+  assert.match(surface.collected.stderr, /Ctrl-C again leaves/);
+  lines.type("/quit");
+  assert.equal(await talking, 0);
+  const session = await opened.promise;
+  const said = await Array.fromAsync(session.events({ types: ["input.received"] }), ({ content }) => content);
+  assert.deepEqual(
+    said,
+    pasted.map((text) => ({ blocks: [{ type: "text", text }] })),
+  );
 });
 
 test("a command is a verb with the session put where it belongs", async () => {

@@ -134,7 +134,8 @@ suite("input and run", { concurrency: 4 }, () => {
     const ended = endOf(first);
     await untilThereIs("tool.started");
     const second = await skein.here("run", id, "--json");
-    const { error } = JSON.parse(second.stderr) as { error: { code: string; message: string } };
+    const { error } = JSON.parse(second.stderr) as { error: Record<"code" | "message" | "hint", string> };
+    assert.equal(error.hint, `to wait for them: skein run ${id.slice(-8)} --wait`);
     assert.deepEqual([second.code, second.stdout, error.code], [1, "", "conflict"]);
     assert.match(error.message, new RegExp(`:${first.pid}\\b`));
     const third = await skein.here("run", id, "--wait");

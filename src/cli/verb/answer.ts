@@ -55,7 +55,8 @@ export const answer = verb({
       ...present({ reason, text }),
       ...(calls.length === 0 ? {} : { calls }),
     });
-    await answerChange(out, found, written, verdict === "allow" ? "allowed" : "denied");
+    const done = args.VERDICT === undefined ? "answered" : verdict === "allow" ? "allowed" : "denied";
+    await answerChange(out, found, written, done);
     out.note(out.dim(`skein run ${ending(found.id)} goes on with it`));
     return undefined;
   },

@@ -27,14 +27,14 @@ export const talk = verb({
   options: openOptions,
   about: [
     "Without ID the first line opens a session, in a new store if there is none. Answers stream, tool " +
-      "calls show as they happen, and calls that want approval are asked about: y, a for always, n, or why " +
-      "not. Commands begin with a slash and are verbs without the ID, such as /state, /fork or /budget " +
+      "calls show as they happen, and calls that want approval are asked about: y (yes, allow), n (no, " +
+      "deny), why not, or a (always), which allows every call of that tool. Commands begin with a slash and are verbs without the ID, such as /state, /fork or /budget " +
       "--usd 2; /help lists them.",
     "What is typed while a turn runs is queued; with ! in front it steers the turn at its next step. " +
       "Ctrl-C interrupts the turn, and a second one leaves. Leaving cancels nothing: the session goes on " +
       "from where it is, here or with any other verb.",
     "When standard input is no terminal, each line is taken once the one before is done with, and the end " +
-      "of the input ends it; the exit code is then that of the last line, as with ask.",
+      "of the input ends it; the exit code is then that of the last line, as with ask, and 0 after /quit.",
   ],
   examples: [
     { command: "skein chat", what: "a new session in ./skein.db" },

@@ -4,6 +4,7 @@ import type { Session } from "../../runtime/session.ts";
 import { exact } from "../moment.ts";
 import { showRun } from "../turn.ts";
 import { oneLine } from "../text.ts";
+import { ending } from "../title.ts";
 import { verb, type Call } from "../verb.ts";
 
 export const run = verb({
@@ -37,12 +38,16 @@ export const run = verb({
       } catch (error) {
         // Somebody may have been quicker.
         const taken = error instanceof SkeinError && error.code === "conflict";
-        if (!taken || !call.options.wait) throw error;
+        if (taken && !call.options.wait) throw saysWait(error, found);
+        if (!taken) throw error;
       }
       await untilFree(call, found);
     }
   },
 });
+
+const saysWait = ({ code, message, cause }: SkeinError, { id }: Session): SkeinError =>
+  new SkeinError(code, message, { hint: `to wait for them: skein run ${ending(id)} --wait`, cause });
 
 /** Whether it sleeps and a time is set at which it goes on. */
 async function isToWake(session: Session): Promise<boolean> {

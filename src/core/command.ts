@@ -125,6 +125,8 @@ export type Command =
       readonly got?: Amounts;
       /** What takes the place of bindings of the same names. */
       readonly bind?: readonly Binding[];
+      /** The agent that the fork goes on with, in place of the parent's. */
+      readonly pin?: Pin;
     } & ForkOptions)
   | { readonly do: "rename"; readonly name: string }
   | {

@@ -61,7 +61,8 @@ function stopped(signal: AbortSignal, done: AbortSignal): Promise<"stop"> {
   });
 }
 
-async function readBlob(store: Context["store"], hash: string): Promise<Uint8Array> {
+/** The bytes of a blob that must be there. */
+export async function readBlob(store: Context["store"], hash: string): Promise<Uint8Array> {
   const chunks = await store.blob(hash);
   if (chunks === undefined) throw new SkeinError("not-found", `blob ${hash} is not in the store`);
   const parts: Uint8Array[] = [];

@@ -35,15 +35,9 @@ export interface ReplayCheck {
   readonly left: readonly { readonly seq: number; readonly why: "erased" | "newer" }[];
 }
 
-/** How far a check has come. */
-export interface ReplayProgress {
-  readonly records: number;
-  readonly of: number;
-}
-
 export interface CheckOptions {
-  readonly progress?: (progress: ReplayProgress) => void;
-  readonly signal?: AbortSignal;
+  readonly progress?: (done: number, of: number) => void;
+  readonly signal?: AbortSignal | undefined;
 }
 
 interface Check {
@@ -83,7 +77,7 @@ export async function recompute(
       if (event?.type === "turn.ended") checkMind(check, state, event);
     }
     if (page.length === 0) throw missing(session, state.seq + 1);
-    progress?.({ records: state.seq, of: toSeq });
+    progress?.(state.seq, toSeq);
   }
   const { turns, requests, mismatches, left } = report;
   return { ok: mismatches.length === 0, session, records: toSeq, turns, requests, mismatches, left };

@@ -9,8 +9,11 @@ import { runSession, type Ran, type RunOptions } from "./runner.ts";
 import type { Context } from "./session.ts";
 
 export interface Runs {
-  /** Runs the session here. A run that goes on already is joined; what came too late for it gets another. */
-  run(session: SessionId, options?: RunOptions): Promise<Ran>;
+  /**
+   * Runs the session here. A run that goes on already is joined; what came too late for it gets another.
+   * `within`: with other models or tools than the engine's.
+   */
+  run(session: SessionId, options?: RunOptions, within?: Context): Promise<Ran>;
   /**
    * Stops every run before its next step, and resolves when all have given their lease back; one that takes
    * too long is left to whoever runs the session next.
@@ -22,19 +25,19 @@ export function makeRuns(context: () => Context): Runs {
   const going = new Map<SessionId, Promise<Ran>>();
   const stopping = new AbortController();
 
-  async function run(session: SessionId, options: RunOptions = {}): Promise<Ran> {
+  async function run(session: SessionId, options: RunOptions = {}, within = context()): Promise<Ran> {
     const before = going.get(session);
     if (before !== undefined) {
       const ran = await before;
       // The run may have looked into the inbox for the last time just before this was asked for.
-      const { standing } = await context().writer.current(session);
+      const { standing } = await within.writer.current(session);
       const waits = standing.inbox.waiting.length > 0 && standing.status === "open";
-      return waits ? run(session, options) : ran;
+      return waits ? run(session, options, within) : ran;
     }
     if (stopping.signal.aborted) throw new SkeinError("unavailable", "the engine is closed");
     const signals = options.signal === undefined ? [] : [options.signal];
     const signal = AbortSignal.any([stopping.signal, ...signals]);
-    const mine = runSession(context(), session, { ...options, signal });
+    const mine = runSession(within, session, { ...options, signal });
     going.set(session, mine);
     const leave = (): void => void going.delete(session);
     mine.then(leave, leave);

@@ -29,7 +29,7 @@ import type { Lineage } from "./lineage.ts";
 import type { MergeOptions, MergeReport } from "./merge.ts";
 import { headOf, positionIn, resolvePlace } from "./place.ts";
 import type { MigrateOptions, MigrateReport } from "./migrate.ts";
-import type { ReplayCheck, ReplayOptions } from "./replay.ts";
+import type { Replayed, ReplayOptions } from "./replay.ts";
 import type { RewindOptions, Rewound } from "./rewind-files.ts";
 import { sendMessage, type Sent } from "./send.ts";
 import type { Tokenizer } from "./tokenizer.ts";
@@ -261,8 +261,8 @@ export class Session {
     return (await import("./diff.ts")).diffPlaces(this.#context, this.id, { from, to }, options);
   }
 
-  /** Computes every hash again that the log says of itself. */
-  async replay(options: ReplayOptions = {}): Promise<ReplayCheck> {
+  /** Computes every hash of the log again; or runs again from a position, in a fork, and compares. */
+  async replay<O extends ReplayOptions = ReplayOptions>(options?: O): Promise<Replayed<O>> {
     return (await import("./replay.ts")).replaySession(this.#context, this.id, options);
   }
 

@@ -27,7 +27,7 @@ test("every state and context of a log comes out as it was recorded, across rewi
   const { engine, session } = await lived(newStore());
   const { seq: records } = await session.head();
   const progress: number[] = [];
-  const report = await session.replay({ progress: ({ records: done }) => progress.push(done) });
+  const report = await session.replay({ progress: ({ done }) => progress.push(done) });
   assert.deepEqual(report, {
     ok: true,
     session: session.id,

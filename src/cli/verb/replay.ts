@@ -1,5 +1,6 @@
 /** Computes every hash of a session's log again. */
 import type { ReplayCheck } from "../../runtime/replay-check.ts";
+import type { ReplayProgress } from "../../runtime/replay.ts";
 import type { Screen } from "../screen.ts";
 import { count, plural } from "../text.ts";
 import { verb } from "../verb.ts";
@@ -20,8 +21,8 @@ export const replay = verb({
   async run({ args, out, session }) {
     const found = await session(args.ID);
     const progress = out.progress();
-    const show = ({ records, of }: { readonly records: number; readonly of: number }): void =>
-      progress.show(`${count(records)} of ${plural(of, "record")}`);
+    const show = ({ done, of }: ReplayProgress): void =>
+      progress.show(`${count(done)} of ${plural(of, "record")}`);
     const report = await found.replay({ progress: show }).finally(() => progress.end());
     await out.answer(report, () => checkLines(report, out));
     return report.ok ? 0 : 1;

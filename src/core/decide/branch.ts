@@ -15,12 +15,12 @@ import { changedDrafts } from "../files.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
 import { emptyStanding, type Amounts, type Mind, type Ref, type State } from "../state.ts";
-import { endTurn } from "./lifecycle.ts";
+import { endTurn, pinDraft } from "./lifecycle.ts";
 import { boundDraft, grantDraft } from "./work.ts";
 
 export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
   fork: (state, { parentHash, by, objective, name, budget, labels, ...rest }) => {
-    const { unbind = [], grant = [], got, bind = [] } = rest;
+    const { unbind = [], grant = [], got, bind = [], pin } = rest;
     if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
     const has = [
       ...(objective === undefined ? [] : (["objective"] as const)),
@@ -36,6 +36,7 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
       ...skipped(state.mind, forkedSeq),
       ...unbind.map((one) => draft("resource.unbound", { name: one })),
       ...bind.map((one) => boundDraft(one)),
+      ...(pin === undefined ? [] : [pinDraft(pin)]),
       ...grant.map((one) => grantDraft(one)),
       ...(labels === undefined || Object.keys(labels).length === 0
         ? []

@@ -161,7 +161,8 @@ function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[
   return [draft("model.failed", body, undefined, { turn: turn.number, cause })];
 }
 
-const pinDraft = ({ definition, ...body }: Pin): DraftEvent => draft("agent.pinned", body, { definition });
+export const pinDraft = ({ definition, ...body }: Pin): DraftEvent =>
+  draft("agent.pinned", body, { definition });
 
 const loadedDraft = ({ path, text, ...body }: Loaded): DraftEvent =>
   draft("document.loaded", body, present({ path, text }));

@@ -1,0 +1,293 @@
+/**
+ * Running again: what was asked after a position is asked once more, in a fork at that position, with another
+ * model or other instructions, and against the recorded results of tools. The original is only read.
+ */
+import { agentDigest, checkAgent, type AgentDefinition } from "../core/agent.ts";
+import type { Budget, Pin } from "../core/command.ts";
+import { SkeinError } from "../core/error.ts";
+import { makeSessionId, type SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { ToolDefinition } from "../core/part.ts";
+import { includes } from "../core/range.ts";
+import { pairScores, pairTurns, totalsOf, type ReplayReport } from "../core/replay.ts";
+import type { State } from "../core/state.ts";
+import type { Model, Models } from "../model/port.ts";
+import { readContent } from "./content.ts";
+import { agentOf, modelOf } from "./crew.ts";
+import { diffPlaces } from "./diff.ts";
+import { forkCommand } from "./fork.ts";
+import { changeModel } from "./move-model.ts";
+import { resolvePlace } from "./place.ts";
+import { makeRecording, notRecorded, recordedSource, type Recording } from "./replay-tools.ts";
+import { readTurns, type TakenInput, type TakenTurn } from "./replay-turn.ts";
+import type { Ran } from "./runner.ts";
+import type { Context } from "./session.ts";
+
+export interface RerunOptions {
+  readonly from: number | string;
+  readonly model?: string | undefined;
+  readonly instructions?: string | undefined;
+  readonly tools?: "recorded" | "live" | undefined;
+  readonly name?: string | undefined;
+  readonly budget?: Budget | undefined;
+  readonly progress?: ((done: number, of: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export async function rerun(
+  context: Context,
+  session: SessionId,
+  options: RerunOptions,
+): Promise<ReplayReport> {
+  const head = await context.writer.current(session);
+  const { from, turns } = await turnsFrom(context, session, head, options.from);
+  const before = await context.states.at(session, from);
+  const { agent } = await agentOf(context, session, before);
+  // Whatever is missing is said before anything is written.
+  const model = await modelOf(context, options.model ?? before.standing.model ?? agent?.model);
+  const pin =
+    options.instructions === undefined ? null : pinWith(context, before, agent, options.instructions);
+  const fork = await forkFor(context, session, from, { ...options, pin });
+  const replay = makeReplay(context, { session, fork, turns, live: options.tools === "live" });
+  if (options.model !== undefined && before.standing.model !== model.name)
+    await changeModel(replay.context, fork, model.name);
+  const stopped = await askAgain(replay, options);
+  return reportOf(replay, { head, from, stopped, instructions: options.instructions ?? null });
+}
+
+/**
+ * The turns that had not ended at a position. The first of them is run again as a whole, and with all that
+ * was there when it began: so the fork leaves right before it, and not in the middle of its preparation.
+ */
+async function turnsFrom(
+  context: Context,
+  session: SessionId,
+  head: State,
+  place: number | string,
+): Promise<{ readonly from: number; readonly turns: readonly TakenTurn[] }> {
+  const seq = await resolvePlace(context, session, place);
+  if (includes(head.mind.lost, seq)) {
+    throw new SkeinError("refused", `position ${seq} of ${session} was rewound away`, {
+      hint: "fork the session at the end of that stretch, and replay the fork",
+    });
+  }
+  const { turn } = (await context.states.at(session, seq)).standing;
+  const turns = await readTurns(context, session, turn === null ? seq : turn.startedSeq - 1, head);
+  const [first] = turns;
+  if (first !== undefined) return { from: first.startedSeq - 1, turns };
+  throw new SkeinError("refused", `nothing was asked in ${session} after ${seq}`, {
+    hint: "give an earlier position",
+  });
+}
+
+/** The agent with other instructions. The workspace knows no such version, so it has a name of its own. */
+function pinWith(
+  { world }: Context,
+  { standing }: State,
+  agent: AgentDefinition | null,
+  instructions: string,
+): Pin {
+  const own = `${(standing.agent?.name ?? "default").slice(0, 57)}-replay`;
+  const definition = checkAgent({ ...agent, name: own, instructions });
+  return { agent: own, version: 1, digest: agentDigest(world.digest, definition), definition };
+}
+
+async function forkFor(
+  context: Context,
+  session: SessionId,
+  from: number,
+  { name, budget, pin }: Pick<RerunOptions, "name" | "budget"> & { readonly pin: Pin | null },
+): Promise<SessionId> {
+  const { world, writer, actor } = context;
+  const plan = await forkCommand(context, session, from, {
+    name: (name ?? `replay of ${session.slice(-8)} from ${from}`).slice(0, limit.nameCharsMax),
+    labels: { replay: `${session}@${from}` },
+    ...(budget === undefined ? {} : { budget }),
+  });
+  const command = pin === null ? plan.command : { ...plan.command, pin };
+  const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  await writer.begin(id, { ...plan, command }, { actor });
+  return id;
+}
+
+interface Replay {
+  /** With the tools of the recording, and a model that is told when a step is over. */
+  readonly context: Context;
+  readonly session: SessionId;
+  readonly fork: SessionId;
+  readonly turns: readonly TakenTurn[];
+  readonly recording: Recording;
+  /** The turn that is run again now, and what of it was steered in already. */
+  readonly now: { definitions: readonly ToolDefinition[]; steered: TakenTurn["steered"] };
+}
+
+function makeReplay(
+  outer: Context,
+  given: Pick<Replay, "session" | "fork" | "turns"> & { readonly live: boolean },
+): Replay {
+  const { live, ...rest } = given;
+  const recording = makeRecording(given.turns.flatMap(({ calls }) => calls));
+  const now: Replay["now"] = { definitions: [], steered: [] };
+  const tools = recordedSource({
+    context: outer,
+    original: given.session,
+    recording,
+    live,
+    definitions: () => now.definitions,
+  });
+  const context: Context = {
+    ...outer,
+    tools: async () => tools,
+    models: async () => steering(await modelsOf(outer), () => steer(replay)),
+  };
+  const replay: Replay = { ...rest, recording, now, context };
+  return replay;
+}
+
+async function modelsOf({ models }: Context): Promise<Models> {
+  if (models === undefined) throw new SkeinError("unavailable", "this engine was opened without models");
+  return models();
+}
+
+/** Models that tell when one has answered, before the answer is written down. */
+const steering = (models: Models, answered: () => Promise<void>): Models => ({
+  byDefault: models.byDefault,
+  list: () => models.list(),
+  async model(name) {
+    const model = await models.model(name);
+    const stream: Model["stream"] = async function* (call) {
+      const answer = yield* model.stream(call);
+      await answered();
+      return answer;
+    };
+    return { name: model.name, facts: model.facts, stream };
+  },
+});
+
+/** What came into the original while a turn went on comes in after as many steps. */
+async function steer(replay: Replay): Promise<void> {
+  const { now, context, fork } = replay;
+  const { turn } = (await context.writer.current(fork)).standing;
+  const due = now.steered.filter(({ afterSteps }) => afterSteps <= (turn?.steps ?? 0));
+  now.steered = now.steered.filter((one) => !due.includes(one));
+  for (const { input } of due) await give(replay, input, "steer");
+}
+
+/** Gives why it ended before all was asked; null when all was. */
+async function askAgain(
+  replay: Replay,
+  { progress, signal }: Pick<RerunOptions, "progress" | "signal">,
+): Promise<ReplayReport["stopped"]> {
+  const { turns, now } = replay;
+  const pieces: readonly (readonly TakenInput[])[] = turns.map(({ begun }) => begun);
+  for (const [place, turn] of turns.entries()) {
+    signal?.throwIfAborted();
+    // What was not steered in, because the turn before had fewer steps this time, is told now.
+    const late = now.steered.map(({ input }) => input);
+    now.steered = turn.steered;
+    now.definitions = await offeredIn(replay, turn);
+    for (const input of [...late, ...(pieces[place] ?? [])]) await give(replay, input);
+    const stopped = await runTurn(replay, signal);
+    if (stopped !== null) return stopped;
+    progress?.(place + 1, turns.length);
+  }
+  const late = now.steered.map(({ input }) => input);
+  now.steered = [];
+  for (const input of late) await give(replay, input);
+  return late.length === 0 ? null : runTurn(replay, signal);
+}
+
+async function give({ context, fork }: Replay, input: TakenInput, mode?: "steer"): Promise<void> {
+  const { writer, actor } = context;
+  if (input.type === "message.received") {
+    const { from, message, number, topic } = input.body;
+    const about = topic === undefined ? {} : { topic };
+    const receive = { do: "receive", from, message, number, text: input.text, ...about } as const;
+    await writer.change(fork, receive, { actor });
+    return;
+  }
+  const record = { ...input, ...(mode === undefined ? {} : { mode }) };
+  await writer.change(fork, { do: "append", records: [record] }, { actor });
+}
+
+/** What the model was offered in a turn of the original. */
+async function offeredIn({ context, session }: Replay, turn: TakenTurn): Promise<readonly ToolDefinition[]> {
+  const { standing } = await context.states.at(session, turn.startedSeq);
+  const bound = standing.tools.at(-1);
+  const content = bound === undefined ? undefined : await readContent(context.store, session, bound.seq);
+  const definitions = (content as { readonly definitions?: unknown } | undefined)?.definitions;
+  return Array.isArray(definitions) ? (definitions as ToolDefinition[]) : [];
+}
+
+/** Null when the fork is idle again. */
+async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise<ReplayReport["stopped"]> {
+  const { context, fork } = replay;
+  const options = signal === undefined ? {} : { signal };
+  for (;;) {
+    const ran: Ran = await context.runs.run(fork, options, context);
+    signal?.throwIfAborted();
+    if (ran.status === "open") return null;
+    const asked = ran.status === "suspended" && ran.by === "approval";
+    if (asked && (await answerAsked(replay))) continue;
+    const { standing } = await context.writer.current(fork);
+    const why = standing.why === null ? undefined : await readContent(context.store, fork, standing.why.seq);
+    const { reason } = (why ?? {}) as { readonly reason?: string };
+    return { by: ran.by ?? ran.status, reason: reason ?? null };
+  }
+}
+
+/** Nobody is asked twice: what was allowed in the original is answered by it, and all else is denied. */
+async function answerAsked({ context, fork, recording }: Replay): Promise<boolean> {
+  const { store, writer, actor } = context;
+  const { mind } = await writer.current(fork);
+  const asked = [...mind.calls.entries()].filter(([, { phase }]) => phase === "asked");
+  for (const [call, { seq, tool }] of asked) {
+    const content = (await readContent(store, fork, seq)) as { readonly input?: unknown } | undefined;
+    const found = recording.find({ seq, tool, input: content?.input ?? null });
+    const reason = found === null ? notRecorded : found.denied?.reason;
+    const told = reason === undefined ? {} : { reason };
+    const allow = found !== null && found.denied === null;
+    await writer.change(fork, { do: "answer", allow, calls: [call], ...told }, { actor });
+  }
+  return asked.length > 0;
+}
+
+async function reportOf(
+  replay: Replay,
+  run: Pick<ReplayReport, "from" | "stopped" | "instructions"> & { readonly head: State },
+): Promise<ReplayReport> {
+  const { context, session, fork, turns: original, recording } = replay;
+  const { head, ...rest } = run;
+  const now = await context.writer.current(fork);
+  const replayed = await readTurns(context, fork, run.from, now);
+  const pairs = pairTurns(original.map(shown), replayed.map(shown));
+  const places = { from: { session, at: head.seq }, to: { session: fork, at: now.seq } };
+  const { items = [] } = await diffPlaces(context, fork, places, { only: ["items"] });
+  const scoresOf = ({ standing }: State): Map<string, number> =>
+    new Map([...standing.scores.entries()].map(([name, { value }]) => [name, value]));
+  const same =
+    items.length === 0 &&
+    pairs.every(({ match, calls }) => match === "same" && calls.every((call) => call.match === "same"));
+  return {
+    session,
+    fork,
+    model: { original: head.standing.model, replay: now.standing.model },
+    same,
+    turns: pairs,
+    totals: { original: totalsOf(original), replay: totalsOf(replayed) },
+    items,
+    scores: pairScores(scoresOf(head), scoresOf(now)),
+    unrecorded: recording.unrecorded.size,
+    ...rest,
+  };
+}
+
+/** Without what is only needed to run it. */
+function shown({
+  begun: _,
+  steered: __,
+  calls,
+  ...turn
+}: TakenTurn): ReplayReport["turns"][number]["original"] & {} {
+  return { ...turn, calls: calls.map(({ seq, tool, input, status }) => ({ seq, tool, input, status })) };
+}

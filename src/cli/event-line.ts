@@ -89,6 +89,7 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "resource.bound": ({ name, kind, mode }) =>
     bindingText({ name: plain(name), kind: plain(kind), mode: plain(mode) }),
   "resource.unbound": ({ name }) => plain(name),
+  "resource.changed": ({ name }, { detail }) => joined(plain(name), changedPaths(detail)),
   "permission.set": ({ name, tool, rule }, { reason }) =>
     joined(`${plain(rule)} ${plain(tool)}${name === tool ? "" : ` (${plain(name)})`}`, plain(reason)),
   "lease.taken": ({ holder }) => `by ${plain(holder)}`,
@@ -158,4 +159,16 @@ function said(content: unknown): string {
   const texts = blocks.map(({ text }) => text).filter((text) => typeof text === "string");
   const whole = texts.length > 0 && texts.length === blocks.length;
   return whole ? texts.join("\n") : JSON.stringify(content, null, 2);
+}
+
+/** The paths of changed files, with a sign each; of many the first. */
+function changedPaths(detail: unknown): string {
+  const { files, unkept } = (detail ?? {}) as { readonly files?: unknown; readonly unkept?: unknown };
+  const list = Array.isArray(files) ? (files as Fields[]) : [];
+  const paths = list.slice(0, 20).map(({ path, before, after }) => {
+    const sign = before === null ? "+" : after === null ? "-" : "~";
+    return `${sign}${plain(path)}`;
+  });
+  const more = list.length > paths.length ? [`and ${list.length - paths.length} more`] : [];
+  return [...paths, ...more, ...(unkept === undefined ? [] : [plain(unkept)])].join(" ");
 }

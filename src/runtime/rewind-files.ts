@@ -7,7 +7,7 @@
  */
 import { join } from "node:path";
 import { SkeinError } from "../core/error.ts";
-import type { TreeChange } from "../core/files.ts";
+import { isSameVersion, type TreeChange } from "../core/files.ts";
 import type { SessionId } from "../core/ids.ts";
 import { mayIn, wayOut } from "../core/lifecycle.ts";
 import type { FilePut } from "../tool/port.ts";
@@ -99,7 +99,9 @@ async function putBack(
   }
   const conflicts = await files.restore(puts, fileBlobs(context));
   if (conflicts.length > 0) throw fileConflict(conflicts);
-  return { puts, changed: changesOf(puts), unkept };
+  // What the session itself had put back before was only held against what is there.
+  const moved = puts.filter(({ expect, to }) => !isSameVersion(expect, to));
+  return { puts: moved, changed: changesOf(moved), unkept };
 }
 
 /** What the log says of it. */

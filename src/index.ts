@@ -182,6 +182,7 @@ export type { MigrateOptions, MigrateReport } from "./runtime/migrate.ts";
 export type { ModelReport } from "./runtime/move-model.ts";
 export type { MoveReport } from "./runtime/move.ts";
 export type { Replayed, ReplayOptions, ReplayProgress } from "./runtime/replay.ts";
+export type { ReplayJudgment, ReplayRun, ReplayScorer } from "./runtime/replay-score.ts";
 export type { ReplayCheck, ReplayMismatch } from "./runtime/replay-check.ts";
 export type { RebuildReport } from "./runtime/rebuild.ts";
 export type { AppendRecord, Binding, Budget, ForkOptions, OpenOptions, Permission } from "./core/command.ts";

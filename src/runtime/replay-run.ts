@@ -9,7 +9,7 @@ import { makeSessionId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { ToolDefinition } from "../core/part.ts";
 import { includes } from "../core/range.ts";
-import { pairScores, pairTurns, totalsOf, type ReplayReport } from "../core/replay.ts";
+import { pairScores, pairTurns, totalsOf, type ReplayReport, type ReplayTurn } from "../core/replay.ts";
 import type { State } from "../core/state.ts";
 import type { Model, Models } from "../model/port.ts";
 import { readContent } from "./content.ts";
@@ -19,6 +19,7 @@ import { forkCommand } from "./fork.ts";
 import { changeModel } from "./move-model.ts";
 import { resolvePlace } from "./place.ts";
 import { makeRecording, notRecorded, recordedSource, type Recording } from "./replay-tools.ts";
+import { scoreRuns, type ReplayScorer } from "./replay-score.ts";
 import { readTurns, type TakenInput, type TakenTurn } from "./replay-turn.ts";
 import type { Ran } from "./runner.ts";
 import type { Context } from "./session.ts";
@@ -30,6 +31,7 @@ export interface RerunOptions {
   readonly tools?: "recorded" | "live" | undefined;
   readonly name?: string | undefined;
   readonly budget?: Budget | undefined;
+  readonly score?: ReplayScorer | undefined;
   readonly progress?: ((done: number, of: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -52,7 +54,8 @@ export async function rerun(
   if (options.model !== undefined && before.standing.model !== model.name)
     await changeModel(replay.context, fork, model.name);
   const stopped = await askAgain(replay, options);
-  return reportOf(replay, { head, from, stopped, instructions: options.instructions ?? null });
+  const { instructions = null, score } = options;
+  return reportOf(replay, { head, from, stopped, instructions, score });
 }
 
 /**
@@ -254,13 +257,21 @@ async function answerAsked({ context, fork, recording }: Replay): Promise<boolea
 
 async function reportOf(
   replay: Replay,
-  run: Pick<ReplayReport, "from" | "stopped" | "instructions"> & { readonly head: State },
+  run: Pick<ReplayReport, "from" | "stopped" | "instructions"> & {
+    readonly head: State;
+    readonly score: ReplayScorer | undefined;
+  },
 ): Promise<ReplayReport> {
-  const { context, session, fork, turns: original, recording } = replay;
-  const { head, ...rest } = run;
+  const { context, session, fork, recording } = replay;
+  const { head, score, ...rest } = run;
+  const ended = await context.writer.current(fork);
+  const original = replay.turns.map(shown);
+  const replayed = (await readTurns(context, fork, run.from, ended)).map(shown);
+  const pairs = pairTurns(original, replayed);
+  const was = { side: "original", session, state: head, turns: original } as const;
+  const is = { side: "replay", session: fork, state: ended, turns: replayed } as const;
+  const judged = score === undefined ? null : await scoreRuns(context, score, was, is);
   const now = await context.writer.current(fork);
-  const replayed = await readTurns(context, fork, run.from, now);
-  const pairs = pairTurns(original.map(shown), replayed.map(shown));
   const places = { from: { session, at: head.seq }, to: { session: fork, at: now.seq } };
   const { items = [] } = await diffPlaces(context, fork, places, { only: ["items"] });
   const scoresOf = ({ standing }: State): Map<string, number> =>
@@ -276,18 +287,14 @@ async function reportOf(
     turns: pairs,
     totals: { original: totalsOf(original), replay: totalsOf(replayed) },
     items,
-    scores: pairScores(scoresOf(head), scoresOf(now)),
+    // What was recorded of the original comes before what is only said of it now.
+    scores: pairScores(new Map([...(judged?.original ?? []), ...scoresOf(head)]), scoresOf(now)),
     unrecorded: recording.unrecorded.size,
     ...rest,
   };
 }
 
 /** Without what is only needed to run it. */
-function shown({
-  begun: _,
-  steered: __,
-  calls,
-  ...turn
-}: TakenTurn): ReplayReport["turns"][number]["original"] & {} {
+function shown({ begun: _, steered: __, calls, ...turn }: TakenTurn): ReplayTurn {
   return { ...turn, calls: calls.map(({ seq, tool, input, status }) => ({ seq, tool, input, status })) };
 }

@@ -8,6 +8,7 @@ import { quote, type SessionId } from "../core/ids.ts";
 import type { ReplayReport } from "../core/replay.ts";
 import { checkBudget } from "./options.ts";
 import { recompute, type ReplayCheck } from "./replay-check.ts";
+import type { ReplayScorer } from "./replay-score.ts";
 import type { Context } from "./session.ts";
 
 export interface ReplayOptions {
@@ -28,6 +29,11 @@ export interface ReplayOptions {
   /** Of the fork. */
   readonly name?: string;
   readonly budget?: Budget;
+  /**
+   * Judges both runs. What it says of the fork is recorded there; what it says of the original is only in the
+   * report, and only where the original has no score of that name.
+   */
+  readonly score?: ReplayScorer;
   readonly progress?: (progress: ReplayProgress) => void;
   readonly signal?: AbortSignal;
 }
@@ -62,11 +68,11 @@ export async function replaySession<O extends ReplayOptions>(
   return (await rerun(context, session, run)) as Replayed<O>;
 }
 
-const forRuns = ["model", "instructions", "tools", "name", "budget"] as const;
+const forRuns = ["model", "instructions", "tools", "name", "budget", "score"] as const;
 
 function checkReplay(options: ReplayOptions): void {
   checkOptions("replay", options, ["from", ...forRuns, "progress", "signal"]);
-  const { from, tools, budget } = options;
+  const { from, tools, budget, score } = options;
   const idle = forRuns.find((name) => options[name] !== undefined);
   if (from === undefined && idle !== undefined) {
     throw new SkeinError("invalid", `replay: ${idle} is given, but no position to run from`, {
@@ -84,4 +90,6 @@ function checkReplay(options: ReplayOptions): void {
     });
   }
   if (budget !== undefined) checkBudget(budget);
+  if (score !== undefined && typeof score !== "function")
+    throw new SkeinError("invalid", `replay: score is ${quote(score)}`, { hint: "give a function" });
 }

@@ -252,6 +252,55 @@ test("what steered a turn comes in after as many steps", async () => {
   await engine.close();
 });
 
+test("a scoring function judges both runs, and what it says of the fork is recorded there", async () => {
+  const { engine, session } = await lived({ "test/one": once, "test/two": ["Ann is paid.", "Shut."] });
+  await session.score("tone", -1, { because: "curt" });
+  const { seq } = await session.head();
+  const sides: string[] = [];
+  const report = await session.replay({
+    from: 1,
+    model: "test/two",
+    score: async ({ side, session: judged, turns, items }) => {
+      sides.push(`${side} ${judged} ${items.length}`);
+      const right = turns.filter(({ answer }) => /paid|open/.test(answer)).length;
+      const last = turns.at(-1)?.endedSeq ?? 1;
+      const accuracy = { value: right / turns.length, because: `${right} right`, seq: last };
+      return { accuracy, tone: side === "replay" ? 1 : 0 };
+    },
+  });
+  assert.deepEqual(sides, [`replay ${report.fork} 0`, `original ${session.id} 1`]);
+  assert.deepEqual(report.scores, [
+    { name: "accuracy", original: 1, replay: 0.5 },
+    { name: "tone", original: -1, replay: 1 },
+  ]);
+  const fork = await forkOf(engine, report);
+  const [accuracy] = await all(fork.events({ types: ["score.recorded"] }));
+  assert.deepEqual(accuracy!.content, { because: "1 right" });
+  assert.deepEqual(accuracy!.body, {
+    name: "accuracy",
+    value: 0.5,
+    seq: report.turns[1]!.replay!.endedSeq,
+  });
+  assert.equal((await session.head()).seq, seq);
+  await engine.close();
+});
+
+test("a scoring function that fails is named, and the fork is there all the same", async () => {
+  const { engine, session } = await lived({ "test/one": [...once, ...once, ...once] });
+  const broken = () => {
+    throw new Error("no judge");
+  };
+  await assert.rejects(session.replay({ from: 1, score: broken }), {
+    code: "invalid",
+    message: "replay: the scoring function failed: no judge (replay)",
+    hint: /^what was run again is in ses_/,
+  });
+  await assert.rejects(session.replay({ from: 1, score: () => ({ a: "b" }) as never }), /no number for "a"/);
+  await assert.rejects(session.replay({ score: broken }), { code: "invalid", message: /score is given/ });
+  assert.equal((await session.lineage()).nodes.length, 3);
+  await engine.close();
+});
+
 test("a replay that a budget stops says so, and what was not asked again is missing", async () => {
   const { engine, session } = await lived({ "test/one": [...once, ...once] });
   const report = await session.replay({ from: 1, budget: { turns: 1 } });

@@ -1,4 +1,4 @@
-/** Golden bundles: what an earlier version wrote is read by every later one, and by a reader of another hand. */
+/** Golden bundles: what an earlier version wrote every later one reads, and so does a reader of another hand. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

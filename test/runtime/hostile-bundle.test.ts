@@ -335,7 +335,7 @@ test("manifests that say what cannot be are refused", async () => {
   await assertRefused(b, joined(elsewhere), "a parent that the record does not name");
 });
 
-test("a bundle whose bytes are not those of its digest is refused, however small the difference", async () => {
+test("a bundle whose bytes are not those of its digest is refused, however little differs", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { alone } = await given(a);

@@ -1,4 +1,4 @@
-/** Golden bundles: what an earlier version wrote every later one reads, and so does a reader of another hand. */
+/** Golden bundles: what an earlier version wrote every later one reads, and a reader of another hand too. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

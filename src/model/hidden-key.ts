@@ -1,6 +1,6 @@
 /**
- * Keys in what a provider says. Some servers repeat the key they refuse, and what they say is kept in the log:
- * a key never is.
+ * Keys in what a provider says. Some servers repeat the key they refuse, and what they say is kept in the
+ * log: a key never is.
  */
 
 /** Shorter values are words that may stand anywhere. */
@@ -11,7 +11,7 @@ const mark = "[key]";
 /** What looks like a key, whoever's it is: the value of a header or parameter that carries one. */
 const likeKeys: readonly RegExp[] = [
   /(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}/gi,
-  /(\b(?:authorization|x-api-key|x-goog-api-key|api[_-]?key)["']?\s*[:=]\s*["']?)(?!bearer\b|basic\b|\[key\])[\w.~+/=-]{6,}/gi,
+  /(\b(?:authorization|api[_-]?key)["']?\s*[:=]\s*["']?)(?!bearer\b|basic\b|\[key\])[\w.~+/=-]{6,}/gi,
   /([?&](?:key|api_key|access_token)=)[^&\s"']{6,}/gi,
 ];
 

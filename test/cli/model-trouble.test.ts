@@ -94,6 +94,23 @@ suite("a model that fails", { concurrency: 4 }, () => {
   });
 });
 
+test("an MCP server that dies in an unsafe call leaves an outcome that somebody is asked about", async () => {
+  const skein = skeinIn(makeFolder());
+  const [opened] = await skein.look("open", "Try", "--model", "offline/offline", "--bind", "shell");
+  const id = String(opened!["id"]);
+  const server = join(import.meta.dirname, "..", "tool", "mcp-server.ts");
+  const command = [process.execPath, server, "well"].flatMap((word) => ["--command", word]);
+  await skein.look("bind", id, "mcp", "--name", "srv", ...command);
+  const shown = (await skein.here("show", id)).stdout;
+  assert.match(shown, /^may use +shell {2}mcp srv$/m);
+  const asked = await skein.here("ask", id, "call srv_die {}");
+  assert.equal(asked.code, 7, asked.stderr);
+  assert.match(asked.stderr, /← srv_die unknown in .*exit code 4; whether it took effect is not known/);
+  const answered = await skein.here("answer", id, "--text", "It did.");
+  assert.match(answered.stdout, /^answered at \d+ of ses_/);
+  assert.equal((await skein.here("run", id)).code, 0);
+});
+
 test("on a terminal a broken stream is marked, and the answer begins anew", async () => {
   const surface = collectingSurface(80);
   const hearing = makeHearing(makeScreen(surface, false), { note: (text) => surface.out(`${text}\n`) });

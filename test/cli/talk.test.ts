@@ -192,7 +192,7 @@ test("what is typed while a turn runs is queued, or steers its next step", async
   assert.ok(!said.join("").includes("! but first"));
 });
 
-test("lines that are pasted at once are taken in their order, and Ctrl-C shows the prompt again", async () => {
+test("lines that are pasted at once keep their order, and Ctrl-C shows the prompt again", async () => {
   const script = scripted(Array.from({ length: 4 }, () => "Done."));
   await using engine = engineWith(script);
   const opened = Promise.withResolvers<Session>();

@@ -238,6 +238,9 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
       assert.match(errorOf(refused).message, message);
     }
     assert.equal((await skein.look("log", id)).length, 1);
+    const short = errorOf(await skein.here("budget", id, "--steps", "x", "--json"));
+    const plain = errorOf(await skein.here("send", id, "--json"));
+    assert.doesNotMatch(`${short.hint}${plain.hint}`, /VERB/);
     const misnamed = errorOf(await skein.here("open", "x", "--model", "gpt-4", "--json"));
     assert.equal(misnamed.hint, 'did you mean "openai/gpt-4.1"?');
     const other = errorOf(await skein.here("open", "x", "--model", "offline/other", "--json"));

@@ -28,8 +28,8 @@ export const talk = verb({
   about: [
     "Without ID the first line opens a session, in a new store if there is none. Answers stream, tool " +
       "calls show as they happen, and calls that want approval are asked about: y (yes, allow), n (no, " +
-      "deny), why not, or a (always), which allows every call of that tool. Commands begin with a slash and are verbs without the ID, such as /state, /fork or /budget " +
-      "--usd 2; /help lists them.",
+      "deny), why not, or a (always), which allows every call of that tool. Commands begin with a slash " +
+      "and are verbs without the ID, such as /state, /fork or /budget --usd 2; /help lists them.",
     "What is typed while a turn runs is queued; with ! in front it steers the turn at its next step. " +
       "Ctrl-C interrupts the turn, and a second one leaves. Leaving cancels nothing: the session goes on " +
       "from where it is, here or with any other verb.",

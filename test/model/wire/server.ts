@@ -58,7 +58,7 @@ export interface WireServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Replies in the order of the script, one a request; past its end a status 400 says that there is no more. */
+/** Replies in the order of the script, one a request; past its end a status 400 says that there is none. */
 export async function startWire(provider: WireName, script: WireScript): Promise<WireServer> {
   const format: WireFormat = wires[provider];
   const requests: WireRequest[] = [];

@@ -28,7 +28,7 @@ header p, .at, footer { color: #999; } td, th { border-color: #444; } .ok { colo
 .bad { color: #f77; } }
 `;
 
-const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+export const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 export async function* htmlOf(story: Story, read: ReadImage): AsyncGenerator<string> {
   const { id, title, objective, status, agent, model, head, verified } = story;
@@ -89,7 +89,7 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /** Also signs that turn the direction of text, and controls, which could make a page say something else. */
-const escaped = (text: string): string =>
+export const escaped = (text: string): string =>
   text
     .toWellFormed()
     .replaceAll(/[&<>"']/g, (sign) => entities[sign] ?? "")

@@ -21,7 +21,6 @@ import { resolvePlace } from "./place.ts";
 import { makeRecording, notRecorded, recordedSource, type Recording } from "./replay-tools.ts";
 import { scoreRuns, type ReplayScorer } from "./replay-score.ts";
 import { readTurns, type TakenInput, type TakenTurn } from "./replay-turn.ts";
-import type { Ran } from "./runner.ts";
 import type { Context } from "./session.ts";
 
 export interface RerunOptions {
@@ -184,7 +183,7 @@ async function askAgain(
   const { turns, now } = replay;
   const pieces: readonly (readonly TakenInput[])[] = turns.map(({ begun }) => begun);
   for (const [place, turn] of turns.entries()) {
-    signal?.throwIfAborted();
+    if (signal?.aborted === true) return broken;
     // What was not steered in, because the turn before had fewer steps this time, is told now.
     const late = now.steered.map(({ input }) => input);
     now.steered = turn.steered;
@@ -225,19 +224,31 @@ async function offeredIn({ context, session }: Replay, turn: TakenTurn): Promise
 /** Null when the fork is idle again. */
 async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise<ReplayReport["stopped"]> {
   const { context, fork } = replay;
-  const options = signal === undefined ? {} : { signal };
-  for (;;) {
-    const ran: Ran = await context.runs.run(fork, options, context);
-    signal?.throwIfAborted();
-    if (ran.status === "open") return null;
-    const asked = ran.status === "suspended" && ran.by === "approval";
-    if (asked && (await answerAsked(replay))) continue;
-    const { standing } = await context.writer.current(fork);
-    const why = standing.why === null ? undefined : await readContent(context.store, fork, standing.why.seq);
-    const { reason } = (why ?? {}) as { readonly reason?: string };
-    return { by: ran.by ?? ran.status, reason: reason ?? null };
+  const interrupt = (idle: boolean): Promise<unknown> =>
+    context.writer.change(fork, { do: "interrupt", idle }, { actor: context.actor }).catch(() => null);
+  const stop = (): void => void interrupt(false);
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    for (;;) {
+      const ran = await context.runs.run(fork, signal === undefined ? {} : { signal }, context);
+      const { standing } = await context.writer.current(fork);
+      // A turn that is left open would go on with tools that are no recording.
+      if (signal?.aborted === true && standing.turn !== null) await interrupt(true);
+      if (signal?.aborted === true) return broken;
+      if (ran.status === "open") return null;
+      const asked = ran.status === "suspended" && ran.by === "approval";
+      if (asked && (await answerAsked(replay))) continue;
+      const { why } = standing;
+      const content = why === null ? undefined : await readContent(context.store, fork, why.seq);
+      const { reason = null } = (content ?? {}) as { readonly reason?: string };
+      return { by: ran.by ?? ran.status, reason };
+    }
+  } finally {
+    signal?.removeEventListener("abort", stop);
   }
 }
+
+const broken = { by: "signal", reason: "it was broken off" } as const;
 
 /** Nobody is asked twice: what was allowed in the original is answered by it, and all else is denied. */
 async function answerAsked({ context, fork, recording }: Replay): Promise<boolean> {

@@ -35,6 +35,7 @@ export interface ReplayOptions {
    */
   readonly score?: ReplayScorer;
   readonly progress?: (progress: ReplayProgress) => void;
+  /** Aborted: the turn that is run again is interrupted, and the report says so. */
   readonly signal?: AbortSignal;
 }
 

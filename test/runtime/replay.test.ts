@@ -312,6 +312,28 @@ test("a replay that a budget stops says so, and what was not asked again is miss
   await engine.close();
 });
 
+test("a replay that is broken off leaves no turn open, and reports what was run", async () => {
+  const stop = new AbortController();
+  const endless: Line = async ({ signal }) => {
+    stop.abort();
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    return "never said";
+  };
+  const { engine, session } = await lived({ "test/one": once, "test/two": [endless] });
+  const report = await session.replay({ from: 1, model: "test/two", signal: stop.signal });
+  assert.deepEqual(report.stopped, { by: "signal", reason: "it was broken off" });
+  assert.deepEqual(
+    report.turns.map(({ match, replay }) => [match, replay?.outcome]),
+    [
+      ["different", "interrupted"],
+      ["missing", undefined],
+    ],
+  );
+  const { turn, status } = await (await forkOf(engine, report)).state();
+  assert.deepEqual([turn, status], [null, "open"]);
+  await engine.close();
+});
+
 test("what makes no sense is refused, and leaves no fork", async () => {
   const { engine, session } = await lived({ "test/one": once });
   const { seq } = await session.head();

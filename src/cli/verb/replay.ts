@@ -1,6 +1,14 @@
-/** Computes every hash of a session's log again. */
+/** Computes every hash of a session's log again; or runs turns again in a fork, and compares. */
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import type { ReplayReport } from "../../core/replay.ts";
 import type { ReplayCheck } from "../../runtime/replay-check.ts";
 import type { ReplayProgress } from "../../runtime/replay.ts";
+import { budgetOf, budgetOptions } from "../budget-options.ts";
+import { standsStill } from "../exit-code.ts";
+import { present } from "../input.ts";
+import { openOutput } from "../output.ts";
+import { placeOf } from "../place.ts";
 import type { Screen } from "../screen.ts";
 import { count, plural } from "../text.ts";
 import { verb } from "../verb.ts";
@@ -9,25 +17,103 @@ const mismatchesShown = 20;
 
 export const replay = verb({
   name: "replay",
-  line: "Compute every state and every context again, and compare with the log.",
+  line: "Compute every state and context again; or run turns again in a fork, and compare.",
   args: ["ID"],
-  options: {},
+  options: {
+    from: { type: "place", value: "SEQ|NAME", what: "run again from here; the same as ID@SEQ" },
+    model: { type: "text", value: "PROVIDER/MODEL", what: "with another model" },
+    instructions: { type: "text", what: "with these in place of the agent's" },
+    tools: {
+      type: "text",
+      choices: ["recorded", "live"],
+      what: "live: calls that were not recorded run if they only read; by default recorded",
+    },
+    name: { type: "text", what: "a short name of the fork, for lists" },
+    save: { type: "text", value: "FILE", what: "write the report to a file: .html or .json" },
+    ...budgetOptions,
+  },
   about: [
-    "The log is folded again from its first record; the hash of what the session knew at the end of each " +
-      "turn, and the digest of each context that a model was sent, must come out as they were recorded. " +
-      "It only reads, and exits with 1 when something does not match.",
+    "Without a position the log is folded again from its first record; the hash of what the session knew " +
+      "at the end of each turn, and the digest of each context that a model was sent, must come out as " +
+      "they were recorded. It only reads, and exits with 1 when something does not match.",
+    "With a position the turns that had not ended there are run again, in a fork that leaves right before " +
+      "the first of them. The fork gets the same inputs in the same order. Calls of tools that the " +
+      "original made too get the results they got there; others are an error, and nothing outside is " +
+      "touched. It exits with 7 when it stopped before all was asked again.",
   ],
-  examples: [{ command: "skein replay 4x8kz1", what: "every turn and every request" }],
-  async run({ args, out, session }) {
-    const found = await session(args.ID);
+  examples: [
+    { command: "skein replay 4x8kz1", what: "check every turn and every request" },
+    { command: "skein replay 4x8kz1 --from 12", what: "run again from 12" },
+    {
+      command: 'skein replay 4x8kz1@12 --model offline/offline --instructions "Be brief." --save x.html',
+      what: "otherwise, and side by side on a page",
+    },
+  ],
+  async run({ args, options, out, session, untilStopped }) {
+    const { from, name, model, instructions, save } = options;
+    const kind = save === undefined ? undefined : kindOf(save);
+    if (args.ID.includes("@") && from !== undefined)
+      throw new SkeinError("invalid", "replay: the position is given twice", { hint: "leave one out" });
+    const { session: found, seq } = await placeOf("replay", args.ID, from, session);
     const progress = out.progress();
-    const show = ({ done, of }: ReplayProgress): void =>
-      progress.show(`${count(done)} of ${plural(of, "record")}`);
-    const report = await found.replay({ progress: show }).finally(() => progress.end());
-    await out.answer(report, () => checkLines(report, out));
-    return report.ok ? 0 : 1;
+    const show = ({ what, done, of }: ReplayProgress): void =>
+      progress.show(`${count(done)} of ${plural(of, what.slice(0, -1))}`);
+    const how = present({ name, model, instructions, budget: budgetOf(options) });
+    const tools = present({ tools: options.tools as "recorded" | "live" | undefined });
+    if (seq === null) {
+      if (save !== undefined) throw onlyRuns();
+      const report = await found.replay({ ...how, ...tools, progress: show }).finally(() => progress.end());
+      await out.answer(report, () => checkLines(report, out));
+      return report.ok ? 0 : 1;
+    }
+    const run = (): Promise<ReplayReport> =>
+      found
+        .replay({ ...how, ...tools, from: seq, progress: show, signal: untilStopped() })
+        .finally(() => progress.end());
+    const report = await saved(out, save, kind, run);
+    const { replayLines } = await import("../replay-text.ts");
+    await out.answer(report, () => [
+      ...replayLines(report, out),
+      ...(save === undefined ? [] : ["", `wrote ${save}`]),
+    ]);
+    return report.stopped === null ? 0 : standsStill;
   },
 });
+
+const onlyRuns = (): SkeinError =>
+  new SkeinError("invalid", "replay: --save is for what is run again", {
+    hint: "give --from, or use --json",
+  });
+
+function kindOf(file: string): "html" | "json" {
+  const [, kind] = /\.(html|json)$/i.exec(file) ?? [];
+  if (kind !== undefined) return kind.toLowerCase() as "html" | "json";
+  throw new SkeinError("invalid", `replay: ${quote(file)} is neither .html nor .json`, {
+    hint: "for example --save report.html",
+  });
+}
+
+/** The file is begun before anything is run, so that a path that cannot be written costs nothing. */
+async function saved(
+  out: Screen,
+  file: string | undefined,
+  kind: "html" | "json" | undefined,
+  run: () => Promise<ReplayReport>,
+): Promise<ReplayReport> {
+  if (file === undefined) return run();
+  let report: ReplayReport | null = null;
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    report = await run();
+    const text =
+      kind === "html"
+        ? (await import("../replay-html.ts")).replayHtml(report)
+        : `${JSON.stringify(report, null, 2)}\n`;
+    yield Buffer.from(text);
+  };
+  await openOutput(file, out).write(chunks());
+  if (report === null) throw new Error("invariant: what was saved was run");
+  return report;
+}
 
 function checkLines(report: ReplayCheck, out: Screen): string[] {
   const { ok, records, turns, requests, mismatches, left } = report;

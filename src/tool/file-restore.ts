@@ -104,10 +104,8 @@ async function obstacle(
   if (typeof now === "string") return now;
   const kind = now?.kind ?? null;
   if (isSameVersion(now, to)) return { isDue: false, now: kind };
-  // Of what becomes another kind of thing the old one is removed first, and a crash may come in between.
-  const isBetween =
-    now === null && to !== null && (expect?.kind === "directory") !== (to.kind === "directory");
-  if (!plan.isOurs && !isBetween && !isSameVersion(now, expect)) return changedSince(now, expect);
+  if (!plan.isOurs && !isSameVersion(now, expect) && !isBetween(now, expect, to))
+    return changedSince(now, expect);
   if (to !== null && to.kind !== "directory") {
     if (to.blob === undefined) return "how it was could not be read, so its content was not kept";
     if ((await plan.blobs.get(to.blob)) === undefined) return "how it was is not in the store any more";
@@ -124,6 +122,19 @@ async function obstacle(
     return "the directory it lies in may not be written";
   return { isDue: true, now: kind };
 }
+
+/**
+ * Whether a try that was cut off leaves it so: of what becomes another kind of thing the old one is removed
+ * first, and directories are open to their owner until all is in place.
+ */
+function isBetween(now: FileVersion | null, expect: FileVersion | null, to: FileVersion | null): boolean {
+  const [was, becomes] = [expect?.kind === "directory", to?.kind === "directory"];
+  if (now === null) return to !== null && was !== becomes;
+  if (now.kind !== "directory" || !(was || becomes)) return false;
+  return now.mode === openedMode(expect?.mode ?? 0) || (becomes && now.mode === openedMode(0));
+}
+
+const openedMode = (mode: number): number => mode | 0o700;
 
 function changedSince(now: FileVersion | null, expect: FileVersion | null): string {
   if (now === null) return "somebody else removed it";
@@ -269,7 +280,7 @@ async function putInPlace(tree: FileTree, due: readonly Due[]): Promise<void> {
   const depth = ({ path }: FilePut): number => path.split("/").length;
   const deepFirst = due.toSorted((a, b) => depth(b) - depth(a));
   for (const { path, now, expect } of deepFirst.toReversed())
-    if (now === "directory") await setMode(tree, path, (expect?.mode ?? 0) | 0o700);
+    if (now === "directory") await setMode(tree, path, openedMode(expect?.mode ?? 0));
   for (const { path, now, to } of deepFirst) {
     if (
       now === null ||
@@ -281,7 +292,9 @@ async function putInPlace(tree: FileTree, due: readonly Due[]): Promise<void> {
   }
   for (const { path, to } of deepFirst.toReversed())
     if (to?.kind === "directory")
-      await within(tree, path, (full) => mkdir(full, { mode: 0o700 }).catch(unlessThere), { create: true });
+      await within(tree, path, (full) => mkdir(full, { mode: openedMode(0) }).catch(unlessThere), {
+        create: true,
+      });
   for (const [place, { path, to }] of due.entries())
     if (to !== null && to.kind !== "directory")
       await within(tree, path, (full) => rename(join(tree.root, stagedName(place)), full), { create: true });

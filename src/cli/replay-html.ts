@@ -16,7 +16,8 @@ padding: 0.4rem 0.6rem; text-align: left; vertical-align: top; overflow-wrap: an
 .text { white-space: pre-wrap; } code { white-space: pre-wrap; font-size: 0.85rem; }
 .same { color: #161; } .different, .added, .missing { color: #a11; } .none { color: #999; }
 @media (prefers-color-scheme: dark) { body { background: #161616; color: #ddd; }
-td, th { border-color: #444; } header p, .small { color: #999; } .same { color: #6c6; } .different, .added, .missing { color: #f77; } }
+td, th { border-color: #444; } header p, .small { color: #999; }
+.same { color: #6c6; } .different, .added, .missing { color: #f77; } }
 `;
 
 export function replayHtml(report: ReplayReport): string {

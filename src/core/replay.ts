@@ -2,7 +2,7 @@
  * Two runs of the same work side by side, turn by turn: what was answered, which tools were called, what it
  * took. Pure: both are given as they were read from their logs.
  */
-import { diffLists, type ItemChange } from "./diff.ts";
+import type { ItemChange } from "./diff.ts";
 
 export type CallStatus = "ok" | "error" | "unknown" | "skipped";
 
@@ -104,29 +104,30 @@ export function pairTurns(original: readonly ReplayTurn[], replay: readonly Repl
 const sameText = (a: string, b: string): "same" | "different" => (a === b ? "same" : "different");
 
 /**
- * Calls of the same tool with the same arguments, in the same order, are the same. Of the rest those of one
- * tool belong together by their order, and differ in their arguments.
+ * Calls of the same tool with the same arguments are the same, in whatever order they were made. Of the rest
+ * those of one tool belong together by their order, and differ in their arguments.
  */
 function pairCalls(original: readonly ReplayCall[], replay: readonly ReplayCall[]): ReplayCallPair[] {
-  const { removed, added } = diffLists(original.map(callKey), replay.map(callKey));
-  const [gone, fresh, come] = [new Set(removed), new Set(added), [...added]];
-  const kept = replay.keys().filter((place) => !fresh.has(place));
+  const left = new Set(replay);
+  const take = (by: Map<string, ReplayCall[]>, key: string): ReplayCall | null => {
+    const found = by.get(key)?.shift() ?? null;
+    if (found !== null) left.delete(found);
+    return found;
+  };
+  const equal = Map.groupBy(replay, callKey);
+  const same = original.map((was) => take(equal, callKey(was)));
+  const alike = Map.groupBy(left, ({ tool }) => tool);
   const pairs = original.map((was, place): ReplayCallPair => {
     const { tool } = was;
-    if (!gone.has(place)) {
-      const other = kept.next().value ?? -1;
-      return { match: "same", tool, original: was, replay: replay[other] ?? null };
-    }
-    const near = come.findIndex((other) => replay[other]?.tool === tool);
-    const [other] = near === -1 ? [] : come.splice(near, 1);
-    const is = other === undefined ? null : (replay[other] ?? null);
+    const twin = same[place] ?? null;
+    if (twin !== null) return { match: "same", tool, original: was, replay: twin };
+    const is = take(alike, tool);
     return { match: is === null ? "missing" : "different", tool, original: was, replay: is };
   });
-  const more = come.flatMap((place) => replay[place] ?? []);
-  return [
-    ...pairs,
-    ...more.map((is): ReplayCallPair => ({ match: "added", tool: is.tool, original: null, replay: is })),
-  ];
+  const more = [...left].map((is): ReplayCallPair => {
+    return { match: "added", tool: is.tool, original: null, replay: is };
+  });
+  return [...pairs, ...more];
 }
 
 /** The same for calls of the same tool with the same arguments. The order of an object's keys is nothing. */

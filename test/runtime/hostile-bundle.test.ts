@@ -71,7 +71,11 @@ const withManifest = (pieces: readonly Piece[], change: (manifest: BundleManifes
     piece.kind === frameKinds.manifest
       ? {
           ...piece,
-          payload: Buffer.from(JSON.stringify(change(JSON.parse(Buffer.from(piece.payload).toString())))),
+          payload: Buffer.from(
+            JSON.stringify(
+              change(JSON.parse(Buffer.from(piece.payload).toString()) as Parameters<typeof change>[0]),
+            ),
+          ),
         }
       : piece,
   );

@@ -88,7 +88,7 @@ test("an input that cannot be taken up is kept, and whoever asked is told", asyn
 });
 
 test("bad options of an engine, a compression and a drive are refused before anything happens", async () => {
-  const open = (options: object) => openEngine({ store: "memory:", env: {}, ...options } as never);
+  const open = (options: object) => openEngine({ store: "memory:", env: {}, ...options });
   for (const wrong of [{ leaseMs: "x" }, { leaseMs: 1 }, { tools: [{ name: "x" }] }, { tools: "x" }]) {
     await assert.rejects(open(wrong), { code: "invalid" }, JSON.stringify(wrong));
   }

@@ -2,6 +2,7 @@
  * Recomputing: the whole log is folded again from its first record, without snapshots, and held against what
  * it says of itself: the hash of the mind at the end of each turn, the digest of each context. It only reads.
  */
+import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import { readEvent, type SessionEvent } from "../core/event.ts";
 import { fold } from "../core/fold.ts";
@@ -137,17 +138,31 @@ async function checkContext(
 
 /** Whether something that the context shows, or how it was asked for, is gone for good. */
 async function isErased({ context, session }: Check, rendered: Rendered, seq: number): Promise<boolean> {
-  const shown = rendered.reasons.map(({ fromSeq, toSeq }) => [fromSeq, toSeq] as const);
-  const taken = rendered.inputs.map(([one]) => [one, one] as const);
-  for (const [first, toSeq] of [...shown, ...taken, [seq, seq] as const]) {
+  const { mind, standing } = rendered.state;
+  const items = mind.overlays.flatMap((overlay) => [overlay, ...overlay.items.values()]);
+  const kept = [...standing.tools, ...items].map((ref) => ref.seq);
+  const ranges: (readonly [number, number])[] = [
+    ...rendered.reasons.map(({ fromSeq, toSeq }) => [fromSeq, toSeq] as const),
+    ...[seq, ...rendered.inputs.map(([input]) => input), ...kept].map((one) => [one, one] as const),
+  ];
+  // What is taken up on the way is added, and looked at in its turn.
+  for (const [first, toSeq] of ranges) {
     for (let fromSeq = Math.max(1, first); fromSeq <= toSeq;) {
       const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
       const page = await context.store.read(session, range);
       if (page.some((record) => record.contentHash !== null && record.content === null)) return true;
+      ranges.push(...page.flatMap(takenBy));
       fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
     }
   }
   return false;
+}
+
+/** An input may stand long before the place where it is shown. */
+function takenBy(record: StoredRecord): (readonly [number, number])[] {
+  if (record.type !== "turn.started" && record.type !== "model.requested") return [];
+  const { body } = readEvent(record, true).event as EventWith<"turn.started" | "model.requested">;
+  return body.inputs.map(([input]) => [input, input] as const);
 }
 
 const missing = (session: SessionId, seq: number): SkeinError =>

@@ -1,6 +1,7 @@
 /** Replay without a position: every hash that a log says of itself is computed again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { StoredRecord } from "../../src/core/chain.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";
@@ -46,20 +47,17 @@ test("every state and context of a log comes out as it was recorded, across rewi
 });
 
 /** A store that gives back one record otherwise than it was written. */
-const lying = (store: Store, change: (record: Bodied) => string | null): Store =>
+const lying = (store: Store, change: (record: Bodied) => Partial<Bodied>): Store =>
   new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== "function") return value;
       if (name !== "read") return value.bind(target) as unknown;
       return async (...given: Parameters<Store["read"]>) =>
-        (await target.read(...given)).map((record) => {
-          const body = change(record);
-          return body === null ? record : { ...record, body };
-        });
+        (await target.read(...given)).map((record) => ({ ...record, ...change(record) }));
     },
   });
-type Bodied = { readonly seq: number; readonly type: string; readonly body: string };
+type Bodied = Pick<StoredRecord, "seq" | "body" | "content">;
 
 test("what does not come out as recorded is listed with its position", async () => {
   const store = newStore();
@@ -69,8 +67,8 @@ test("what does not come out as recorded is listed with its position", async () 
   const asked = events.findLast(({ type }) => type === "model.requested")!;
   const wrong = "0".repeat(64);
   const liar = lying(store, ({ seq, body }) => {
-    if (seq === ended.seq) return body.replace(/"mindHash":"\w+"/, `"mindHash":"${wrong}"`);
-    return seq === asked.seq ? body.replace(/"context":"\w+"/, `"context":"${wrong}"`) : null;
+    if (seq === ended.seq) return { body: body.replace(/"mindHash":"\w+"/, `"mindHash":"${wrong}"`) };
+    return seq === asked.seq ? { body: body.replace(/"context":"\w+"/, `"context":"${wrong}"`) } : {};
   });
   const engine = engineWith(scripted(lines), { store: liar });
   const report = await (await engine.session(session.id)).replay();
@@ -82,6 +80,21 @@ test("what does not come out as recorded is listed with its position", async () 
       [asked.seq, "context", wrong],
     ],
   );
+  await engine.close();
+});
+
+test("a context of which something was erased cannot be made again, and is no mismatch", async () => {
+  const store = newStore();
+  const { session } = await lived(store);
+  const events = await all(session.events());
+  const second = events.filter(({ type }) => type === "input.received")[1]!;
+  const [, , after] = events.filter(({ type }) => type === "model.requested");
+  const liar = lying(store, ({ seq }) => (seq === second.seq ? { content: null } : {}));
+  const engine = engineWith(scripted(lines), { store: liar });
+  const report = await (await engine.session(session.id)).replay();
+  // The rewind that came after it took the input away again.
+  assert.deepEqual([report.ok, report.turns, report.requests], [true, 3, 3]);
+  assert.deepEqual(report.left, [{ seq: after!.seq, why: "erased" }]);
   await engine.close();
 });
 

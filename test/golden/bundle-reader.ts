@@ -152,7 +152,10 @@ function hashOf(before: string, record: Line): string {
   const names = ["session", "seq", "at", "type", "v", "actor", "turn", "cause", "key"];
   const fields = names.map((name) => record[name]);
   const all = ["skein1", ...fields, sha256(record.body), contentHash, contentBytes];
-  const header = all.map((field) => (field === null || field === undefined ? "" : `${field as string | number}`)).join("\n");
+  const spelled = all.map((field) =>
+    field === null || field === undefined ? "" : `${field as string | number}`,
+  );
+  const header = spelled.join("\n");
   return sha256(Buffer.from(before, "hex"), header);
 }
 

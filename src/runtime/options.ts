@@ -69,7 +69,12 @@ export function inputRecord(
 }
 
 /** Lists must be lists: a text would be taken apart into its characters. */
-export function checkBinding({ command, secrets }: Binding): void {
+export function checkBinding({ kind, command, url, secrets }: Binding): void {
+  if (kind === "mcp" && (command === undefined) === (url === undefined)) {
+    throw new SkeinError("invalid", "bind: an MCP server has a command or a URL, and not both", {
+      hint: 'for example { kind: "mcp", name: "docs", command: ["docs-server"] }',
+    });
+  }
   for (const [name, list] of Object.entries({ command, secrets })) {
     if (list === undefined || Array.isArray(list)) continue;
     throw new SkeinError("invalid", `bind: ${name} is not a list`, { hint: 'for example ["ls", "-l"]' });

@@ -217,7 +217,7 @@ for (const [name, make] of Object.entries(makers)) {
     const [opened] = await all(next.events({ limit: 1 }));
     assert.equal((opened?.body as { from?: string } | undefined)?.from, first.id);
     await assert.rejects(first.clear(), { code: "refused", hint: /reopen it first/ });
-    await next.bind({ kind: "mcp", name: "large", options: { text: "x".repeat(100_000) } });
+    await next.bind({ kind: "mcp", name: "large", url: "http://y", options: { text: "x".repeat(100_000) } });
     const other = await next.clear({ objective: "p", name: "q" });
     assert.equal((await other.verify()).ok, true);
     const [large] = await all(other.events({ types: ["resource.bound"], limit: 1, reverse: true }));

@@ -91,8 +91,9 @@ export class Shelf {
       const [was, sight] = [this.#entries.get(path), look.seen.get(path)];
       if ((was === undefined && sight === undefined) || isHidden(path, look)) return;
       if (was !== undefined && was.print === sight?.print) {
+        const isDoubtful = this.#isFresh(was);
         if (!was.isDoubtful || !(await this.#differs(path, was))) {
-          if (was.isDoubtful) this.#entries.set(path, { ...was, isDoubtful: this.#isFresh(was) });
+          if (was.isDoubtful) this.#entries.set(path, { ...was, isDoubtful });
           return;
         }
       }
@@ -106,18 +107,18 @@ export class Shelf {
     return steps;
   }
 
-  #isFresh = ({ changedMs }: Sight): boolean => this.#now() - changedMs < treeLimit.doubtMs;
+  #isFresh = ({ doubtfulUntilMs }: Sight): boolean => this.#now() < doubtfulUntilMs;
 
   /** Gone again meanwhile: undefined. */
   async #take(path: string, first: Sight): Promise<Entry | undefined> {
     let sight: Sight | undefined = first;
     for (let tries = 0; tries < 3 && sight !== undefined; tries++) {
       if (sight.kind !== "file") return { ...sight, isDoubtful: false };
+      const isDoubtful = this.#isFresh(sight);
       const copy = String((this.#copies += 1));
       const isCopied = await this.#copy(path, copy);
       const after = await sightOf(this.#full(path));
-      if (after?.print === sight.print)
-        return { ...sight, isDoubtful: this.#isFresh(sight), ...(isCopied ? { copy } : {}) };
+      if (after?.print === sight.print) return { ...sight, isDoubtful, ...(isCopied ? { copy } : {}) };
       await rm(`${this.#directory}${copy}`, { force: true });
       sight = after;
     }

@@ -17,8 +17,10 @@ export const treeLimit = {
   bytesMax: 268_435_456,
   /** Files that are read at once. */
   atOnce: 32,
-  /** How long after a change a file may change again without its times telling. */
-  doubtMs: 2_000,
+  /** How long after a change a file may change again without its times telling: some tell seconds only. */
+  doubtMs: 2_100,
+  /** The same where times are finer than a millisecond: they follow the clock of the system. */
+  fineDoubtMs: 50,
 } as const;
 
 /** Large, and made by programs. */
@@ -32,7 +34,8 @@ export interface Sight {
   readonly bytes: number;
   /** Differs when the file was written to, as far as times can tell. */
   readonly print: string;
-  readonly changedMs: number;
+  /** Until then it may change again and look the same. */
+  readonly doubtfulUntilMs: number;
   /** Of a link, as latin1. */
   readonly target?: string;
 }
@@ -168,7 +171,9 @@ export async function sightOf(path: string): Promise<Sight | undefined> {
         : undefined;
   if (kind === undefined) return undefined;
   const mode = Number(stat.mode) & 0o7777;
-  const sight = { kind, mode, bytes: Number(stat.size), changedMs: Number(stat.ctimeMs) } as const;
+  const doubtMs = stat.ctimeNs % 1_000_000n === 0n ? treeLimit.doubtMs : treeLimit.fineDoubtMs;
+  const doubtfulUntilMs = Number(stat.ctimeMs) + doubtMs;
+  const sight = { kind, mode, bytes: Number(stat.size), doubtfulUntilMs } as const;
   // What lies in a directory changes its times and nothing else about it.
   if (kind === "directory") return { ...sight, print: `d ${mode}` };
   const print = [stat.ino, stat.size, stat.mode, stat.mtimeNs, stat.ctimeNs].join(" ");

@@ -11,7 +11,8 @@ import type { FileVersion, TreeChange } from "../../src/core/files.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { restoreFiles } from "../../src/tool/file-restore.ts";
-import { everyTree, outermost } from "../../src/tool/file-tree.ts";
+import { Shelf } from "../../src/tool/file-shelf.ts";
+import { everyTree, outermost, sightOf } from "../../src/tool/file-tree.ts";
 import { watchFiles } from "../../src/tool/file-watch.ts";
 import type { Bound, FileBlobs, FileTree, WatchedCalls } from "../../src/tool/port.ts";
 import { openFolder } from "./calling.ts";
@@ -66,6 +67,28 @@ suite("what a look tells", () => {
       files: [{ path: "a", before: textOf("one"), after: textOf("two") }],
     });
     assert.deepEqual(await changesOf(watched), []);
+  });
+
+  test("a change in the moment of the first look is seen, though no time tells of it", async () => {
+    await using folder = await openFolder();
+    await using copies = await openFolder();
+    await writeFile(join(folder.path, "a"), "new");
+    await writeFile(join(copies.path, "0-1"), "old");
+    const sight = await sightOf(join(folder.path, "a"));
+    assert.ok(sight !== undefined);
+    const tree = { name: "work", root: folder.path };
+    const shelf = (isDoubtful: boolean) =>
+      new Shelf(tree, {
+        directory: copies.path,
+        prefix: "0-",
+        now: world.now,
+        entries: [["a", { ...sight, copy: "1", isDoubtful }]],
+      });
+    const look = { seen: new Map([["a", sight]]), hidden: new Set<string>() };
+    assert.deepEqual(await shelf(false).advance(look, blobsInMemory()), []);
+    assert.deepEqual(await shelf(true).advance(look, blobsInMemory()), [
+      { path: "a", before: textOf("old"), after: textOf("new") },
+    ]);
   });
 
   test("what somebody else did before the calls began is not theirs", async () => {

@@ -221,7 +221,7 @@ for (const [name, make] of Object.entries(makers)) {
     const other = await next.clear({ objective: "p", name: "q" });
     assert.equal((await other.verify()).ok, true);
     const [large] = await all(other.events({ types: ["resource.bound"], limit: 1, reverse: true }));
-    assert.equal(JSON.stringify(large?.content).length, 100_023);
+    assert.equal(JSON.stringify(large?.content).length, 100_040);
     assert.deepEqual([(await other.state()).objective, (await other.state()).name], ["p", "q"]);
   });
 

@@ -45,13 +45,14 @@ export async function rerun(
   const before = await context.states.at(session, from);
   const { agent } = await agentOf(context, session, before);
   // Whatever is missing is said before anything is written.
-  const model = await modelOf(context, options.model ?? before.standing.model ?? agent?.model);
+  const settings = await settingsOf(context, session, turns, options.model);
+  for (const name of new Set(settings.map(({ model }) => model)))
+    await modelOf(context, name ?? agent?.model);
   const pin =
     options.instructions === undefined ? null : pinWith(context, before, agent, options.instructions);
   const fork = await forkFor(context, session, from, { ...options, pin });
-  const replay = makeReplay(context, { session, fork, turns, live: options.tools === "live" });
-  if (options.model !== undefined && before.standing.model !== model.name)
-    await changeModel(replay.context, fork, model.name);
+  const live = options.tools === "live";
+  const replay = makeReplay(context, { session, fork, turns, settings, live });
   const stopped = await askAgain(replay, options);
   const { instructions = null, score } = options;
   return reportOf(replay, { head, from, stopped, instructions, score });
@@ -80,6 +81,32 @@ async function turnsFrom(
   throw new SkeinError("refused", `nothing was asked in ${session} after ${seq}`, {
     hint: "give an earlier position",
   });
+}
+
+/** With what a turn is run again. */
+interface TurnSettings {
+  /** What the model was offered then. */
+  readonly definitions: readonly ToolDefinition[];
+  /** The one that is asked for, or else the one that the original had then. */
+  readonly model: string | undefined;
+}
+
+async function settingsOf(
+  { states, store }: Context,
+  session: SessionId,
+  turns: readonly TakenTurn[],
+  model: string | undefined,
+): Promise<readonly TurnSettings[]> {
+  const settings: TurnSettings[] = [];
+  for (const { startedSeq } of turns) {
+    const { standing } = await states.at(session, startedSeq);
+    const bound = standing.tools.at(-1);
+    const content = bound === undefined ? undefined : await readContent(store, session, bound.seq);
+    const given = (content as { readonly definitions?: unknown } | undefined)?.definitions;
+    const definitions = Array.isArray(given) ? (given as ToolDefinition[]) : [];
+    settings.push({ definitions, model: model ?? standing.model ?? undefined });
+  }
+  return settings;
 }
 
 /** The agent with other instructions. The workspace knows no such version, so it has a name of its own. */
@@ -118,6 +145,8 @@ interface Replay {
   readonly session: SessionId;
   readonly fork: SessionId;
   readonly turns: readonly TakenTurn[];
+  /** One a turn. */
+  readonly settings: readonly TurnSettings[];
   readonly recording: Recording;
   /** The turn that is run again now, and what of it was steered in already. */
   readonly now: { definitions: readonly ToolDefinition[]; steered: TakenTurn["steered"] };
@@ -125,7 +154,7 @@ interface Replay {
 
 function makeReplay(
   outer: Context,
-  given: Pick<Replay, "session" | "fork" | "turns"> & { readonly live: boolean },
+  given: Pick<Replay, "session" | "fork" | "turns" | "settings"> & { readonly live: boolean },
 ): Replay {
   const { live, ...rest } = given;
   const recording = makeRecording(given.turns.flatMap(({ calls }) => calls));
@@ -180,15 +209,15 @@ async function askAgain(
   replay: Replay,
   { progress, signal }: Pick<RerunOptions, "progress" | "signal">,
 ): Promise<ReplayReport["stopped"]> {
-  const { turns, now } = replay;
-  const pieces: readonly (readonly TakenInput[])[] = turns.map(({ begun }) => begun);
+  const { turns, settings, now } = replay;
   for (const [place, turn] of turns.entries()) {
     if (signal?.aborted === true) return broken;
     // What was not steered in, because the turn before had fewer steps this time, is told now.
     const late = now.steered.map(({ input }) => input);
     now.steered = turn.steered;
-    now.definitions = await offeredIn(replay, turn);
-    for (const input of [...late, ...(pieces[place] ?? [])]) await give(replay, input);
+    now.definitions = settings[place]?.definitions ?? [];
+    await goOnWith(replay, settings[place]?.model);
+    for (const input of [...late, ...turn.begun]) await give(replay, input);
     const stopped = await runTurn(replay, signal);
     if (stopped !== null) return stopped;
     progress?.(place + 1, turns.length);
@@ -197,6 +226,12 @@ async function askAgain(
   now.steered = [];
   for (const input of late) await give(replay, input);
   return late.length === 0 ? null : runTurn(replay, signal);
+}
+
+async function goOnWith({ context, fork }: Replay, model: string | undefined): Promise<void> {
+  const { standing } = await context.writer.current(fork);
+  if (model === undefined || standing.model === model) return;
+  await changeModel(context, fork, model);
 }
 
 async function give({ context, fork }: Replay, input: TakenInput, mode?: "steer"): Promise<void> {
@@ -212,15 +247,6 @@ async function give({ context, fork }: Replay, input: TakenInput, mode?: "steer"
   await writer.change(fork, { do: "append", records: [record] }, { actor });
 }
 
-/** What the model was offered in a turn of the original. */
-async function offeredIn({ context, session }: Replay, turn: TakenTurn): Promise<readonly ToolDefinition[]> {
-  const { standing } = await context.states.at(session, turn.startedSeq);
-  const bound = standing.tools.at(-1);
-  const content = bound === undefined ? undefined : await readContent(context.store, session, bound.seq);
-  const definitions = (content as { readonly definitions?: unknown } | undefined)?.definitions;
-  return Array.isArray(definitions) ? (definitions as ToolDefinition[]) : [];
-}
-
 /** Null when the fork is idle again. */
 async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise<ReplayReport["stopped"]> {
   const { context, fork } = replay;
@@ -232,12 +258,12 @@ async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise
     for (;;) {
       const ran = await context.runs.run(fork, signal === undefined ? {} : { signal }, context);
       const { standing } = await context.writer.current(fork);
+      const asked = ran.status === "suspended" && ran.by === "approval" && signal?.aborted !== true;
+      if (asked && (await answerAsked(replay))) continue;
       // A turn that is left open would go on with tools that are no recording.
-      if (signal?.aborted === true && standing.turn !== null) await interrupt(true);
+      if (standing.turn !== null) await interrupt(true);
       if (signal?.aborted === true) return broken;
       if (ran.status === "open") return null;
-      const asked = ran.status === "suspended" && ran.by === "approval";
-      if (asked && (await answerAsked(replay))) continue;
       const { why } = standing;
       const content = why === null ? undefined : await readContent(context.store, fork, why.seq);
       const { reason = null } = (content ?? {}) as { readonly reason?: string };

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { limit } from "../../src/core/limit.ts";
 import type { ReplayReport } from "../../src/core/replay.ts";
 import type { Engine } from "../../src/runtime/engine.ts";
+import { ModelError } from "../../src/model/port.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { ToolOutput, type OuterTool } from "../../src/tool/port.ts";
 import { all } from "./place.ts";
@@ -72,7 +73,7 @@ test("results come back as they were: errors, long texts, images, details, JSON"
   await engine.close();
 });
 
-test("no message is sent and no session is forked a second time; what was received is told again", async () => {
+test("nothing is sent or forked a second time, and what was received is told again", async () => {
   const engine = engineWith(
     scripted(
       (() => {
@@ -151,6 +152,34 @@ test("what was rewound away is not asked again, and a fork can be replayed from 
       ["same", "four", "d"],
     ],
   );
+  await engine.close();
+});
+
+test("a session that went on with another model goes on with it again", async () => {
+  const engine = engineWith(scripted(["a", "b", "a", "b"]));
+  const session = await engine.open({ objective: "o", model: "test/one" });
+  await all(session.ask("first"));
+  await session.migrate({ model: "test/two" });
+  await all(session.ask("second"));
+  const report = await session.replay({ from: 1 });
+  const fork = await engine.session(report.fork);
+  const asked = await all(fork.events({ types: ["model.requested"], fromSeq: report.from + 1 }));
+  assert.deepEqual(
+    asked.map(({ body }) => (body as { model: string }).model),
+    ["test/one", "test/two"],
+  );
+  assert.deepEqual([report.same, (await fork.replay()).ok], [true, true]);
+  await engine.close();
+});
+
+test("a replay that an error stops says so, and leaves no turn that would go on for real", async () => {
+  const engine = engineWith(scripted(["a", new ModelError("auth", "no key")]));
+  const session = await engine.open({ objective: "o" });
+  await all(session.ask("first"));
+  const report = await session.replay({ from: 1 });
+  assert.equal(report.stopped?.by, "error");
+  assert.match(report.stopped?.reason ?? "", /no key/);
+  assert.equal((await (await engine.session(report.fork)).state()).turn, null);
   await engine.close();
 });
 

@@ -61,7 +61,7 @@ export function absolute(binding: Binding): Binding {
  * AGENTS.md of each bound directory and of those above it, up to the root of the repository that it is in;
  * outside a repository of the directory alone. The outermost first, so that the nearest has the last word.
  */
-async function instructionFiles(context: Context, bind: readonly Binding[]): Promise<Loaded[]> {
+export async function instructionFiles(context: Context, bind: readonly Binding[]): Promise<Loaded[]> {
   const documents: Loaded[] = [];
   for (const { kind, path } of bind) {
     if (kind !== "directory" || path === undefined) continue;

@@ -1,5 +1,5 @@
 /** Clear: one append closes a session and opens the next with the same agent, bindings and permissions. */
-import type { Command } from "../core/command.ts";
+import type { Command, Pin } from "../core/command.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision, DraftEvent } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
@@ -7,7 +7,8 @@ import { makeSessionId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { emptyState, type Ref, type State } from "../core/state.ts";
 import type { Part } from "../store/port.ts";
-import { readContent } from "./content.ts";
+import { instructionFiles } from "./bootstrap.ts";
+import { contentOf, readContent } from "./content.ts";
 import { seal } from "./seal.ts";
 import { indexEntry } from "./session-index.ts";
 import type { Context } from "./session.ts";
@@ -84,6 +85,11 @@ async function opening(
     const content = await readContent(store, session, ref.seq);
     if (content !== undefined || ref.hash === null) grant.push({ ...(content as object), name, tool, rule });
   }
+  const { instructions, constraints } = ((await readContent(store, session, 1)) ?? {}) as {
+    readonly instructions?: string;
+    readonly constraints?: readonly string[];
+  };
+  const documents = await instructionFiles(context, bind);
   const command: Command = {
     do: "open",
     workspace: store.workspace,
@@ -94,6 +100,10 @@ async function opening(
     grant,
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(agent === null ? {} : { agent: agent.name }),
+    ...(await pinnedBy(store, session, state)),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(constraints === undefined ? {} : { constraints }),
+    ...(documents.length === 0 ? {} : { documents }),
     ...(model === null ? {} : { model }),
     ...(expiresAfterIdleMs === null ? {} : { expiresAfterIdleMs }),
     labels: Object.fromEntries(labels.entries()),
@@ -109,6 +119,22 @@ async function opening(
     drafts,
     index: await indexEntry(store, next, emptyState, events),
   };
+}
+
+/** The agent as this session pinned it: the next one works under the same version. */
+async function pinnedBy(
+  store: Context["store"],
+  session: SessionId,
+  { standing: { agent } }: State,
+): Promise<{ readonly pin?: Pin }> {
+  if (agent === null || agent.version === 0) return {};
+  const range = { fromSeq: agent.seq, toSeq: agent.seq, limit: 1, contents: true };
+  const [record] = await store.read(session, range);
+  const content = record === undefined ? undefined : await contentOf(store, record);
+  if (record === undefined || content === undefined) return {};
+  const { digest } = JSON.parse(record.body) as { digest: string };
+  const { definition } = content as { definition: unknown };
+  return { pin: { agent: agent.name, version: agent.version, digest, definition } };
 }
 
 function accepted(decision: Decision): readonly DraftEvent[] {

@@ -117,3 +117,21 @@ test("bad options of an engine, a compression and a drive are refused before any
   });
   await assert.rejects(drive.settle(call!.call, { status: "ok" }), /never started/);
 });
+
+test("what is cleared goes on under the same agent, with the same instructions", async () => {
+  const script = scripted(["Fine."]);
+  await using engine = engineWith(script);
+  await engine.addAgent({ name: "clerk", instructions: "You are a careful clerk." });
+  const first = await engine.open({
+    objective: "Count",
+    agent: "clerk",
+    instructions: "In pounds.",
+    constraints: ["never twice"],
+  });
+  await engine.addAgent({ name: "clerk", instructions: "You are another clerk." });
+  const next = await first.clear();
+  assert.deepEqual((await next.state()).agent, { name: "clerk", version: 1 });
+  for await (const _ of next.ask("Go"));
+  const told = JSON.stringify(script.calls.at(-1)!.parts);
+  for (const text of ["a careful clerk", "In pounds.", "never twice"]) assert.ok(told.includes(text), text);
+});

@@ -149,6 +149,8 @@ export const otherWords: Readonly<Record<string, string>> = {
   family: "lineage",
   compare: "diff",
   rate: "score",
+  rerun: "replay",
+  eval: "replay",
   undo: "rewind",
   reset: "rewind",
   pause: "suspend",

@@ -217,7 +217,8 @@ async function askAgain(
     now.steered = turn.steered;
     now.definitions = settings[place]?.definitions ?? [];
     await goOnWith(replay, settings[place]?.model);
-    for (const input of [...late, ...turn.begun]) await give(replay, input);
+    const begun = turn.begun.length === 0 ? [goOn] : turn.begun;
+    for (const input of [...late, ...begun]) await give(replay, input);
     const stopped = await runTurn(replay, signal);
     if (stopped !== null) return stopped;
     progress?.(place + 1, turns.length);
@@ -227,6 +228,13 @@ async function askAgain(
   for (const input of late) await give(replay, input);
   return late.length === 0 ? null : runTurn(replay, signal);
 }
+
+/** A turn that another harness began without an input; here one begins with something only. */
+const goOn: TakenInput = {
+  type: "input.received",
+  from: "system",
+  blocks: [{ type: "text", text: "(Go on.)" }],
+};
 
 async function goOnWith({ context, fork }: Replay, model: string | undefined): Promise<void> {
   const { standing } = await context.writer.current(fork);

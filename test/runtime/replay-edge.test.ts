@@ -187,7 +187,6 @@ test("a turn that another harness drove is run again by this one, with no tools 
   const engine = engineWith(scripted(["one"]));
   const session = await engine.open({ objective: "o" });
   const drive = await session.drive();
-  await session.input("go");
   await drive.begin();
   await drive.request({ model: "test/scripted" });
   await drive.respond({
@@ -202,6 +201,7 @@ test("a turn that another harness drove is run again by this one, with no tools 
   assert.deepEqual(
     report.turns.map(({ match, original, replay }) => [match, original?.answer, replay?.answer]),
     [["different", "by hand", "one"]],
+    "also where nothing was said to it",
   );
   assert.deepEqual([report.totals.original.unpriced, report.totals.replay.unpriced], [1, 0]);
   await engine.close();

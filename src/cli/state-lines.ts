@@ -45,6 +45,10 @@ export function stateLines(state: StateView, out: Screen, nowMs: number): string
     ...row("may use", state.bindings.map((binding) => bindingText(binding)).join("  ")),
     ...row("rules", state.permissions.map(({ tool, rule }) => `${rule} ${tool}`).join("  ")),
     ...row("scratch", pairs(state.scratch)),
+    ...row(
+      "scores",
+      pairs(Object.fromEntries(Object.entries(state.scores).map(([name, { value }]) => [name, value]))),
+    ),
     ...row("erased", state.erased.records === 0 ? "" : plural(state.erased.records, "content")),
     ...row(
       "read-only",

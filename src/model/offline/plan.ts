@@ -69,8 +69,17 @@ function requestIn(message: MessagePart): string {
     const end = rest.search(/\n(?!- )/);
     return (end === -1 ? rest : rest.slice(0, end)).replace(/^- /gm, "").trim();
   }
-  return text.replace(/^\[[^\n]*\]$|^\(Go on\.\)$/gm, "").trim();
+  const said = message.content.flatMap((block) =>
+    block.type === "text" && !isNote(block.text) ? [block.text] : [],
+  );
+  return said
+    .join("\n")
+    .replace(/^\[[^\n]*\]$|^\(Go on\.\)$/gm, "")
+    .trim();
 }
+
+/** What the context says besides what people said: in brackets, or what a merge brought. */
+const isNote = (text: string): boolean => /^\[[\s\S]*\]$|^\[merged from session /.test(text);
 
 /** Whether a message was being worked on when a summary took its place that does not say what is left. */
 export function isLost(parts: readonly Part[]): boolean {

@@ -112,7 +112,7 @@ function lines(
       row(
         write.write === "retract"
           ? `- ${write.kind} ${oneLine(write.key)}`
-          : `+ ${write.kind} ${oneLine(write.key)} = ${oneLine(plain(write.value))}`,
+          : `+ ${write.kind} ${oneLine(write.key)}${statusOf(write)} = ${oneLine(plain(write.value))}`,
       ),
     ),
     ...same.map((name) => out.dim(row(`= ${oneLine(name)}, the same on both sides`))),
@@ -122,6 +122,10 @@ function lines(
     ...(conflicts.length === 0 ? [] : ["", ...wayOn(id, from, conflicts)]),
   ];
 }
+
+/** Of a task. */
+const statusOf = ({ status }: { readonly status?: string | null }): string =>
+  status === undefined || status === null ? "" : ` (${status})`;
 
 function conflictLines({ name, base, ours, theirs }: MergeConflict, out: Screen): string[] {
   const room = out.columns === null ? Infinity : Math.max(20, out.columns - 10);

@@ -1,6 +1,7 @@
 /** A context as people want to see it: its parts, why each is there, and how many tokens it has. */
 import type { SessionId } from "../core/ids.ts";
 import type { Part, Settings } from "../core/part.ts";
+import { estimateError } from "../core/tokens.ts";
 import { readContext } from "./context-reader.ts";
 import { agentOf, modelOf } from "./crew.ts";
 import type { Context } from "./session.ts";
@@ -22,6 +23,10 @@ export interface RenderedContext {
   /** Whether the digest is the one that the request recorded; null where there is nothing to compare. */
   readonly matches: boolean | null;
   readonly tokens: number;
+  /** What the provider counted, once it has answered; else null. */
+  readonly countedTokens: number | null;
+  /** How far the estimate before the request was off: 0.1 is a tenth too much. Null when nobody counted. */
+  readonly estimateError: number | null;
   /** The window of the model; null when it is not known here. */
   readonly windowTokens: number | null;
 }
@@ -40,7 +45,28 @@ export async function showContext(
     ({ facts }) => facts.windowTokens,
     () => null,
   );
-  return { parts, reasons: counted, digest, renderer, model, requestSeq, matches, tokens, windowTokens };
+  const shown = { parts, reasons: counted, digest, renderer, model, requestSeq, matches, tokens };
+  return { ...shown, ...(await compareCounts(context, session, requestSeq)), windowTokens };
+}
+
+/** The provider's own count beside what was estimated before the request. */
+async function compareCounts(
+  { store }: Context,
+  session: SessionId,
+  requestSeq: number | null,
+): Promise<Pick<RenderedContext, "countedTokens" | "estimateError">> {
+  const none = { countedTokens: null, estimateError: null };
+  if (requestSeq === null) return none;
+  const types = ["model.requested", "model.responded"];
+  const range = { fromSeq: requestSeq, toSeq: Infinity, limit: 2, types, contents: false };
+  const [request, answer] = await store.read(session, range);
+  if (request === undefined || answer?.type !== "model.responded") return none;
+  const { estimatedTokens } = JSON.parse(request.body) as { estimatedTokens?: number };
+  const { usage } = JSON.parse(answer.body) as { usage: { inputTokens: number; estimated?: boolean } };
+  if (usage.estimated === true) return none;
+  const { inputTokens: countedTokens } = usage;
+  const off = estimatedTokens === undefined ? null : estimateError(estimatedTokens, countedTokens);
+  return { countedTokens, estimateError: off };
 }
 
 /** How the next request would ask; nothing when the model cannot be had, then as the last request did. */

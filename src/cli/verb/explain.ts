@@ -74,7 +74,15 @@ function lines(rendered: RenderedContext, id: string, out: Screen): string[] {
     row("digest", `${digest}${verdict}`),
     row("renderer", String(renderer)),
     row("tokens", `${count(tokens)} of ${window}${windowTokens === null ? "" : ` (${share(tokens)})`}`),
+    ...countedRow(rendered).map((text) => row("counted", text)),
     "",
     ...table(columns, rows, { width: out.columns, heading: out.bold }),
   ];
+}
+
+/** What the provider counted, and how far the estimate before the request was off. */
+function countedRow({ countedTokens, estimateError }: RenderedContext): string[] {
+  if (countedTokens === null) return [];
+  const off = estimateError === null ? "" : `; the estimate was off by ${(estimateError * 100).toFixed(1)} %`;
+  return [`${count(countedTokens)} by the provider${off}`];
 }

@@ -49,6 +49,8 @@ test("a tool call is recorded with its result, and every context can be rebuilt"
   for await (const event of session.events({ types: ["model.requested"] })) {
     const context = await session.context({ atSeq: event.seq });
     assert.equal(context.matches, true, `request at ${event.seq}`);
+    assert.equal(context.countedTokens, 100);
+    assert.equal(typeof context.estimateError, "number");
     assert.deepEqual(context.parts, script.calls[requests]!.parts);
     assert.deepEqual(context.parts.slice(0, before.length), before);
     before = context.parts;

@@ -33,6 +33,12 @@ export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
 export const packed = 1;
 export const lastChunk = 2;
 
+/**
+ * How much all frames so far may unpack to, for so many bytes in the file: a small bundle cannot fill a disk
+ * before it is known to be right. A writer that would go beyond leaves a frame as it is.
+ */
+export const unpackedMax = (storedBytes: number): number => 67_108_864 + 64 * storedBytes;
+
 const Place = z.strictObject({ session: SessionRef, seq: Seq });
 
 const Log = z.strictObject({

@@ -9,6 +9,7 @@ import {
   frameHeaderBytes,
   frameKinds,
   packed,
+  unpackedMax,
   type FrameKind,
 } from "../core/bundle.ts";
 import { limit } from "../core/limit.ts";
@@ -28,6 +29,7 @@ export interface FrameWriter {
 
 export function makeFrameWriter(): FrameWriter {
   const hash = createHash("sha256");
+  const total = { stored: 0, unpacked: 0 };
   const out = (bytes: Uint8Array): Uint8Array => {
     hash.update(bytes);
     return bytes;
@@ -37,8 +39,11 @@ export function makeFrameWriter(): FrameWriter {
     frame(kind, payload, flags = 0) {
       const small = kind === frameKinds.trailer || payload.length < packedBytesMin;
       const tried = small ? payload : zstdCompressSync(payload, packing);
-      const isPacked = tried.length < payload.length;
+      total.unpacked += payload.length;
+      const isPacked =
+        tried.length < payload.length && total.unpacked <= unpackedMax(total.stored + tried.length);
       const stored = isPacked ? tried : payload;
+      total.stored += stored.length;
       const header = Buffer.alloc(frameHeaderBytes);
       header.write(kind, 0, "latin1");
       header[1] = flags | (isPacked ? packed : 0);
@@ -64,11 +69,17 @@ const kinds: ReadonlySet<string> = new Set(Object.values(frameKinds));
 export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGenerator<Frame, undefined> {
   const bytes = makeByteReader(source);
   const hash = createHash("sha256");
+  const total = { stored: 0, unpacked: 0 };
   hash.update(await readLine(bytes));
   for (;;) {
     const header = await bytes.read(frameHeaderBytes);
     if (header === null) return undefined;
     const { kind, flags, size, storedSize } = headerOf(header);
+    total.stored += storedSize;
+    total.unpacked += size;
+    if (total.unpacked > unpackedMax(total.stored)) {
+      throw bundleFlaw("it unpacks to far more than it is long");
+    }
     const digest = kind === frameKinds.trailer ? hash.copy().digest("hex") : null;
     const stored = storedSize === 0 ? new Uint8Array(0) : await bytes.read(storedSize);
     if (stored === null) throw bundleFlaw("it ends too soon");

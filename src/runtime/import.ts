@@ -64,7 +64,7 @@ export async function importBundle(
       });
     }
     const report = await settle(context, receiver, manifest, { signedBy, blobs: blobs.size });
-    // What no record refers to has no business here.
+    // What only records refer to that are erased here has no business here.
     for (const hash of blobs) await store.dropBlob(hash);
     return report;
   } catch (error) {
@@ -86,18 +86,19 @@ async function readAll(
   const manifest = parseManifest(textOf(first.value));
   const logs = manifest.logs[Symbol.iterator]();
   let log = await beginNext(receiver, logs.next().value);
-  const counts = { records: 0, blobs: 0 };
+  const came = new Set<string>();
+  let records = 0;
   for await (const frame of frames) {
     switch (frame.kind) {
       case frameKinds.blob:
-        counts.blobs++;
-        await takeBlob(context, frame, frames, blobs);
+        if (log === null) throw bundleFlaw("a blob stands behind all records");
+        await takeBlob(context, frame, frames, { came, blobs });
         break;
       case frameKinds.records:
         for (const record of recordsOf(frame)) {
           if (log === null) throw bundleFlaw("it has more records than its manifest says");
           await receiver.add(record);
-          counts.records++;
+          records++;
           if (record.seq < log.toSeq) continue;
           await receiver.end();
           log = await beginNext(receiver, logs.next().value);
@@ -105,7 +106,7 @@ async function readAll(
         break;
       case frameKinds.trailer:
         if (log !== null) throw bundleFlaw(`records of ${log.session} are missing`);
-        return { manifest, trailer: await lastOf(frame, frames, { ...counts, lost: receiver.lost }) };
+        return { manifest, trailer: await lastOf(frame, frames, { records, came, receiver }) };
       case frameKinds.manifest:
         throw bundleFlaw("it has two manifests");
     }
@@ -140,14 +141,18 @@ function* recordsOf(frame: Frame) {
 async function lastOf(
   frame: Frame,
   frames: AsyncGenerator<Frame, undefined>,
-  found: { readonly records: number; readonly blobs: number; readonly lost: ReadonlySet<string> },
+  found: { readonly records: number; readonly came: ReadonlySet<string>; readonly receiver: Receiver },
 ): Promise<BundleTrailer> {
+  const { lost, referred } = found.receiver;
   const trailer = parseTrailer(textOf(frame));
   if (trailer.sha256 !== frame.digestBefore()) throw bundleFlaw("its digest is not that of its bytes");
-  if (trailer.records !== found.records || trailer.blobs !== found.blobs) {
+  if (trailer.records !== found.records || trailer.blobs !== found.came.size) {
     throw bundleFlaw("it does not hold as much as it says");
   }
-  const missing = [...found.lost].find((hash) => !trailer.lost.includes(hash));
+  const unused = [...found.came].find((hash) => !referred.has(hash));
+  if (unused !== undefined) throw bundleFlaw(`no record refers to blob ${unused}`);
+  const known = new Set(trailer.lost);
+  const missing = [...lost].find((hash) => !known.has(hash));
   if (missing !== undefined) throw bundleFlaw(`blob ${missing} is missing`);
   if ((await frames.next()).done !== true) throw bundleFlaw("there is more behind its end");
   return trailer;
@@ -160,10 +165,12 @@ async function takeBlob(
   { store }: Context,
   first: Frame,
   frames: AsyncGenerator<Frame, undefined>,
-  blobs: Set<string>,
+  { came, blobs }: { readonly came: Set<string>; readonly blobs: Set<string> },
 ): Promise<void> {
   if (first.payload.length < hashBytes) throw bundleFlaw("a chunk is of no blob");
   const hash = Buffer.from(first.payload.subarray(0, hashBytes)).toString("hex");
+  if (came.has(hash)) throw bundleFlaw(`blob ${hash} comes twice`);
+  came.add(hash);
   const chunks = checkedChunks(hash, chunksOf(hash, first, frames));
   if ((await store.blob(hash)) === undefined) {
     blobs.add(hash);

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { isForeign } from "../core/catalogue.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
+import { limit } from "../core/limit.ts";
 import type { Store } from "../store/port.ts";
 import { blobReference } from "./content.ts";
 
@@ -76,10 +77,17 @@ function named(value: unknown): readonly string[] {
   return [...new Set(hashes)];
 }
 
-/** The text of a blob that a store holds. */
+/** The content that a store holds in a blob. */
 export async function blobText(store: Store, hash: string): Promise<string> {
   const parts: Uint8Array[] = [];
-  for await (const chunk of await blobIn(store, hash)) parts.push(chunk);
+  let bytes = 0;
+  for await (const chunk of await blobIn(store, hash)) {
+    bytes += chunk.length;
+    if (bytes > limit.contentBytesMax) {
+      throw new SkeinError("corrupt", `blob ${hash} is larger than a content may be`);
+    }
+    parts.push(chunk);
+  }
   return Buffer.concat(parts).toString("utf8");
 }
 

@@ -46,6 +46,8 @@ export interface Receiver {
   readonly put: { readonly records: number };
   /** Blobs that records name and that did not come with them. */
   readonly lost: ReadonlySet<string>;
+  /** Blobs that the records refer to. */
+  readonly referred: ReadonlySet<string>;
 }
 
 interface Current {
@@ -65,6 +67,7 @@ export function makeReceiver(store: Store, world: World): Receiver {
   const begun: BundleLog[] = [];
   const put = { records: 0 };
   const lost = new Set<string>();
+  const referred = new Set<string>();
   /** Folding a long log takes a while, so it is done once. */
   const folded = new Map<SessionId, State>();
   let current: Current | null = null;
@@ -126,8 +129,11 @@ export function makeReceiver(store: Store, world: World): Receiver {
       throw otherHistory(log.session, record.seq);
     }
     now.last = { seq: record.seq, hash: record.hash, at: Math.max(last.at, record.at) };
-    if (record.seq <= now.thereSeq) return;
+    const isHere = record.seq <= now.thereSeq;
     const refers = await blobsOf(record, (hash) => blobText(store, hash));
+    for (const hash of refers.named) referred.add(hash);
+    if (refers.whole !== null) referred.add(refers.whole);
+    if (isHere) return;
     const blobs = await blobsHere(store, refers, (hash) => void lost.add(hash));
     now.batch.push({ ...record, blobs });
     now.batchBytes += record.body.length + (record.contentBytes ?? 0);
@@ -183,6 +189,7 @@ export function makeReceiver(store: Store, world: World): Receiver {
     finish,
     put,
     lost,
+    referred,
     async discard() {
       for (const { session } of begun.toReversed()) await store.discard(session);
     },

@@ -88,7 +88,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     seqAt: (session, at) => look(() => reader.seqAt(session, at)),
     feed: (after, count) => look(() => feed(after, count)),
     watch: (changed) => watch.add(changed),
-    ...receptions(writer, receiver),
+    ...receptions(database, writer, receiver),
     renew: (session, epoch, leaseMs) =>
       writer.run(() => {
         const line = logs.find(session);
@@ -117,7 +117,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     snapshot: (session, seq) => look(() => snapshots.latest(session, seq)),
     putBlob: (hash, chunks) =>
       look(() => putBlob(database, writer, tenant, { hash, putAt: world.now() }, chunks)),
-    dropBlob: (hash) => writer.run(() => dropUnreferred(database, tenant, hash)),
+    dropBlob: (hash) => look(() => dropUnreferred(database, writer, tenant, hash)),
     blob: (hash) => look(() => readBlob(database, tenant, hash)),
     projected: () => look(() => projector.projected()),
     project: (step) => writer.run(() => projector.project(step)),

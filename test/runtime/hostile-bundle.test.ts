@@ -1,5 +1,6 @@
 /** Bundles that are damaged, or made to harm: each is refused clearly, and leaves nothing behind. */
 import assert from "node:assert/strict";
+import { statSync } from "node:fs";
 import { test } from "node:test";
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
@@ -15,7 +16,7 @@ import { limit } from "../../src/core/limit.ts";
 import { makeFrameWriter, readFrames } from "../../src/runtime/bundle-frame.ts";
 import { digest } from "../core/digest.ts";
 import { bundleOf, inPieces } from "./bundled.ts";
-import { all } from "./place.ts";
+import { all, inFile } from "./place.ts";
 import { livedIn, twoInFiles, twoInMemory, type Home } from "./two-stores.ts";
 
 interface Piece {
@@ -393,7 +394,53 @@ test("blobs that are not what they say, break off, or are too many, leave nothin
     payload: Buffer.concat([Buffer.from(digest("", "more"), "hex"), Buffer.from("more")]),
   };
   const blobs = alone.filter(({ flags }) => flags === 2).length + 1;
-  const before = (await b.store.stats()).blobs;
-  await b.engine.import(inPieces(joined(alone.toSpliced(1, 0, stranger), { blobs })));
-  assert.equal((await b.store.stats()).blobs, before + blobs - 1);
+  const more = (at: number, what: RegExp, piece: Piece = stranger): Promise<void> =>
+    assertRefused(b, joined(alone.toSpliced(at, 0, piece), { blobs }), String(what), what);
+  await more(1, /no record refers to blob/);
+  await more(alone.length - 1, /behind all records/);
+  const whole = alone.find(({ kind, flags }) => kind === frameKinds.blob && flags === 2);
+  await more(place + 1, /comes twice|breaks off/, whole);
+  await b.engine.import(inPieces(joined(alone)));
+});
+
+test("a small bundle that unpacks to a large blob is refused early, and the file shrinks again", async () => {
+  await using homes = twoInMemory();
+  await using place = await inFile();
+  const { alone } = await given(homes.a);
+  const [manifest] = alone;
+  const name = Buffer.from(digest("", "x"), "hex");
+  const chunk = Buffer.concat([name, Buffer.alloc(limit.bundleFrameBytesMax - name.length)]);
+  const frame = frameOf("B", 1, chunk.length, zstdCompressSync(chunk));
+  const bytes = Buffer.concat([
+    Buffer.from("skein-bundle 1\n"),
+    frameOf("M", 0, manifest!.payload.length, manifest!.payload),
+    ...Array.from({ length: 100 }, () => frame),
+  ]);
+  const before = (await place.store.stats()).bytes ?? 0;
+  let read = 0;
+  const source = async function* () {
+    for await (const piece of inPieces(bytes, 256)) {
+      read += piece.length;
+      yield piece;
+    }
+  };
+  await assert.rejects(place.engine.import(source()), {
+    code: "corrupt",
+    message: /far more than it is long/,
+  });
+  assert.ok(read < manifest!.payload.length + 12 * frame.length, `${read} bytes were read`);
+  await place.store.close();
+  const after = statSync(place.path).size;
+  assert.ok(after < before + 1_000_000, `${before} bytes before, ${after} after`);
+});
+
+test("a blob that packs very well is packed only so far that it can be read again", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const blob = await a.engine.putBlob(new Uint8Array(80_000_000));
+  const session = await a.engine.open({ objective: "zeros" });
+  await session.input([{ type: "image", blob, mediaType: "image/png" }]);
+  const bytes = await bundleOf(a, session.id);
+  assert.ok(bytes.length < 2_000_000, `${bytes.length} bytes`);
+  assert.equal((await b.engine.import(inPieces(bytes))).blobs, 1);
 });

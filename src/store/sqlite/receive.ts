@@ -12,11 +12,12 @@ import { recordColumns, type Appender } from "./append.ts";
 import { isConstraint } from "./connection.ts";
 import { hexOf, type AnyLine, type Logs } from "./log.ts";
 import type { Names } from "./names.ts";
-import { deleteAbove } from "./space.ts";
+import { deleteAbove, shrink } from "./space.ts";
 import type { Writer } from "./writer.ts";
 
 /** What the port asks for, through the one write path. */
 export const receptions = (
+  database: DatabaseSync,
   writer: Writer,
   receiver: Receiver,
 ): Pick<Store, "receive" | "put" | "finish" | "discard"> => ({
@@ -25,6 +26,7 @@ export const receptions = (
   finish: (list) => writer.run(() => receiver.finish(list)),
   async discard(session) {
     while (await writer.run(() => receiver.discardSome(session)));
+    await shrink(database, writer);
   },
 });
 

@@ -135,7 +135,7 @@ export async function sweep(
     database.exec("DELETE FROM records WHERE log = 0 AND position < (SELECT max(position) FROM records)");
   });
   while (await writer.run(() => sweepBlob(database, now - unreferredMs)));
-  while (await writer.run(() => vacuum(database)));
+  await shrink(database, writer);
 }
 
 /** One blob that no record refers to any more, or never did; false when there is none. */
@@ -152,14 +152,33 @@ function sweepBlob(database: DatabaseSync, putBefore: number): boolean {
 }
 
 /** A blob that no record refers to, whole or not. */
-export function dropUnreferred(database: DatabaseSync, tenant: string, hash: string): void {
+export async function dropUnreferred(
+  database: DatabaseSync,
+  writer: Writer,
+  tenant: string,
+  hash: string,
+): Promise<void> {
+  if (await writer.run(() => dropIfUnreferred(database, tenant, hash))) await shrink(database, writer);
+}
+
+/** Gives all free pages back to the file system, a few at a time. */
+export async function shrink(database: DatabaseSync, writer: Writer): Promise<void> {
+  while (await writer.run(() => vacuum(database), { weight: vacuumWeight }));
+}
+
+/** As chunks of blobs: each step writes much more than an append does. */
+const vacuumWeight = 8;
+
+function dropIfUnreferred(database: DatabaseSync, tenant: string, hash: string): boolean {
   const row = database
     .prepare(
       `SELECT id FROM blobs b WHERE tenant = ? AND hash = ?
        AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = b.id)`,
     )
     .get(tenant, Buffer.from(hash, "hex"));
-  if (row !== undefined) dropBlob(database, Number(row["id"]));
+  if (row === undefined) return false;
+  dropBlob(database, Number(row["id"]));
+  return true;
 }
 
 function dropBlob(database: DatabaseSync, id: number): void {

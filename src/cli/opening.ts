@@ -29,9 +29,7 @@ export function makeOpening(place: string): Opening {
     checkPlace(place, create);
     const { sqliteStore } = await import("../store/sqlite.ts");
     const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-    // What SQLite would take for a place of its own making is a file like any other.
-    const path = /^(:|file:)/.test(place) ? `./${place}` : place;
-    return sqliteStore({ path, world, workspace, create, lockWaitMs: lockWaitMs() });
+    return sqliteStore({ path: fileOf(place), world, workspace, create, lockWaitMs: lockWaitMs() });
   };
   const store = (create: boolean): Promise<Store> => openAt(place, create);
   return {
@@ -58,6 +56,9 @@ export function makeOpening(place: string): Opening {
     },
   };
 }
+
+/** What SQLite would take for a place of its own making is a file like any other. */
+export const fileOf = (place: string): string => (/^(:|file:)/.test(place) ? `./${place}` : place);
 
 /** Loads on first use, and gives the same from then on. What failed is tried again. */
 function once<T>(load: () => Promise<T>): () => Promise<T> {

@@ -7,8 +7,8 @@ import { processSurface } from "./screen.ts";
 export async function runProcess(words: readonly string[]): Promise<number> {
   const plain = words.includes("--no-color") || (process.env["NO_COLOR"] ?? "") !== "";
   const surface = processSurface(!plain);
-  quietly(process.stdout);
-  quietly(process.stderr);
+  quietly(process.stdout, surface.owing);
+  quietly(process.stderr, () => false);
   const stop = makeStop();
   const code = await runWords(words, { surface, untilStopped: stop.signal, check: () => checkWords(words) });
   await surface.flush();
@@ -17,10 +17,11 @@ export async function runProcess(words: readonly string[]): Promise<number> {
 
 /**
  * Whoever reads the output may stop at any time (`skein log … | head`): that is no error, and nobody is
- * left to tell.
+ * left to tell. A bundle of which a part is missing is one, and the verb that writes it tells it.
  */
-function quietly(stream: NodeJS.WriteStream): void {
+function quietly(stream: NodeJS.WriteStream, owing: () => boolean): void {
   stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (owing()) return;
     if (error.code === "EPIPE") process.exit(0);
     if (stream === process.stdout)
       process.stderr.write(`skein: the output cannot be written: ${error.message}\n`);

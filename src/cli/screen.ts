@@ -2,13 +2,14 @@
  * Where a verb prints. Answers are for people or, with --json, for programs: one JSON value, or one a line.
  * Notes and progress are for people only and go to standard error.
  */
+import { SkeinError } from "../core/error.ts";
 import { jsonText } from "./text.ts";
 
 /** What a screen is made on: standard output and standard error, or texts that are collected. */
 export interface Surface {
   /** Resolves once more may be written. */
   out(text: string): Promise<void> | void;
-  /** The same for what is no text. */
+  /** The same for what is no text, and of use only when it is whole: rejects if it cannot be written. */
   bytes(chunk: Uint8Array): Promise<void>;
   error(text: string): void;
   /** Columns of the terminal; null when there is none. */
@@ -93,9 +94,12 @@ export function makeScreen(surface: Surface, json: boolean): Screen {
  * Standard output and standard error. Lines are gathered and written together when the program waits for
  * something.
  */
-export function processSurface(color: boolean): Surface & { flush(): Promise<void> } {
+export function processSurface(
+  color: boolean,
+): Surface & { flush(): Promise<void>; readonly owing: () => boolean } {
   const { stdout, stderr } = process;
   let waiting = "";
+  let owing = false;
   let scheduled = false;
   const flush = async (): Promise<void> => {
     const text = waiting;
@@ -121,7 +125,10 @@ export function processSurface(color: boolean): Surface & { flush(): Promise<voi
     },
     async bytes(chunk) {
       await flush();
-      if (!stdout.write(chunk)) await new Promise((resolve) => stdout.once("drain", resolve));
+      owing = true;
+      await new Promise<void>((resolve, reject) => {
+        stdout.write(chunk, (cause) => (cause instanceof Error ? reject(unwritten(cause)) : resolve()));
+      });
     },
     error(text) {
       // On a terminal both are one; what was said before stands before.
@@ -129,8 +136,16 @@ export function processSurface(color: boolean): Surface & { flush(): Promise<voi
       stderr.write(text);
     },
     flush,
+    /** Whether whoever wrote last is told by a rejection that it failed. */
+    owing: () => owing,
   };
 }
+
+const unwritten = (cause: Error): SkeinError =>
+  new SkeinError("unavailable", `the output could not be written to its end: ${cause.message}`, {
+    hint: "whoever reads it must read all of it",
+    cause,
+  });
 
 /** A surface that keeps what is printed, as it would look in so many columns. */
 export function collectingSurface(

@@ -3,7 +3,8 @@ import { SkeinError } from "../../core/error.ts";
 import type { Session } from "../../runtime/session.ts";
 import type { Store } from "../../store/port.ts";
 import { present } from "../input.ts";
-import { openOutput, type Output } from "../output.ts";
+import { fileOf } from "../opening.ts";
+import { openOutput } from "../output.ts";
 import { bytes, jsonText } from "../text.ts";
 import { verb } from "../verb.ts";
 
@@ -17,7 +18,13 @@ export const exportVerb = verb({
       choices: ["bundle", "jsonl", "markdown", "html"],
       what: "by default bundle",
     },
-    output: { type: "text", short: "o", value: "FILE", what: "the file; by default standard output" },
+    output: {
+      type: "text",
+      short: "o",
+      value: "FILE",
+      what: "the file; by default, and with -, standard output",
+    },
+    force: { type: "flag", what: "replace FILE if it is there; a store is never replaced" },
     "with-forks": { type: "flag", what: "its forks, and theirs, in the same bundle" },
     move: { type: "flag", what: "the session leaves with the bundle: nothing more is written to it here" },
     to: { type: "text", value: "WORKSPACE", what: "with --move: the only workspace that may take it over" },
@@ -36,8 +43,10 @@ export const exportVerb = verb({
     { command: "skein export 4x8kz1 --format html -o session.html", what: "a page to read" },
     { command: "skein export 4x8kz1 --format jsonl > session.jsonl", what: "every record, to verify" },
   ],
-  async run({ args, options, out, engine, session, store }) {
-    const { format = "bundle", output } = options;
+  async run({ args, options, out, engine, session, store, place }) {
+    const { format = "bundle" } = options;
+    const output = standardOutput.has(options.output) ? undefined : options.output;
+    checkWords(options);
     const extra = ["with-forks", "move", "to", "sign"].find((name) => {
       const value = options[name as keyof typeof options];
       return format !== "bundle" && value !== undefined && value !== false;
@@ -56,17 +65,17 @@ export const exportVerb = verb({
       });
     }
     const opened = await engine();
+    const signed = options.sign ? { sign: (await import("../keys.ts")).readSigner(process.env) } : {};
+    // A session that moves stands still from the first byte on; what cannot be written must show before.
+    const file = await openOutput(output, out, { store: fileOf(place), replace: options.force });
+    const { "with-forks": withForks, move } = options;
     const chunks =
       format === "bundle"
-        ? opened.export(found.id, {
-            withForks: options["with-forks"],
-            move: options.move,
-            ...present({ to: options.to }),
-            ...(options.sign ? { sign: (await import("../keys.ts")).readSigner(process.env) } : {}),
-          })
+        ? opened.export(found.id, { withForks, move, ...present({ to: options.to }), ...signed })
         : pageOf(found, format, await store());
-    const file: Output = openOutput(output, out);
-    const size = await file.write(chunks);
+    const size = await file.write(chunks).catch(async (error: unknown) => {
+      throw move ? await movedAlready(found, error) : error;
+    });
     if (output === undefined) return;
     await out.answer({ id: found.id, file: output, format, bytes: size, moved: options.move }, () => [
       `wrote ${output}: ${format} of ${found.id}, ${bytes(size)}`,
@@ -74,6 +83,39 @@ export const exportVerb = verb({
     ]);
   },
 });
+
+/** The answer must not stand behind the bundle. */
+const standardOutput = new Set([undefined, "-", "/dev/stdout"]);
+
+/** In the words of the command line, and before anything is opened. */
+function checkWords(options: {
+  readonly move: boolean;
+  readonly "with-forks": boolean;
+  readonly to: string | undefined;
+}): void {
+  if (options.move && options["with-forks"]) {
+    throw new SkeinError("invalid", "export: --move and --with-forks are both given", {
+      hint: "only one session moves with a bundle; export its forks for themselves",
+    });
+  }
+  if (options.to !== undefined && !options.move) {
+    throw new SkeinError("invalid", "export: --to is for a session that moves", { hint: "add --move" });
+  }
+}
+
+/** A move that has begun is not taken back: it is finished by doing the same again. */
+async function movedAlready(session: Session, error: unknown): Promise<unknown> {
+  const status = await session.fold().then(
+    ({ standing }) => standing.status,
+    () => null,
+  );
+  const own = error instanceof SkeinError ? error : null;
+  if (status !== "moved" || own?.code === "refused") return error;
+  return new SkeinError(own?.code ?? "unavailable", error instanceof Error ? error.message : String(error), {
+    hint: "the session is moved already; run the same command again to write the bundle",
+    cause: error,
+  });
+}
 
 async function* pageOf(session: Session, format: string, store: Store): AsyncGenerator<Uint8Array> {
   if (format === "jsonl") {

@@ -7,6 +7,7 @@ import type { ReplayProgress } from "../../runtime/replay.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { standsStill } from "../exit-code.ts";
 import { present } from "../input.ts";
+import { fileOf } from "../opening.ts";
 import { openOutput } from "../output.ts";
 import { placeOf } from "../place.ts";
 import type { Screen } from "../screen.ts";
@@ -49,7 +50,7 @@ export const replay = verb({
       what: "otherwise, and side by side on a page",
     },
   ],
-  async run({ args, options, out, session, untilStopped }) {
+  async run({ args, options, out, session, untilStopped, place }) {
     const { from, name, model, instructions, save } = options;
     const kind = save === undefined ? undefined : kindOf(save);
     if (args.ID.includes("@") && from !== undefined)
@@ -70,7 +71,7 @@ export const replay = verb({
       found
         .replay({ ...how, ...tools, from: seq, progress: show, signal: untilStopped() })
         .finally(() => progress.end());
-    const report = await saved(out, save, kind, run);
+    const report = await saved(out, { save, kind, store: fileOf(place) }, run);
     const { replayLines } = await import("../replay-text.ts");
     await out.answer(report, () => [
       ...replayLines(report, out),
@@ -96,11 +97,15 @@ function kindOf(file: string): "html" | "json" {
 /** The file is begun before anything is run, so that a path that cannot be written costs nothing. */
 async function saved(
   out: Screen,
-  file: string | undefined,
-  kind: "html" | "json" | undefined,
+  where: {
+    readonly save: string | undefined;
+    readonly kind: "html" | "json" | undefined;
+    readonly store: string;
+  },
   run: () => Promise<ReplayReport>,
 ): Promise<ReplayReport> {
-  if (file === undefined) return run();
+  const { save, kind, store } = where;
+  if (save === undefined) return run();
   let report: ReplayReport | null = null;
   const chunks = async function* (): AsyncGenerator<Uint8Array> {
     report = await run();
@@ -110,7 +115,8 @@ async function saved(
         : `${JSON.stringify(report, null, 2)}\n`;
     yield Buffer.from(text);
   };
-  await openOutput(file, out).write(chunks());
+  const file = await openOutput(save, out, { store, replace: true });
+  await file.write(chunks());
   if (report === null) throw new Error("invariant: what was saved was run");
   return report;
 }

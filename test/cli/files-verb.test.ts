@@ -47,7 +47,7 @@ test("rewind, fork and diff take files along, and what is in the way is shown", 
 
   const copy = join(folder, "copy");
   const fork = await say("fork", id, "--at", "before", "--files", copy);
-  assert.match(fork.stdout, /^forked ses_\w+ from ses_\w+ at \d+, files in .*copy\n$/);
+  assert.match(fork.stdout, /^ses_\w+\n$/);
   assert.deepEqual(readdirSync(copy), ["rates"]);
   assert.equal(readFileSync(join(copy, "rates"), "utf8"), "base 4\ntop 9\n");
   const again = await say("fork", id, "--at", "before", "--files", copy);

@@ -1,6 +1,7 @@
 /** Makes a new session that shares everything up to a position. */
 import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { pairsOf, present } from "../input.ts";
+import { oneLine } from "../text.ts";
 import { verb } from "../verb.ts";
 
 export const fork = verb({
@@ -25,7 +26,8 @@ export const fork = verb({
       "copied to DIR, with the files that tools changed since as they were, and the fork is bound to DIR.",
   ],
   examples: [
-    { command: "skein fork 4x8kz1 --at 12", what: "from position 12" },
+    { command: "skein fork 4x8kz1 --at 12", what: "from position 12; prints the fork's id" },
+    { command: "B=$(skein fork 4x8kz1)", what: "for scripts" },
     {
       command: 'skein fork 4x8kz1 --at before-run --objective "What if the base rate rises?"',
       what: "another question",
@@ -44,8 +46,11 @@ export const fork = verb({
     });
     const { seq: headSeq } = await made.head();
     const { files } = options;
+    // The id alone, so that B=$(skein fork A) is one.
     await out.answer({ id: made.id, parent: parent.id, seq, headSeq, ...present({ files }) }, () => [
-      `forked ${made.id} from ${parent.id} at ${seq}${files === undefined ? "" : `, files in ${files}`}`,
+      made.id,
     ]);
+    const where = files === undefined ? "" : `, files in ${oneLine(files)}`;
+    if (out.columns !== null) out.note(out.dim(`forked from ${parent.id} at ${seq}${where}`));
   },
 });

@@ -14,7 +14,7 @@ import type { Store } from "../store/port.ts";
 import { makeFrameWriter, type FrameWriter } from "./bundle-frame.ts";
 import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
 import { familyOf, lineageOf, pagesOf } from "./move-lineage.ts";
-import { movedBy, moveAway } from "./move-step.ts";
+import { byBundle, movedBy, moveAway, wayTo } from "./move-step.ts";
 import type { Context } from "./session.ts";
 
 /** Signs texts with an Ed25519 key. Both are base64url, the key as its 32 bytes. */
@@ -98,11 +98,12 @@ async function moveOut(context: Context, session: SessionId, to: string | undefi
   const moved = await movedBy(context, session);
   if (moved === null) {
     const target = to === undefined ? {} : { to };
-    return moveAway(context, session, { ...target, where: "a bundle" });
+    return moveAway(context, session, { ...target, where: byBundle });
   }
   if (moved.to === to) return moved.move;
+  const way = await wayTo(context.store, session, await context.writer.current(session));
   throw new SkeinError("refused", `${session} was moved already`, {
-    hint: "export it where it lives now; without move, a copy of it can be exported here",
+    hint: `${way}; without move, a copy of it can be exported here`,
   });
 }
 

@@ -22,7 +22,7 @@ import { limit } from "../core/limit.ts";
 import { readFrames, type Frame } from "./bundle-frame.ts";
 import { checkedChunks } from "./move-blob.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
-import { arriveHere } from "./move-step.ts";
+import { arriveHere, byBundle } from "./move-step.ts";
 import type { Context } from "./session.ts";
 
 export interface ImportOptions {
@@ -236,7 +236,7 @@ async function settle(
   const { store, writer, actor } = context;
   writer.forget(session);
   const arrived =
-    move !== null && (await arriveHere({ store, writer, actor }, session, { move, where: "a bundle" }));
+    move !== null && (await arriveHere({ store, writer, actor }, session, { move, where: byBundle }));
   const head = await store.head(session);
   const { records } = receiver.put;
   return {

@@ -15,6 +15,7 @@ import { readContext } from "./context-reader.ts";
 import { agentOf, gatherCrew, modelOf, type Crew } from "./crew.ts";
 import { takeDrive } from "./drive.ts";
 import { keepLease } from "./keeper.ts";
+import { wayTo } from "./move-step.ts";
 import type { Context } from "./session.ts";
 
 export interface ModelReport {
@@ -35,7 +36,7 @@ export async function changeModel(context: Context, session: SessionId, name: st
   const { status } = state.standing;
   if (!mayIn(status, "migrate")) {
     throw new SkeinError("refused", `a session that is ${status} cannot be migrated`, {
-      hint: wayOut[status],
+      hint: status === "moved" ? await wayTo(context.store, session, state) : wayOut[status],
     });
   }
   const { agent } = await agentOf(context, session, state);

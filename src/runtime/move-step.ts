@@ -1,9 +1,12 @@
 /** The two ends of a move: the record that fences a session off where it was, and the one it goes on with. */
 import type { Moved } from "../core/command/move.ts";
+import type { Refusal } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import { wayOut } from "../core/lifecycle.ts";
 import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
+import { readContent } from "./content.ts";
 import { isFree } from "./lease.ts";
 import type { Context } from "./session.ts";
 import type { Writer } from "./writer.ts";
@@ -19,6 +22,42 @@ async function movedIn(store: Store, session: SessionId, state: State): Promise<
   const range = { fromSeq: why.seq, toSeq: why.seq, limit: 1, contents: false };
   const [record] = await store.read(session, range);
   return record?.type === "session.moved" ? (JSON.parse(record.body) as Moved) : null;
+}
+
+/** Where a session went that was moved away, in words; null when it is here, or nobody knows any more. */
+export async function whereTo(store: Store, session: SessionId, state: State): Promise<string | null> {
+  const moved = await movedIn(store, session, state);
+  if (moved === null) return null;
+  const content = await readContent(store, session, state.standing.why?.seq ?? 0).catch(() => undefined);
+  const to = (content as { readonly to?: unknown } | undefined)?.to;
+  if (typeof to === "string" && to !== byBundle && to !== moved.to) return JSON.stringify(to);
+  if (moved.to !== undefined) return `the store whose workspace is ${moved.to}`;
+  return to === byBundle ? "the store that its bundle was imported into" : null;
+}
+
+/** What the log says of a move with a bundle, when nobody knows yet where that will go. */
+export const byBundle = "a bundle";
+
+/** What is refused of a session that lives elsewhere, said so that one knows where to go. */
+export async function refusedElsewhere(
+  store: Store,
+  session: SessionId,
+  state: State,
+  refusal: Refusal,
+): Promise<Refusal> {
+  if ((await store.head(session))?.copy === true) {
+    const message = `${session} is a copy of a session that lives elsewhere`;
+    return { code: "refused", message, hint: "fork it to go on from it here" };
+  }
+  return refusal.hint === wayOut.moved ? { ...refusal, hint: await wayTo(store, session, state) } : refusal;
+}
+
+/** What a person can do about a session that was moved. */
+export async function wayTo(store: Store, session: SessionId, state: State): Promise<string> {
+  const where = await whereTo(store, session, state);
+  return where === null
+    ? wayOut.moved
+    : `it lives elsewhere now: it was moved to ${where}; work on it there, or fork it`;
 }
 
 /** Appends `session.moved`: whoever runs the session is fenced by it. Gives the name of the move. */

@@ -8,11 +8,12 @@
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
 import { lineageOf, pagesOf } from "./move-lineage.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
-import { arriveHere, movedBy, moveAway } from "./move-step.ts";
+import { arriveHere, movedBy, moveAway, whereTo } from "./move-step.ts";
 import type { Context } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
@@ -56,10 +57,20 @@ export async function moveSession(
   await receiver.finish(({ kind }) => (kind === "session" ? "own" : "prefix"));
   const writer = makeWriter(to, world, makeStateReader(to), "default");
   await arriveHere({ store: to, writer, actor }, session, { move, where: store.workspace });
+  await checkThere(to, session, await writer.current(session));
   const head = await to.head(session);
   if (head === undefined) throw new SkeinError("conflict", `${session} is gone from where it went`);
   const { seq, hash } = head;
   return { session, workspace: to.workspace, move, seq, hash, ...counts };
+}
+
+/** It may have arrived long ago, and have left again since. */
+async function checkThere(to: Store, session: SessionId, state: State): Promise<void> {
+  if (state.standing.status !== "moved") return;
+  const where = (await whereTo(to, session, state)) ?? "another store";
+  throw new SkeinError("refused", `${session} is in that store no more: it was moved on to ${where}`, {
+    hint: "work on it there; nothing was changed",
+  });
 }
 
 async function checkOwn(store: Store, session: SessionId): Promise<void> {
@@ -81,8 +92,8 @@ async function moveTo(context: Context, session: SessionId, to: Store, where: st
     }
   }
   if (before.to === to.workspace) return before.move;
-  const target = before.to === undefined ? "with a bundle" : `to the store of ${before.to}`;
-  throw new SkeinError("conflict", `${session} was moved already, ${target}`, {
+  const gone = await whereTo(context.store, session, await context.writer.current(session));
+  throw new SkeinError("conflict", `${session} was moved already, to ${gone ?? "another store"}`, {
     hint: "work on it there, or finish that move: doing the same again goes on with it",
   });
 }

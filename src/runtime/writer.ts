@@ -16,6 +16,7 @@ import type { LogId, SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
+import { refusedElsewhere } from "./move-step.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { seal, type Sealed } from "./seal.ts";
 import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
@@ -145,7 +146,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
         if (newer.state.seq === state.seq) {
           const first = await firstWith(session, state, options.key);
           if (first !== null) return first;
-          throw refused(decision.refusal);
+          throw refused(await refusedElsewhere(store, session, state, decision.refusal));
         }
         known = newer;
         continue;

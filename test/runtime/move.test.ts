@@ -213,3 +213,42 @@ test("a session that runs, or is held by somebody, is not moved", async () => {
   await root.migrate({ to: b.store });
   assert.equal(await statusIn(b, root.id), "open");
 });
+
+test("a session that left the other store too is not said to live there", async () => {
+  await using homes = twoInMemory();
+  await using others = twoInMemory();
+  const { a, b } = homes;
+  const c = others.a;
+  const { root } = await livedIn(a);
+  await root.migrate({ to: b.store });
+  await (await b.engine.session(root.id)).migrate({ to: c.store });
+  const before = await recordsIn(b, root.id);
+  await assert.rejects(root.migrate({ to: b.store }), {
+    code: "refused",
+    message: `${root.id} is in that store no more: it was moved on to the store whose workspace is ${c.store.workspace}`,
+  });
+  assert.deepEqual(await recordsIn(b, root.id), before);
+  assert.equal(await statusIn(c, root.id), "open");
+});
+
+test("a session that was moved, and a copy, say where one can go on", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const { root, fork } = await livedIn(a);
+  const engine = new Engine({ store: a.store, world: a.world, openStore: async () => unclosed(b.store) });
+  await (await engine.session(root.id)).migrate({ to: "../other place/b.db" });
+  const hint = 'it lives elsewhere now: it was moved to "../other place/b.db"; work on it there, or fork it';
+  await assert.rejects(root.append("no"), { code: "refused", hint });
+  await assert.rejects(root.migrate({ model: "scripted/demo" }), { code: "refused", hint });
+  await all(a.engine.export(fork.id, { move: true }));
+  await assert.rejects(fork.close(), { code: "refused", hint: /store that its bundle was imported into/ });
+  const open = await a.engine.open({ objective: "copied" });
+  await b.engine.import(a.engine.export(open.id));
+  const copy = await b.engine.session(open.id);
+  const message = `${open.id} is a copy of a session that lives elsewhere`;
+  for (const write of [() => copy.append("no"), () => copy.archive(), () => copy.reopen()]) {
+    await assert.rejects(write(), { code: "refused", message, hint: "fork it to go on from it here" });
+  }
+});
+
+const unclosed = (store: Home["store"]): Home["store"] => ({ ...store, close: async () => undefined });

@@ -44,6 +44,8 @@ export interface ImportReport {
   readonly already: boolean;
   /** Who signed it, by the public key. The signature is right; whose the key is, is not said. */
   readonly signedBy: string | null;
+  /** What whoever imported it should know; null when there is nothing. */
+  readonly warning: string | null;
 }
 
 export async function importBundle(
@@ -222,18 +224,18 @@ async function settle(
   manifest: ParsedManifest,
   told: { readonly signedBy: string | null; readonly blobs: number },
 ): Promise<ImportReport> {
+  const { store, writer, actor } = context;
   const { move, logs } = manifest;
   const main = logs.find(({ session }) => session === manifest.session);
   if (main === undefined) throw new Error("invariant: the manifest has its session");
   const { session } = main;
   // Folding all of them shows that each can be read.
   for (const log of logs) await receiver.state(log.session).catch(unreadable(log.session));
-  if (move !== null) await checkMove(context, receiver, main, move);
+  const moved = move === null ? null : await checkMove(context, receiver, main, move);
   await receiver.finish((log) => {
     if (log.kind === "prefix") return "prefix";
     return move !== null && log === main ? "own" : "copy";
   });
-  const { store, writer, actor } = context;
   writer.forget(session);
   const arrived =
     move !== null && (await arriveHere({ store, writer, actor }, session, { move, where: byBundle }));
@@ -247,8 +249,14 @@ async function settle(
     blobs: told.blobs,
     already: records === 0 && !arrived,
     signedBy: told.signedBy,
+    warning: arrived && moved?.to === undefined ? usedUp : null,
   };
 }
+
+/** Nothing in a bundle without a workspace keeps another store from taking it over, too. */
+const usedUp =
+  "the bundle is used up, and names no workspace: any other store that imports it, " +
+  "also the one it came from, has a second live session; delete it";
 
 const unreadable = (session: SessionId) => (error: unknown) => {
   throw bundleFlaw(`${session} cannot be read`, error);
@@ -260,7 +268,7 @@ async function checkMove(
   receiver: Receiver,
   { session, toSeq }: BundleLog,
   move: string,
-): Promise<void> {
+): Promise<Moved> {
   const { standing, seq } = await receiver.state(session);
   const range = { fromSeq: toSeq, toSeq, limit: 1, contents: false, received: true } as const;
   const [last] = await store.read(session, range);
@@ -268,7 +276,7 @@ async function checkMove(
   if (standing.status !== "moved" || seq !== toSeq || moved?.move !== move) {
     throw bundleFlaw(`${session} was not moved as its manifest says`);
   }
-  if (moved.to === undefined || moved.to === store.workspace) return;
+  if (moved.to === undefined || moved.to === store.workspace) return moved;
   throw new SkeinError("refused", `${session} moves to another store, whose workspace is ${moved.to}`, {
     hint: "import it there; a bundle of a copy can be imported anywhere",
   });

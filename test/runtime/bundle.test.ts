@@ -57,6 +57,7 @@ for (const [name, make] of [
       sessions: [fork.id],
       already: false,
       signedBy: null,
+      warning: null,
     });
     assert.deepEqual([records, blobs], [(await fork.head()).seq, 2]);
     await assertSame(a, b, fork.id);
@@ -104,11 +105,12 @@ for (const [name, make] of [
     assert.equal(again.equals(bytes), true, "a lost bundle can be made again");
     const report = await b.engine.import(inPieces(bytes));
     assert.deepEqual([report.as, report.already], ["own", false]);
+    assert.match(report.warning ?? "", /^the bundle is used up, .* a second live session/);
     const there = await b.engine.session(fork.id);
     await there.append("goes on");
     const before = await recordsOf(there);
     const twice = await b.engine.import(inPieces(again));
-    assert.deepEqual([twice.already, twice.as], [true, "own"]);
+    assert.deepEqual([twice.already, twice.as, twice.warning], [true, "own", null]);
     assert.deepEqual(await recordsOf(there), before);
     await there.migrate({ to: a.store });
     assert.equal((await b.engine.import(inPieces(bytes))).already, true);
@@ -155,11 +157,30 @@ test("a bundle that is meant for one workspace is taken over nowhere else", asyn
   assert.equal((await a.engine.import(inPieces(bytes))).as, "own");
   assert.equal(await statusIn(a, fork.id), "open");
   const rightful = await bundleOf(a, root.id, { move: true, to: b.store.workspace });
-  assert.equal((await b.engine.import(inPieces(rightful))).as, "own");
+  const { as, warning } = await b.engine.import(inPieces(rightful));
+  assert.deepEqual([as, warning], ["own", null]);
   await assert.rejects(bundleOf(a, root.id, { move: true }), { code: "refused", message: /moved already/ });
   await assert.rejects(bundleOf(a, fork.id, { to: b.store.workspace }), { code: "invalid" });
   await assert.rejects(bundleOf(a, fork.id, { move: true, to: "elsewhere" }), { code: "invalid" });
   await assert.rejects(bundleOf(a, fork.id, { move: true, withForks: true }), { code: "invalid" });
+});
+
+test("a bundle is taken back where it was made, once, with a warning", async () => {
+  await using homes = await twoInFiles();
+  const { a } = homes;
+  const { root } = await livedIn(a);
+  const bytes = await bundleOf(a, root.id, { move: true });
+  const back = await a.engine.import(inPieces(bytes));
+  assert.deepEqual([back.as, back.already, back.records], ["own", false, 0]);
+  assert.match(back.warning ?? "", /^the bundle is used up, .* a second live session/);
+  await root.append("home again");
+  const before = await recordsOf(root);
+  const twice = await a.engine.import(inPieces(bytes));
+  assert.deepEqual([twice.already, twice.warning], [true, null]);
+  await bundleOf(a, root.id, { move: true });
+  await a.engine.import(inPieces(bytes));
+  assert.equal(await statusIn(a, root.id), "moved", "a bundle that was used up does not undo a later move");
+  assert.deepEqual((await recordsOf(root)).slice(0, before.length), before);
 });
 
 test("a session that went on in two places is refused, and both stay as they are", async () => {

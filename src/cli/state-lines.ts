@@ -11,7 +11,20 @@ import { titleOf } from "./title.ts";
 /** Rows of one list that are shown; the rest is counted. */
 const rowsMax = 12;
 
-export function stateLines(state: StateView, out: Screen, nowMs: number): string[] {
+/** Where else a session lives, if it does. */
+export interface Elsewhere {
+  /** It is a copy here. */
+  readonly copy: boolean;
+  /** Where it was moved, in words. */
+  readonly movedTo: string | null;
+}
+
+export function stateLines(
+  state: StateView,
+  out: Screen,
+  nowMs: number,
+  { copy, movedTo }: Elsewhere = { copy: false, movedTo: null },
+): string[] {
   const width = out.columns ?? Infinity;
   const row = (name: string, text: string): string[] =>
     text === "" ? [] : [`${out.dim(name.padEnd(12))}${cut(text, Math.max(20, width - 12))}`];
@@ -20,7 +33,13 @@ export function stateLines(state: StateView, out: Screen, nowMs: number): string
   return [
     out.bold(cut(titleOf(state), width)),
     ...row("session", state.session),
-    ...row("status", `${paintStatus(out, state.status)(state.status)}${reason}`),
+    ...row(
+      "status",
+      copy
+        ? `${out.dim("copy")} of a session that lives elsewhere; it was ${state.status}${reason}`
+        : `${paintStatus(out, state.status)(state.status)}${reason}`,
+    ),
+    ...row("moved to", oneLine(movedTo ?? "")),
     ...(state.name === null ? [] : row("objective", oneLine(state.objective ?? ""))),
     ...row(
       "agent",

@@ -25,6 +25,8 @@ export interface LineageNode {
   /** 0 when it is absent. */
   readonly headSeq: number;
   readonly openedAt: number;
+  /** It lives elsewhere, and is only read here. */
+  readonly copy?: true;
   /** What came into it since it was forked, and up to which position of the other. */
   readonly merged: readonly { readonly from: string; readonly toSeq: number }[];
 }
@@ -100,6 +102,7 @@ async function nodeOf(context: Context, place: Place, descendant: SessionId): Pr
     agent: standing.agent?.name ?? null,
     headSeq: head.seq,
     openedAt: standing.openedAt,
+    ...(head.copy === true ? { copy: true as const } : {}),
     merged: [...state.mind.bases.entries()]
       .filter(([from, toSeq]) => fork.mind.bases.get(from) !== toSeq)
       .map(([from, toSeq]) => ({ from, toSeq })),

@@ -223,9 +223,10 @@ test("a session that left the other store too is not said to live there", async 
   await root.migrate({ to: b.store });
   await (await b.engine.session(root.id)).migrate({ to: c.store });
   const before = await recordsIn(b, root.id);
+  const where = `the store whose workspace is ${c.store.workspace}`;
   await assert.rejects(root.migrate({ to: b.store }), {
     code: "refused",
-    message: `${root.id} is in that store no more: it was moved on to the store whose workspace is ${c.store.workspace}`,
+    message: `${root.id} is in that store no more: it was moved on to ${where}`,
   });
   assert.deepEqual(await recordsIn(b, root.id), before);
   assert.equal(await statusIn(c, root.id), "open");

@@ -50,9 +50,9 @@ function lines({ session, nodes, left }: Lineage, out: Screen): string[] {
 }
 
 function nodeText(node: LineageNode, isAsked: boolean, before: string, out: Screen): string {
-  const { session, parent, status, headSeq, merged } = node;
+  const { session, parent, status, headSeq, merged, copy } = node;
   const from = parent === null ? "" : `left at ${count(parent.seq)}, `;
-  const now = status === "absent" ? "absent" : `${status} at ${count(headSeq)}`;
+  const now = status === "absent" ? "absent" : `${copy === true ? "copy" : status} at ${count(headSeq)}`;
   const came = merged.map(({ from: other, toSeq }) => `${ending(other)}@${toSeq}`).join(", ");
   const how = `${from}${now}${came === "" ? "" : `; merged ${came}`}`;
   const fork = parent === null ? null : { parent: parent.session, seq: parent.seq };

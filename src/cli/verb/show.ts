@@ -1,5 +1,6 @@
 /** Shows a session on one screen: how it stands, what it knows, where it came from, what happened last. */
 import type { Event } from "../../runtime/event-reader.ts";
+import { whereTo } from "../../runtime/move-step.ts";
 import { eventLine } from "../event-line.ts";
 import { stateLines } from "../state-lines.ts";
 import { count } from "../text.ts";
@@ -24,11 +25,14 @@ export const show = verb({
     const found = await session(args.ID);
     const state = await found.state();
     const { seq, hash } = await found.head();
-    const forks = await (await store()).forks(found.id);
+    const opened = await store();
+    const forks = await opened.forks(found.id);
+    const copy = (await opened.head(found.id))?.copy === true;
+    const movedTo = state.status === "moved" ? await whereTo(opened, found.id, await found.fold()) : null;
     const events: Event[] = [];
     for await (const event of found.events({ reverse: true, limit: lastEvents })) events.unshift(event);
-    await out.answer({ id: found.id, ...state, head: { seq, hash }, forks, events }, () => [
-      ...stateLines(state, out, nowMs),
+    await out.answer({ id: found.id, ...state, copy, movedTo, head: { seq, hash }, forks, events }, () => [
+      ...stateLines(state, out, nowMs, { copy, movedTo }),
       ...(forks.length === 0 ? [] : ["", out.bold("Forks")]),
       ...forks.slice(0, forksMax).map((fork) => `  ${fork.session}  ${out.dim(`at ${fork.seq}`)}`),
       ...(forks.length > forksMax ? [out.dim(`  and ${count(forks.length - forksMax)} more`)] : []),

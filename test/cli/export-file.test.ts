@@ -159,6 +159,23 @@ test("what is wrong is told in the options of the command line", async () => {
     "skein: export: --move and --with-forks are both given",
     "only one session moves with a bundle; export its forks for themselves",
   ]);
+  assert.deepEqual(await said("migrate", id, "--to", ""), [
+    2,
+    "skein: migrate: --to is empty",
+    "give the path of the other store: --to PATH",
+  ]);
+  for (const [option, value] of [
+    ["--model", "offline/offline"],
+    ["--tools", "live"],
+    ["--tool-calls", "3"],
+    ["--name", "again"],
+  ] as const) {
+    assert.deepEqual(await said("replay", id, option, value), [
+      2,
+      `skein: replay: ${option} is for what is run again`,
+      "give --from SEQ|NAME",
+    ]);
+  }
 });
 
 test("fork prints the id alone, for scripts", async () => {
@@ -167,4 +184,50 @@ test("fork prints the id alone, for scripts", async () => {
   assert.deepEqual([code, stderr], [0, ""]);
   assert.match(stdout, /^ses_\w+\n$/);
   assert.equal((await skein.here("append", stdout.trim(), "hello")).code, 0);
+});
+
+test("what is refused leaves no new store behind", async () => {
+  const { folder, skein, id, at } = await folderWithSession();
+  await skein.here("export", id, "-o", at("x"));
+  const bundle = readFileSync(at("x"));
+  writeFileSync(at("cut"), bundle.subarray(0, -9));
+  writeFileSync(at("text"), "no bundle at all");
+  const fresh = makeFolder();
+  const take = async (file: string, ...more: readonly string[]) =>
+    (await skein.here("import", file, "--store", join(fresh, "new.db"), ...more)).code;
+  assert.equal(await take(at("cut")), 2);
+  assert.equal(await take(at("text")), 2);
+  assert.equal(await take(at("no-such-file")), 3);
+  assert.equal(await take(at("x"), "--signed"), 1);
+  assert.deepEqual(readdirSync(fresh), []);
+  assert.equal(await take(at("x")), 0);
+  const copy = await skein.here("migrate", id, "--store", join(fresh, "new.db"), "--to", join(fresh, "b.db"));
+  assert.notEqual(copy.code, 0);
+  await skein.here("export", id, "--move", "-o", at("moved"));
+  assert.equal((await skein.here("migrate", id, "--to", join(fresh, "b.db"))).code, 1);
+  assert.deepEqual(readdirSync(fresh), ["new.db"]);
+  // A store that was there before stays, also when it is empty of this.
+  assert.equal(await take(at("cut")), 2);
+  assert.deepEqual(readdirSync(fresh), ["new.db"]);
+  assert.equal(existsSync(join(folder, "skein.db")), true);
+});
+
+test("a damaged bundle is wrong input, and no damage of the store", async () => {
+  const { skein, id, at } = await folderWithSession();
+  await skein.here("append", id, "hello");
+  await skein.here("export", id, "-o", at("x"));
+  const bundle = readFileSync(at("x"));
+  const there = skeinIn(makeFolder());
+  await there.here("open", "Something else");
+  const codes = new Set<number | null>();
+  for (let offset = 20; offset < bundle.length; offset += 37) {
+    const bad = Buffer.from(bundle);
+    bad[offset] = (bad[offset] ?? 0) ^ 1;
+    writeFileSync(at("bad"), bad);
+    const { code, stderr } = await there.here("import", at("bad"));
+    codes.add(code);
+    assert.match(stderr, /^skein: (the bundle is damaged: |not a session id)/, `byte ${offset}: ${stderr}`);
+    assert.equal(/verify/.test(stderr), false, stderr);
+  }
+  assert.deepEqual([...codes], [2]);
 });

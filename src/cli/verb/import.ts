@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { ImportReport } from "../../runtime/import.ts";
+import { isThere, takeAway } from "../fresh-store.ts";
 import { trustedKeys } from "../keys.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
@@ -22,16 +23,36 @@ export const importVerb = verb({
     { command: "ssh box skein export 4x8kz1 | skein import", what: "from another machine" },
     { command: "skein import x.skein --signed", what: "only from somebody you know" },
   ],
-  async run({ args: { FILE: file }, options, out, engine }) {
+  async run({ args: { FILE: file }, options, out, engine, place }) {
     const trusted = trustedKeys(process.env);
     const source = file === undefined || file === "-" ? process.stdin : createReadStream(file);
+    const fresh = !isThere(place);
     const opened = await engine({ create: true });
     const keys = options.signed ? { signedBy: [...trusted.keys()] } : {};
-    const report = await opened.import(readable(source, file), keys);
+    const report = await opened.import(readable(source, file), keys).catch(async (error: unknown) => {
+      if (fresh) {
+        await opened.close();
+        await takeAway(place);
+      }
+      throw ofBundle(error);
+    });
     const signer = report.signedBy === null ? null : (trusted.get(report.signedBy) ?? null);
     await out.answer({ ...report, signer }, () => lines(report, signer));
   },
 });
+
+/** What is damaged is the bundle, which was given, and not the store, unless the error says so itself. */
+function ofBundle(error: unknown): unknown {
+  if (!(error instanceof SkeinError) || error.code !== "corrupt") return error;
+  const { message, hint = "" } = error;
+  const here = hint.includes("skein verify") && !hint.includes("where it comes from");
+  if (here || /\bstore\b/.test(message)) return error;
+  const whole = message.startsWith("the bundle is damaged") ? message : `the bundle is damaged: ${message}`;
+  return new SkeinError("invalid", whole, {
+    hint: "get it again from where it was made; nothing was changed",
+    cause: error,
+  });
+}
 
 async function* readable(
   source: AsyncIterable<unknown>,

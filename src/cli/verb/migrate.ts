@@ -1,5 +1,9 @@
 /** Takes a session to another store, or to another model. */
 import { SkeinError } from "../../core/error.ts";
+import type { State } from "../../core/state.ts";
+import type { MigrateReport } from "../../runtime/migrate.ts";
+import type { Session } from "../../runtime/session.ts";
+import { isThere, takeAway } from "../fresh-store.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
 
@@ -28,8 +32,13 @@ export const migrate = verb({
         hint: "skein migrate ID --to PATH, or skein migrate ID --model PROVIDER/MODEL",
       });
     }
+    if (to === "") {
+      throw new SkeinError("invalid", "migrate: --to is empty", {
+        hint: "give the path of the other store: --to PATH",
+      });
+    }
     const found = await session(args.ID);
-    const report = await found.migrate(to === undefined ? { model: model ?? "" } : { to });
+    const report = await (to === undefined ? found.migrate({ model: model ?? "" }) : toStore(found, to));
     await out.answer(report, () => {
       if ("workspace" in report) {
         const { records, blobs } = report;
@@ -45,3 +54,17 @@ export const migrate = verb({
     });
   },
 });
+
+/** A session that has just been moved can go on only in that very store, so then the store stays. */
+async function toStore(session: Session, to: string): Promise<MigrateReport> {
+  if (isThere(to)) return session.migrate({ to });
+  const elsewhere = isMoved(await session.fold());
+  return session.migrate({ to }).catch(async (error: unknown) => {
+    const unsure = error instanceof SkeinError && error.code === "unknown";
+    const gone = !elsewhere && (unsure || (await session.fold().then(isMoved, () => true)));
+    if (!gone) await takeAway(to);
+    throw error;
+  });
+}
+
+const isMoved = ({ standing }: State): boolean => standing.status === "moved";

@@ -62,8 +62,8 @@ export const replay = verb({
     const how = present({ name, model, instructions, budget: budgetOf(options) });
     const tools = present({ tools: options.tools as "recorded" | "live" | undefined });
     if (seq === null) {
-      if (save !== undefined) throw onlyRuns();
-      const report = await found.replay({ ...how, ...tools, progress: show }).finally(() => progress.end());
+      checkOnlyRuns(options);
+      const report = await found.replay({ progress: show }).finally(() => progress.end());
       await out.answer(report, () => checkLines(report, out));
       return report.ok ? 0 : 1;
     }
@@ -81,10 +81,15 @@ export const replay = verb({
   },
 });
 
-const onlyRuns = (): SkeinError =>
-  new SkeinError("invalid", "replay: --save is for what is run again", {
-    hint: "give --from, or use --json",
+const forRuns = ["model", "instructions", "tools", "name", "save", ...Object.keys(budgetOptions)];
+
+function checkOnlyRuns(options: Readonly<Record<string, unknown>>): void {
+  const idle = forRuns.find((name) => options[name] !== undefined);
+  if (idle === undefined) return;
+  throw new SkeinError("invalid", `replay: --${idle} is for what is run again`, {
+    hint: idle === "save" ? "give --from, or use --json" : "give --from SEQ|NAME",
   });
+}
 
 function kindOf(file: string): "html" | "json" {
   const [, kind] = /\.(html|json)$/i.exec(file) ?? [];

@@ -1,0 +1,25 @@
+/** A store that was made for something that is then refused does not stay behind. */
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { isLiveDatabase } from "../tool/live-database.ts";
+import { fileOf, makeOpening } from "./opening.ts";
+
+export const isThere = (place: string): boolean => existsSync(fileOf(place));
+
+/** Takes away a store that this command made and has closed, unless somebody has come to use it since. */
+export async function takeAway(place: string): Promise<void> {
+  const file = fileOf(place);
+  if (!existsSync(file) || (await isLiveDatabase(file))) return;
+  const opening = makeOpening(place);
+  try {
+    const logs = await (await opening.store()).logs(null, 1);
+    if (logs.length > 0) return;
+  } catch {
+    // What cannot be read may hold something.
+    return;
+  } finally {
+    await opening.close();
+  }
+  if (await isLiveDatabase(file)) return;
+  for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
+}

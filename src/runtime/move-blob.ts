@@ -17,10 +17,10 @@ export interface BlobsOfRecord {
   readonly named: readonly string[];
 }
 
-/** `read` gives the text of a blob. */
+/** `read` gives the text of a blob, which is so long as the record says. */
 export async function blobsOf(
   { type, content }: StoredRecord,
-  read: (hash: string) => Promise<string>,
+  read: (hash: string, bytes: number) => Promise<string>,
 ): Promise<BlobsOfRecord> {
   if (content === null || !(content.includes('"blob"') || content.includes('"$blob"'))) return none;
   const value = parse(content);
@@ -30,8 +30,8 @@ export async function blobsOf(
   if (typeof whole !== "string" || !hashForm.test(whole)) {
     throw new SkeinError("corrupt", "a content refers to no blob that there could be");
   }
+  const text = await read(whole, reference.bytes);
   if (isForeign(type)) return { whole, named: [] };
-  const text = await read(whole);
   const inner = text.includes('"blob"') ? named(parse(text)) : [];
   return { whole, named: inner.filter((hash) => hash !== whole) };
 }
@@ -89,6 +89,13 @@ export async function blobText(store: Store, hash: string): Promise<string> {
     parts.push(chunk);
   }
   return Buffer.concat(parts).toString("utf8");
+}
+
+/** The same, if it is as long as the record says. */
+export async function blobTextOf(store: Store, hash: string, bytes: number): Promise<string> {
+  const text = await blobText(store, hash);
+  if (Buffer.byteLength(text) === bytes) return text;
+  throw new SkeinError("corrupt", `blob ${hash} is not as long as a record says`);
 }
 
 export async function blobIn(store: Store, hash: string): Promise<AsyncIterable<Uint8Array>> {

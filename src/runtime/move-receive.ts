@@ -10,7 +10,7 @@ import { checkJson } from "../core/json.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Finished, IndexEntry, ReceivedRecord, Store } from "../store/port.ts";
-import { blobsHere, blobsOf, blobText } from "./move-blob.ts";
+import { blobsHere, blobsOf, blobTextOf } from "./move-blob.ts";
 import { indexEntryOf } from "./session-index.ts";
 import { makeStateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
@@ -130,7 +130,7 @@ export function makeReceiver(store: Store, world: World): Receiver {
     }
     now.last = { seq: record.seq, hash: record.hash, at: Math.max(last.at, record.at) };
     const isHere = record.seq <= now.thereSeq;
-    const refers = await blobsOf(record, (hash) => blobText(store, hash));
+    const refers = await blobsOf(record, (hash, bytes) => blobTextOf(store, hash, bytes));
     for (const hash of refers.named) referred.add(hash);
     if (refers.whole !== null) referred.add(refers.whole);
     if (isHere) return;

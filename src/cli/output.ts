@@ -17,16 +17,19 @@ interface Guard {
   readonly store: string;
   /** Whether a file that is there may be replaced. Stores may not. */
   readonly replace: boolean;
+  /** For a file: when the user has had enough, it is taken away again. */
+  readonly untilStopped?: () => AbortSignal;
 }
 
 /** Once this is done the file is open for writing; nothing needs to have been made before. */
 export async function openOutput(path: string | undefined, out: Screen, guard: Guard): Promise<Output> {
   if (path === undefined) return { write: (chunks) => toScreen(out, chunks) };
   const { target, straight } = await targetOf(path, guard);
+  const stop = straight ? undefined : guard.untilStopped?.();
   const opened = straight
     ? { file: await begin(path, target, constants.O_WRONLY), part: null }
     : await beginPart(path, target);
-  return { write: (chunks) => toFile(path, target, opened, chunks) };
+  return { write: (chunks) => toFile(path, target, { ...opened, stop }, chunks) };
 }
 
 async function toScreen(out: Screen, chunks: AsyncIterable<Uint8Array>): Promise<number> {
@@ -47,12 +50,13 @@ interface Opened {
 async function toFile(
   path: string,
   target: string,
-  { file, part }: Opened,
+  { file, part, stop }: Opened & { readonly stop: AbortSignal | undefined },
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<number> {
   let size = 0;
   try {
     for await (const chunk of chunks) {
+      if (stop?.aborted === true) throw stopped(path);
       size += chunk.length;
       await file.writeFile(chunk).catch(broken(path));
     }
@@ -66,6 +70,9 @@ async function toFile(
     throw error;
   }
 }
+
+const stopped = (path: string): SkeinError =>
+  new SkeinError("unavailable", `stopped before ${path} was whole`, { hint: "run the same command again" });
 
 /** Under a name that nobody else has or can guess. */
 async function beginPart(path: string, target: string): Promise<Opened> {
@@ -165,6 +172,6 @@ async function checkNoStore(path: string, target: string, there: Stats, store: s
 
 /** SQLite would take such a file for its own. */
 async function checkBesideStore(path: string, target: string): Promise<void> {
-  const base = target.replace(/-(?:wal|shm|journal)$/, "");
+  const base = target.replace(/-(?:wal|shm|journal|suspect)$/, "");
   if (base !== target && (await statOf(base)) !== null) throw isStore(path);
 }

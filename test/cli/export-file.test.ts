@@ -15,6 +15,8 @@ import {
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { runWords } from "../../src/cli/run.ts";
+import { collectingSurface } from "../../src/cli/screen.ts";
 import { endOf, makeFolder, skeinIn } from "./skein.ts";
 
 async function folderWithSession() {
@@ -94,6 +96,16 @@ test("export follows links, writes straight into pipes, and refuses directories"
   assert.equal(refused.code, 2);
   assert.match(refused.stderr, /is a directory/);
   assert.equal(existsSync(join(folder, "-")), false);
+});
+
+test("an export that is stopped leaves nothing behind", async () => {
+  const { folder, id, at } = await folderWithSession();
+  const surface = collectingSurface(null);
+  const untilStopped = () => AbortSignal.abort("SIGINT");
+  const words = ["export", id, "-o", at("x"), "--store", at("skein.db")];
+  assert.equal(await runWords(words, { surface, untilStopped }), 4);
+  assert.match(surface.collected.stderr, /stopped before .*x was whole/);
+  assert.deepEqual(readdirSync(folder), ["skein.db"]);
 });
 
 test("two exports to one file at once both end well, and the file is whole", async () => {

@@ -43,7 +43,7 @@ export const exportVerb = verb({
     { command: "skein export 4x8kz1 --format html -o session.html", what: "a page to read" },
     { command: "skein export 4x8kz1 --format jsonl > session.jsonl", what: "every record, to verify" },
   ],
-  async run({ args, options, out, engine, session, store, place }) {
+  async run({ args, options, out, engine, session, store, place, untilStopped }) {
     const { format = "bundle" } = options;
     const output = standardOutput.has(options.output) ? undefined : options.output;
     checkWords(options);
@@ -67,7 +67,11 @@ export const exportVerb = verb({
     const opened = await engine();
     const signed = options.sign ? { sign: (await import("../keys.ts")).readSigner(process.env) } : {};
     // A session that moves stands still from the first byte on; what cannot be written must show before.
-    const file = await openOutput(output, out, { store: fileOf(place), replace: options.force });
+    const file = await openOutput(output, out, {
+      store: fileOf(place),
+      replace: options.force,
+      untilStopped,
+    });
     const { "with-forks": withForks, move } = options;
     const chunks =
       format === "bundle"

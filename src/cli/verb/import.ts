@@ -38,6 +38,7 @@ export const importVerb = verb({
     });
     const signer = report.signedBy === null ? null : (trusted.get(report.signedBy) ?? null);
     await out.answer({ ...report, signer }, () => lines(report, signer));
+    if (report.warning !== null) out.note(report.warning);
   },
 });
 

@@ -8,6 +8,7 @@ import {
   checkBundleLine,
   frameHeaderBytes,
   frameKinds,
+  lastChunk,
   packed,
   unpackedMax,
   type FrameKind,
@@ -94,9 +95,13 @@ export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGener
 function headerOf(header: Buffer) {
   const kind = header.toString("latin1", 0, 1);
   const [size, storedSize] = [header.readUInt32BE(4), header.readUInt32BE(8)];
-  if (!kinds.has(kind) || header.readUInt16BE(2) !== 0) throw bundleFlaw("there is no such frame");
+  const flags = header[1] ?? 0;
+  // The trailer has no flags. Its own header is the one thing that its digest does not cover.
+  const known = kind === frameKinds.trailer ? 0 : packed | lastChunk;
+  if (!kinds.has(kind) || (flags & ~known) !== 0 || header.readUInt16BE(2) !== 0)
+    throw bundleFlaw("there is no such frame");
   if (size > limit.bundleFrameBytesMax || storedSize > size) throw bundleFlaw("a frame is too large");
-  return { kind: kind as FrameKind, flags: header[1] ?? 0, size, storedSize };
+  return { kind: kind as FrameKind, flags, size, storedSize };
 }
 
 /** What unpacks to more than it says is given up as soon as it does. */

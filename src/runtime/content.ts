@@ -54,3 +54,12 @@ export function blobReference(content: unknown): { readonly sha256: string; read
   if (typeof content !== "object" || content === null || !(blobField in content)) return null;
   return content[blobField] as { sha256: string; bytes: number };
 }
+
+/** A blob whole. Rejects with `not-found` when the store has it no more. */
+export async function readBlob(store: Store, hash: string): Promise<Buffer> {
+  const chunks = await store.blob(hash);
+  if (chunks === undefined) throw new SkeinError("not-found", `blob ${hash} is not in the store`);
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts);
+}

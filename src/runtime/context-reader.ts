@@ -14,10 +14,11 @@ import { readEvent, type EventOf, type SessionEvent } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Part, Settings } from "../core/part.ts";
-import { includes, subtract, type Ranges } from "../core/range.ts";
+import { subtract, type Ranges } from "../core/range.ts";
 import type { Overlay, State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { blobReference, inflate } from "./content.ts";
+import { nextTaken } from "./inbox.ts";
 import type { StateReader } from "./state-reader.ts";
 
 export interface ContextWorld {
@@ -85,7 +86,7 @@ export async function readContext(
   return nextContext(context, session, {
     state,
     settings: options.settings ?? (await lastSettings(context, session, state)),
-    inputs: await waiting(context.store, session, state),
+    inputs: await nextTaken(context.store, session, state),
     uncompacted,
     ...(options.renderer === undefined ? {} : { renderer: options.renderer }),
   });
@@ -160,22 +161,6 @@ async function lastSettings({ store }: ContextWorld, session: SessionId, state: 
   const settings = event?.type === "model.requested" ? event.content?.settings : undefined;
   const model = state.standing.model ?? "offline/offline";
   return (settings as Settings | undefined) ?? { model, images: false };
-}
-
-/** The inputs that the next request would take up: in a turn those that steer it, else all that wait. */
-async function waiting(store: Store, session: SessionId, state: State): Promise<Taken> {
-  const { inbox, turn } = state.standing;
-  const taken: [number, number][] = [];
-  if (inbox.waiting.length === 0) return taken;
-  const types = ["input.received", "message.received"];
-  for await (const event of readRange(store, session, [inbox.fromSeq, state.seq], types)) {
-    if (event.type !== "input.received" && event.type !== "message.received") continue;
-    const steers = event.type === "input.received" && event.body.mode === "steer";
-    if (!includes(inbox.waiting, event.body.input) || (turn !== null && !steers)) continue;
-    taken.push([event.seq, event.body.input]);
-    if (taken.length === limit.takenMax) break;
-  }
-  return taken;
 }
 
 interface Wanted {

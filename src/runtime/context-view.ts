@@ -3,7 +3,7 @@ import type { SessionId } from "../core/ids.ts";
 import type { Part, Settings } from "../core/part.ts";
 import { estimateError } from "../core/tokens.ts";
 import { readContext } from "./context-reader.ts";
-import { agentOf, modelOf } from "./crew.ts";
+import { agentOf, modelOf, settingsFor } from "./crew.ts";
 import type { Context } from "./session.ts";
 
 export interface RenderedContext {
@@ -36,7 +36,7 @@ export async function showContext(
   session: SessionId,
   options: { readonly atSeq: number; readonly uncompacted?: boolean },
 ): Promise<RenderedContext> {
-  const settings = await settingsFor(context, session);
+  const settings = await nextSettings(context, session);
   const read = await readContext(context, session, { ...options, ...settings });
   const { tokens, perPart } = await context.tokenizer.estimate(read.parts);
   const { parts, reasons, digest, renderer, model, requestSeq, matches } = read;
@@ -70,18 +70,9 @@ async function compareCounts(
 }
 
 /** How the next request would ask; nothing when the model cannot be had, then as the last request did. */
-async function settingsFor(context: Context, session: SessionId): Promise<{ readonly settings?: Settings }> {
+async function nextSettings(context: Context, session: SessionId): Promise<{ readonly settings?: Settings }> {
   const state = await context.writer.current(session);
   const { agent } = await agentOf(context, session, state);
   const model = await modelOf(context, state.standing.model ?? agent?.model).catch(() => null);
-  if (model === null) return {};
-  const { temperature, reasoning } = agent ?? {};
-  return {
-    settings: {
-      model: model.name,
-      images: model.facts.images,
-      ...(temperature === undefined ? {} : { temperature }),
-      ...(reasoning === undefined ? {} : { reasoning }),
-    },
-  };
+  return model === null ? {} : { settings: settingsFor(model, agent) };
 }

@@ -38,22 +38,27 @@ export async function gatherCrew(
   const toolbox = await openTools(context, session, state, options.signal);
   const offered = toolbox.tools.filter(({ name }) => mayOffer(agent, name));
   const definitions = offered.map(({ name, description, input }) => ({ name, description, input }));
-  const { temperature, reasoning } = agent ?? {};
   return {
     agent,
     actor,
     model,
     rules: agentRules(agent),
-    settings: {
-      model: model.name,
-      images: model.facts.images,
-      ...(temperature === undefined ? {} : { temperature }),
-      ...(reasoning === undefined ? {} : { reasoning }),
-    },
+    settings: settingsFor(model, agent),
     tools: new Map(offered.map((tool) => [tool.name, tool])),
     files: toolbox.files,
     offer: { definitions, digest: context.world.digest("", JSON.stringify(definitions)) },
     [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
+  };
+}
+
+/** How the model is asked. */
+export function settingsFor({ name, facts }: Model, agent: AgentDefinition | null): Settings {
+  const { temperature, reasoning } = agent ?? {};
+  return {
+    model: name,
+    images: facts.images,
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(reasoning === undefined ? {} : { reasoning }),
   };
 }
 

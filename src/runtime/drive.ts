@@ -14,7 +14,7 @@ import type { SessionId } from "../core/ids.ts";
 import type { Part, Settings } from "../core/part.ts";
 import type { State } from "../core/state.ts";
 import { nextContext } from "./context-reader.ts";
-import { readWaiting, takenOf } from "./inbox.ts";
+import { nextTaken, readWaiting, takenOf } from "./inbox.ts";
 import { takeLease, type Lease } from "./lease.ts";
 import type { Context } from "./session.ts";
 import type { Build, Change } from "./writer.ts";
@@ -114,8 +114,7 @@ export class Drive implements AsyncDisposable {
     const { store, world } = this.#context;
     let rendered: (Omit<Requested, "seq"> & { readonly renderer: number }) | null = null;
     const change = await this.change(async (state) => {
-      const waiting = (await readWaiting(store, this.session, state)).filter(({ steers }) => steers);
-      const takes = takenOf(waiting);
+      const takes = await nextTaken(store, this.session, state);
       rendered = await nextContext(this.#context, this.session, { state, settings, inputs: takes });
       return {
         do: "request",

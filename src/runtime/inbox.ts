@@ -36,3 +36,10 @@ export async function readWaiting(store: Store, session: SessionId, state: State
 }
 
 export const takenOf = (waiting: readonly Waiting[]): Taken => waiting.map(({ seq, input }) => [seq, input]);
+
+/** The inputs that the next request would take up: in a turn those that steer it, else all that wait. */
+export async function nextTaken(store: Store, session: SessionId, state: State): Promise<Taken> {
+  if (state.standing.inbox.waiting.length === 0) return [];
+  const waiting = await readWaiting(store, session, state);
+  return takenOf(state.standing.turn === null ? waiting : waiting.filter(({ steers }) => steers));
+}

@@ -1,9 +1,9 @@
 /** Listening to a model: its deltas go to whoever listens here and now, its answer comes back whole. */
-import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Part } from "../core/part.ts";
 import { ModelError, type Answer, type Model } from "../model/port.ts";
+import { readBlob } from "./content.ts";
 import type { Context } from "./session.ts";
 
 /** Rejects with `ModelError` only. An aborted signal is heard at once, whatever the driver does. */
@@ -62,10 +62,3 @@ function stopped(signal: AbortSignal, done: AbortSignal): Promise<"stop"> {
 }
 
 /** The bytes of a blob that must be there. */
-export async function readBlob(store: Context["store"], hash: string): Promise<Uint8Array> {
-  const chunks = await store.blob(hash);
-  if (chunks === undefined) throw new SkeinError("not-found", `blob ${hash} is not in the store`);
-  const parts: Uint8Array[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
-  return Buffer.concat(parts);
-}

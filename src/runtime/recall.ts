@@ -4,7 +4,7 @@ import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
-import { readContent } from "./content.ts";
+import { readBlob, readContent } from "./content.ts";
 import { readEvents, type Event } from "./event-reader.ts";
 import { readItems, search } from "./projection.ts";
 import type { Context } from "./session.ts";
@@ -86,7 +86,10 @@ async function stretch(
     | undefined;
   if (content === undefined) throw new SkeinError("not-found", "that output was erased");
   const whole = content.blocks?.find(({ type, mediaType }) => type === "file" && mediaType === "text/plain");
-  const text = whole?.blob === undefined ? asText(content.output) : await blobText(context, whole.blob);
+  const text =
+    whole?.blob === undefined
+      ? asText(content.output)
+      : (await readBlob(context.store, whole.blob)).toString("utf8");
   const most = Math.floor(limit.toolOutputCharsMax * 0.9);
   const part = text.slice(fromChar, fromChar + most).toWellFormed();
   const next = fromChar + most;
@@ -95,11 +98,3 @@ async function stretch(
 
 const asText = (value: unknown): string =>
   typeof value === "string" ? value : JSON.stringify(value ?? null);
-
-async function blobText({ store }: Context, hash: string): Promise<string> {
-  const chunks = await store.blob(hash);
-  if (chunks === undefined) throw new SkeinError("not-found", "that output is no longer kept");
-  const parts: Uint8Array[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
-  return Buffer.concat(parts).toString("utf8");
-}

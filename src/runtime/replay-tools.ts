@@ -8,8 +8,7 @@ import type { ToolDefinition } from "../core/part.ts";
 import { callKey } from "../core/replay.ts";
 import type { OuterTool, SessionTool, Tool, ToolCall, ToolSource } from "../tool/port.ts";
 import { ToolOutput } from "../tool/port.ts";
-import { readContent } from "./content.ts";
-import { readBlob } from "./model-stream.ts";
+import { readBlob, readContent } from "./content.ts";
 import type { TakenCall } from "./replay-turn.ts";
 import type { Context } from "./session.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -147,5 +146,5 @@ async function recordedOutput({ context, original }: ReplayTools, call: TakenCal
 async function wholeText(context: Context, output: unknown, blocks: readonly Block[]): Promise<unknown> {
   const whole = blocks.find(({ type }) => type === "file");
   if (whole?.type !== "file") return output ?? null;
-  return Buffer.from(await readBlob(context.store, whole.blob)).toString("utf8");
+  return (await readBlob(context.store, whole.blob)).toString("utf8");
 }

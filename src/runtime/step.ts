@@ -16,7 +16,7 @@ import { storeAnswer } from "./answer.ts";
 import { nextContext, type Context as Rendered } from "./context-reader.ts";
 import { permissionFor, type Crew } from "./crew.ts";
 import { takeCalls, type Drive } from "./drive.ts";
-import { readWaiting, takenOf } from "./inbox.ts";
+import { nextTaken } from "./inbox.ts";
 import { listen } from "./model-stream.ts";
 import type { Context } from "./session.ts";
 import { cleanText } from "./tool-output.ts";
@@ -49,8 +49,7 @@ export interface StepWorld {
 /** What a request at this state would send. */
 export async function measure(step: StepWorld, state: State): Promise<Measured> {
   const { context, drive, crew } = step;
-  const waiting = await readWaiting(context.store, drive.session, state);
-  const taken = takenOf(state.standing.turn === null ? waiting : waiting.filter(({ steers }) => steers));
+  const taken = await nextTaken(context.store, drive.session, state);
   const rendered = await nextContext(context, drive.session, {
     state,
     settings: crew.settings,

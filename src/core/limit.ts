@@ -13,6 +13,8 @@ export const limit = {
   appendRecordsMax: 1_000,
   /** Logs in one append. */
   appendLogsMax: 100,
+  /** Contents that are erased with one append; more takes several. */
+  eraseRecordsMax: 500,
   /** One blob, and one chunk of it. */
   blobBytesMax: 1_073_741_824,
   blobChunkBytesMax: 262_144,
@@ -39,6 +41,26 @@ export const limit = {
   scoresMax: 1_000,
   bindingsMax: 100,
   permissionsMax: 200,
+  holdsMax: 100,
+  /** Topics for which a session declares a contract, and one schema of them. */
+  contractsMax: 100,
+  contractBytesMax: 32_768,
+  /** Inputs that may wait in an inbox; past that it takes no more messages from sessions. */
+  inboxMax: 1_000,
+  /** Messages to other stores that may wait to be delivered; past that the session sends no more there. */
+  outboxMax: 1_000,
+  /** Requests that wait for a reply, sent or received. */
+  requestsMax: 1_000,
+  /** What a handoff may hold, counted in tokens. */
+  handoffTokensMax: 4_000,
+  /** What is remembered in one workspace, and what one session carries of it, counted in tokens. */
+  memoryMax: 20_000,
+  memoryTokensMax: 2_000,
+  /** Policies of one workspace. */
+  policiesMax: 100,
+  /** Values registered as secret, and the shortest that is one. */
+  secretsMax: 1_000,
+  secretCharsMin: 8,
   /** Inputs that one turn or step takes up; the rest waits for the next. */
   takenMax: 150,
   /** 0 is the most urgent. */

@@ -84,6 +84,13 @@ export interface Part {
    * Records that forks share stay readable through the forks, and only for as long as there are any.
    */
   readonly drop?: true;
+  /**
+   * Takes away, in the same transaction, contents and salts at these positions of the log as it reads them,
+   * whoever else shares them: from records and segments, from search and items, with the blobs that nothing
+   * else refers to. Hashes and lengths stay. Positions without a content are passed over. At most
+   * `eraseRecordsMax` contents in one append. What the files may still hold of it is gone after `scrub`.
+   */
+  readonly erase?: readonly (readonly [fromSeq: number, toSeq: number])[];
 }
 
 export type Outcome =
@@ -194,6 +201,8 @@ export interface IndexEntry {
   readonly objective: string | null;
   readonly priority: number;
   readonly labels: Readonly<Record<string, string>>;
+  /** Messages to other stores that are not known to have arrived; absent: none. */
+  readonly outbox?: number;
 }
 
 export interface SessionRow extends IndexEntry {
@@ -216,6 +225,15 @@ export interface SessionFilter {
   /** Last activity at or after, and before. */
   readonly activeSince?: number;
   readonly activeBefore?: number;
+  /** Only sessions with messages to other stores that are not known to have arrived. */
+  readonly outbox?: true;
+}
+
+/** What was packed: records, and what they took before and take now, as the driver counts it. */
+export interface Packed {
+  readonly records: number;
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
 }
 
 export interface Page<T> {
@@ -269,6 +287,10 @@ export interface StoreStats {
   readonly contentBytes: number;
   readonly snapshots: number;
   readonly snapshotBytes: number;
+  readonly segments: number;
+  readonly segmentBytes: number;
+  /** Something was erased or deleted of which the files may still hold a trace: `scrub` is due. */
+  readonly unscrubbed: boolean;
   readonly blobs: number;
   readonly blobBytes: number;
 }
@@ -402,6 +424,18 @@ export interface Store {
   clearDerived(): Promise<void>;
   /** Gives back what deleted sessions held, in small steps; resolves when there is no more. */
   sweep(): Promise<void>;
+  /**
+   * Packs the log's own records up to a position, but never its last one, into segments: in small steps beside
+   * other work, each whole. Reading gives the same as before. What is packed already stays. Resolves to what
+   * this call packed; stops early, with what it did, when the signal is aborted.
+   */
+  pack(session: LogId, toSeq: number, signal?: AbortSignal): Promise<Packed>;
+  /**
+   * Makes sure that the files hold nothing any more of what was erased or deleted: not in free space, not in
+   * search, not in what was written ahead. In small steps. That it is due survives a crash. Rejects with
+   * `unavailable` when another program keeps it from being done; then it is still due.
+   */
+  scrub(): Promise<void>;
   /** Faults below the level of records; none when all is well. */
   check(): Promise<readonly string[]>;
   stats(): Promise<StoreStats>;

@@ -2,7 +2,9 @@
 import type { ItemKind } from "./catalogue/durable.ts";
 import type { Block } from "./catalogue/entry.ts";
 import type { Digest } from "./chain.ts";
+import type { GovernCommand } from "./command/govern.ts";
 import type { MergeCommand } from "./command/merge.ts";
+import type { MessageCommand } from "./command/message.ts";
 import type { MoveCommand } from "./command/move.ts";
 import type { TurnCommand } from "./command/turn.ts";
 import type { TreeChange } from "./files.ts";
@@ -198,6 +200,8 @@ export type Command =
   | { readonly do: "release"; readonly epoch: number }
   | MergeCommand
   | MoveCommand
+  | MessageCommand
+  | GovernCommand
   | TurnCommand;
 
 export type CommandName = Command["do"];

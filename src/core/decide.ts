@@ -4,7 +4,9 @@
  */
 import type { Command, CommandName, Facts } from "./command.ts";
 import { branchDecisions } from "./decide/branch.ts";
+import { governDecisions } from "./decide/govern.ts";
 import { mergeDecisions } from "./decide/merge.ts";
+import { messageDecisions } from "./decide/message.ts";
 import { moveDecisions } from "./decide/move.ts";
 import { turnDecisions } from "./decide/turn.ts";
 import { lifecycleDecisions } from "./decide/lifecycle.ts";
@@ -18,6 +20,8 @@ const decisions: Decisions<CommandName> = {
   ...workDecisions,
   ...mergeDecisions,
   ...moveDecisions,
+  ...messageDecisions,
+  ...governDecisions,
   ...turnDecisions,
 };
 

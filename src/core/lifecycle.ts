@@ -37,6 +37,8 @@ export const lifecycle = {
   write: { from: live, to: null },
   /** Name, labels, priority, checkpoints: what may still be said about a session that is over. */
   describe: { from: here, to: null },
+  /** Holds and erasure: what must be possible whatever became of the session, as long as it lives here. */
+  govern: { from: [...here, "archived"], to: null },
   take: { from: live, to: null },
   begin: { from: ["open"], to: "running" },
   /** The next thing of a turn: a model call, a tool call. */

@@ -141,9 +141,16 @@ export interface Standing {
   readonly holds: Keyed<number>;
   readonly triggers: Keyed<Ref & { readonly kind: string; readonly lastCause: string | null }>;
   readonly inbox: Inbox;
-  /** Messages by the other session. */
+  /** By the other session: the number of the last message that was sent there, and that came from there. */
   readonly sent: Keyed<number>;
   readonly received: Keyed<number>;
+  /** Messages to other stores that are not known to have arrived, by their id. */
+  readonly outbox: Keyed<{ readonly to: string; readonly number: number; readonly seq: number }>;
+  /** Requests that were sent and wait for a reply; and those that came and were not replied to. By their id. */
+  readonly requests: Keyed<{ readonly to: string; readonly seq: number; readonly deadlineMs: number }>;
+  readonly asked: Keyed<{ readonly from: string; readonly seq: number; readonly deadlineMs: number }>;
+  /** The last handoff that was written. */
+  readonly handoff: (Ref & { readonly toSeq: number }) | null;
   readonly contracts: Keyed<Ref>;
   readonly checkpoints: Keyed<number>;
   readonly scores: Keyed<{ readonly value: number; readonly seq: number }>;
@@ -217,6 +224,10 @@ export const emptyStanding: Standing = {
   inbox: { waiting: [], received: 0, fromSeq: 0 },
   sent: Keyed.empty(),
   received: Keyed.empty(),
+  outbox: Keyed.empty(),
+  requests: Keyed.empty(),
+  asked: Keyed.empty(),
+  handoff: null,
   contracts: Keyed.empty(),
   checkpoints: Keyed.empty(),
   scores: Keyed.empty(),
@@ -277,7 +288,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form that snapshots are written in. Snapshots of other forms are passed over and made again. */
-export const snapshotForm = 2;
+export const snapshotForm = 3;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 
@@ -291,6 +302,9 @@ const keyedInStanding = [
   "triggers",
   "sent",
   "received",
+  "outbox",
+  "requests",
+  "asked",
   "contracts",
   "checkpoints",
   "scores",

@@ -10,7 +10,7 @@ import type { Drive } from "./drive.ts";
 import { forkCommand } from "./fork.ts";
 import { recall } from "./recall.ts";
 import { sendMessage } from "./send.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 import { errorText } from "./tool-output.ts";
 
 /** Does it, and settles the call: what the session or the store refuses is told to the model. */

@@ -9,16 +9,7 @@ import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Store } from "../store/port.ts";
 import { contentOf } from "./content.ts";
-import { seal } from "./seal.ts";
-import type { World } from "./world.ts";
-import type { Writer } from "./writer.ts";
-
-export interface AgentContext {
-  readonly store: Store;
-  readonly world: World;
-  readonly writer: Pick<Writer, "commit">;
-  readonly actor: string;
-}
+import { writeWorkspace, type WorkspaceContext } from "./workspace.ts";
 
 export interface AgentVersion {
   readonly name: string;
@@ -42,41 +33,29 @@ export interface AgentSummary {
 }
 
 /** Adds a version. The definition that is the newest version already is no new one. */
-export async function addAgent(context: AgentContext, definition: AgentDefinition): Promise<AgentVersion> {
-  const { store, world, writer, actor } = context;
+export async function addAgent(
+  context: WorkspaceContext,
+  definition: AgentDefinition,
+): Promise<AgentVersion> {
+  const { store, world, actor } = context;
   const checked = checkAgent(definition);
   const digest = agentDigest(world.digest, checked);
-  for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
-    const head = await store.head(store.workspace);
+  let added: AgentVersion | null = null;
+  const appended = await writeWorkspace(context, async () => {
     const newest = await newestOf(store, checked.name);
     // After a lost answer this is also how the version that was written after all is found.
     if (newest?.digest === digest && !(await isErased(store, newest))) {
       const { seq: _, ...present } = newest;
-      return { ...present, definition: checked };
+      added = { ...present, definition: checked };
+      return [];
     }
     const version = (newest?.version ?? 0) + 1;
-    const event = {
-      type: "agent.defined",
-      body: { agent: checked.name, version, digest },
-      content: { definition: checked },
-    };
-    const { drafts, blobs } = seal(world, [event], { actor, key: null });
-    const expect = head === undefined ? "absent" : { seq: head.seq };
-    try {
-      for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
-      const [appended] = await writer.commit([{ session: store.workspace, expect, drafts }]);
-      return { name: checked.name, version, digest, at: appended?.at ?? 0, actor, definition: checked };
-    } catch (error) {
-      if (!(error instanceof SkeinError)) throw error;
-      if (error.code === "unknown" && lost < limit.unknownRetriesMax) {
-        await world.sleep(Math.min(10 * 2 ** lost, 1_000));
-        lost += 1;
-      } else if (error.code !== "conflict") throw error;
-    }
-  }
-  throw new SkeinError("conflict", "the workspace changes too fast to be written to", {
-    hint: "try again later",
+    added = { name: checked.name, version, digest, at: 0, actor, definition: checked };
+    const body = { agent: checked.name, version, digest };
+    return [{ type: "agent.defined", body, content: { definition: checked } }];
   });
+  if (added === null) throw new Error("invariant: an agent was added, or was there");
+  return appended === null ? added : { ...(added as AgentVersion), at: appended.at };
 }
 
 /** The newest version of each agent, by name. */

@@ -8,7 +8,7 @@ import { readEvents, type Event } from "./event-reader.ts";
 import { isFree } from "./lease.ts";
 import type { LiveDelta } from "./live.ts";
 import type { Ran, RunOptions } from "./runner.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** Events of the log, and deltas that are heard while an answer is made. */
 export type Heard = Event | LiveDelta;

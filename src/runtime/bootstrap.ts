@@ -11,7 +11,7 @@ import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { listAgents, showAgent } from "./agents.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 type Opening = Omit<CommandOf<"open">, "do" | "workspace" | "parent">;
 

@@ -15,7 +15,7 @@ import { makeFrameWriter, type FrameWriter } from "./bundle-frame.ts";
 import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
 import { familyOf, lineageOf, pagesOf } from "./move-lineage.ts";
 import { byBundle, movedBy, moveAway, wayTo } from "./move-step.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** Signs texts with an Ed25519 key. Both are base64url, the key as its 32 bytes. */
 export interface Signer {

@@ -11,7 +11,7 @@ import { instructionFiles } from "./bootstrap.ts";
 import { contentOf, readContent } from "./content.ts";
 import { seal } from "./seal.ts";
 import { indexEntry } from "./session-index.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export async function clearSession(
   context: Context,

@@ -5,7 +5,7 @@ import { compactNow } from "./compaction.ts";
 import { agentOf, gatherCrew } from "./crew.ts";
 import { takeDrive } from "./drive.ts";
 import { keepLease } from "./keeper.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 const strategies = ["prune", "summarize", "extract"] as const;
 export type Strategy = (typeof strategies)[number];

@@ -4,7 +4,7 @@ import type { Part, Settings } from "../core/part.ts";
 import { estimateError } from "../core/tokens.ts";
 import { readContext } from "./context-reader.ts";
 import { agentOf, modelOf, settingsFor } from "./crew.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface RenderedContext {
   readonly parts: readonly Part[];

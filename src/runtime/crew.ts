@@ -11,7 +11,7 @@ import type { State } from "../core/state.ts";
 import type { Model } from "../model/port.ts";
 import type { Bound, FileWatch, Tool, Toolbox } from "../tool/port.ts";
 import { readContent } from "./content.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface Crew extends AsyncDisposable {
   readonly agent: AgentDefinition | null;

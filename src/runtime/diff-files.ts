@@ -4,7 +4,7 @@ import type { SessionId } from "../core/ids.ts";
 import { unifiedDiff } from "../core/text-diff.ts";
 import { fileBlobs } from "./file-note.ts";
 import { readChanges, type Unkept } from "./files.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface FileDiff {
   /** The name of the binding. */

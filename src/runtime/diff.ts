@@ -17,7 +17,7 @@ import { showContext, type RenderedContext } from "./context-view.ts";
 import { diffFiles, type FilesDiff } from "./diff-files.ts";
 import { findSession } from "./find.ts";
 import { headOf, resolvePlace } from "./place.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 import { viewState, type StateView } from "./state-view.ts";
 
 /** A position or a checkpoint of the session itself; or another session, now or at a place of its own. */

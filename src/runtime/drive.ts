@@ -16,7 +16,7 @@ import type { State } from "../core/state.ts";
 import { nextContext } from "./context-reader.ts";
 import { nextTaken, readWaiting, takenOf } from "./inbox.ts";
 import { takeLease, type Lease } from "./lease.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 import type { Build, Change } from "./writer.ts";
 
 export interface DriveOptions {

@@ -6,7 +6,7 @@ import type { SessionId } from "../core/ids.ts";
 import type { Store } from "../store/port.ts";
 import type { Bound, BoundFiles, FileConflict, FilePut, FileTree } from "../tool/port.ts";
 import { inflate } from "./content.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** Calls of which it is not known what they changed, so that it cannot be put back. */
 export interface Unkept {

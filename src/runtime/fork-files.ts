@@ -15,7 +15,7 @@ import { fileBlobs } from "./file-note.ts";
 import { fileConflict, filesOf, putsOf, readChanges } from "./files.ts";
 import type { ForkPlan } from "./fork.ts";
 import { headOf } from "./place.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** Copies the files of the fork point, and gives the plan of a fork that is bound to them. */
 export async function withFiles(

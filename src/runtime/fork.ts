@@ -5,7 +5,7 @@ import { SkeinError } from "../core/error.ts";
 import { makeSessionId, type SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
 import { readContent } from "./content.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface ForkPlan {
   readonly command: CommandOf<"fork">;

@@ -23,7 +23,7 @@ import { readFrames, type Frame } from "./bundle-frame.ts";
 import { checkedChunks } from "./move-blob.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
 import { arriveHere, byBundle } from "./move-step.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface ImportOptions {
   /** Public keys, base64url: a bundle that none of them has signed is refused. */

@@ -5,7 +5,7 @@
 import { SkeinError } from "../core/error.ts";
 import type { State } from "../core/state.ts";
 import type { Drive } from "./drive.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface Keeper extends AsyncDisposable {
   /** Aborted by an interrupt, by the end of the turn from outside, and by the loss of the lease. */

@@ -6,7 +6,8 @@ import type { AppendRecord } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
-import type { Context, Written } from "./session.ts";
+import type { Context } from "./engine-context.ts";
+import type { Written } from "./session.ts";
 
 /**
  * A lease outlives its holder by at most this. Shorter saves recovery time, but a long pause of the process

@@ -9,7 +9,7 @@ import { emptyState, type Ref, type State } from "../core/state.ts";
 import { ancestry } from "./ancestry.ts";
 import { readContent } from "./content.ts";
 import { headOf } from "./place.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface LineageNode {
   readonly session: SessionId;

@@ -9,7 +9,7 @@ import { emptyState, type ItemRef, type State } from "../core/state.ts";
 import { SkeinError } from "../core/error.ts";
 import { ancestry, knownSeq, ownerOf, sharedSeq, type Ancestor } from "./ancestry.ts";
 import { contentOf, readContent } from "./content.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** One of the two sessions, as it was read. */
 export interface Party {

@@ -17,7 +17,7 @@ import { readContent } from "./content.ts";
 import { findSession } from "./find.ts";
 import { findRetraction, lastAnswers, planMerge, readParty, type Party, type Plan } from "./merge-plan.ts";
 import { parseResolution, type MergeAnswer } from "./merge-answer.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** What one session has of an item that both have changed, or what both had before. */
 export interface MergeSide {

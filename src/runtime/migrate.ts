@@ -4,7 +4,7 @@ import { quote, type SessionId } from "../core/ids.ts";
 import type { Store } from "../store/port.ts";
 import { changeModel, type ModelReport } from "./move-model.ts";
 import { moveSession, type MoveReport } from "./move.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** One of them. */
 export interface MigrateOptions {

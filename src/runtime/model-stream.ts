@@ -4,7 +4,7 @@ import { limit } from "../core/limit.ts";
 import type { Part } from "../core/part.ts";
 import { ModelError, type Answer, type Model } from "../model/port.ts";
 import { readBlob } from "./content.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** Rejects with `ModelError` only. An aborted signal is heard at once, whatever the driver does. */
 export async function listen(

@@ -16,7 +16,7 @@ import { agentOf, gatherCrew, modelOf, type Crew } from "./crew.ts";
 import { takeDrive } from "./drive.ts";
 import { keepLease } from "./keeper.ts";
 import { wayTo } from "./move-step.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface ModelReport {
   readonly session: SessionId;

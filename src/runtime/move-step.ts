@@ -8,7 +8,7 @@ import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
 import { isFree } from "./lease.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 import type { Writer } from "./writer.ts";
 
 /** How a session was moved away that is not here any more; null when it is here. */

@@ -14,7 +14,7 @@ import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob
 import { lineageOf, pagesOf } from "./move-lineage.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
 import { arriveHere, movedBy, moveAway, whereTo } from "./move-step.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 import { makeStateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
 import { makeWriter } from "./writer.ts";

@@ -3,7 +3,7 @@ import { SkeinError } from "../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
 import { catchUp, type Progress } from "./projection.ts";
 import { indexEntryOf } from "./session-index.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface RebuildReport {
   readonly sessions: number;

@@ -7,7 +7,7 @@ import type { State } from "../core/state.ts";
 import { readBlob, readContent } from "./content.ts";
 import { readEvents, type Event } from "./event-reader.ts";
 import { readItems, search } from "./projection.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 type Recall = Extract<SessionAct, { act: "recall" }>;
 

@@ -12,7 +12,7 @@ import { emptyState, mindForm, mindHash, type Mind, type State } from "../core/s
 import { rendererNow } from "../core/context.ts";
 import { makeEventCache, readContext, type Context as Rendered } from "./context-reader.ts";
 import { headOf } from "./place.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface ReplayMismatch {
   readonly seq: number;

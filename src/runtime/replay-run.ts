@@ -21,7 +21,7 @@ import { resolvePlace } from "./place.ts";
 import { makeRecording, notRecorded, recordedSource, type Recording } from "./replay-tools.ts";
 import { scoreRuns, type ReplayScorer } from "./replay-score.ts";
 import { readTurns, type TakenInput, type TakenTurn } from "./replay-turn.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface RerunOptions {
   readonly from: number | string;

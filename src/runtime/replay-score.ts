@@ -4,7 +4,7 @@ import { quote, type SessionId } from "../core/ids.ts";
 import type { ReplayTurn } from "../core/replay.ts";
 import type { State } from "../core/state.ts";
 import { readItems, type Item } from "./projection.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** What a scoring function is shown of one of the two runs. */
 export interface ReplayRun {

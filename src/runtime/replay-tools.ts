@@ -10,7 +10,7 @@ import type { OuterTool, SessionTool, Tool, ToolCall, ToolSource } from "../tool
 import { ToolOutput } from "../tool/port.ts";
 import { readBlob, readContent } from "./content.ts";
 import type { TakenCall } from "./replay-turn.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 import type { SessionId } from "../core/ids.ts";
 
 export interface Recording {

@@ -7,7 +7,7 @@ import { includes } from "../core/range.ts";
 import type { ReplayCall, ReplayTurn, ReplayUsage } from "../core/replay.ts";
 import type { OpenCall, State } from "../core/state.ts";
 import { inflate, readContent } from "./content.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 /** An input of the original, to be given again. */
 export type TakenInput =

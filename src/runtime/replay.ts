@@ -9,7 +9,7 @@ import type { ReplayReport } from "../core/replay.ts";
 import { checkBudget } from "./options.ts";
 import { recompute, type ReplayCheck } from "./replay-check.ts";
 import type { ReplayScorer } from "./replay-score.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface ReplayOptions {
   /**

@@ -16,7 +16,8 @@ import { fileBlobs } from "./file-note.ts";
 import { fileConflict, filesOf, putsOf, readChanges, type Unkept } from "./files.ts";
 import { isFree } from "./lease.ts";
 import { headOf } from "./place.ts";
-import type { Context, Written } from "./session.ts";
+import type { Context } from "./engine-context.ts";
+import type { Written } from "./session.ts";
 
 /** What became of files. */
 export interface FilesRestored {

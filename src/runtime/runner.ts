@@ -15,7 +15,7 @@ import { takeDrive, type Drive } from "./drive.ts";
 import { noteLeft } from "./file-note.ts";
 import { readWaiting } from "./inbox.ts";
 import { keepLease } from "./keeper.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 import { measure, takeStep, type StepWorld } from "./step.ts";
 import { settleCalls } from "./tool-ledger.ts";
 

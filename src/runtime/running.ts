@@ -6,7 +6,7 @@ import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { runSession, type Ran, type RunOptions } from "./runner.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface Runs {
   /**

@@ -1,7 +1,7 @@
 /** Sending a message: one append writes it to both logs, so that it is never sent without being received. */
 import { makeSessionId, type SessionId } from "../core/ids.ts";
 import { findSession } from "./find.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 
 export interface SendOptions {
   /** The receiver: its id, or an ending of it. */

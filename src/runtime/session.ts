@@ -5,36 +5,19 @@
 import type { ItemKind } from "../core/catalogue/durable.ts";
 import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../core/command.ts";
-import type { StoredRecord } from "../core/chain.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
-import { limit } from "../core/limit.ts";
-import type { State } from "../core/state.ts";
-import type { Models } from "../model/port.ts";
-import type { Head, Store } from "../store/port.ts";
-import type { ToolSource } from "../tool/port.ts";
+import type { Head } from "../store/port.ts";
 import { followRun, type Heard } from "./ask.ts";
 import { absolute } from "./bootstrap.ts";
 import type { Compressed, Strategy } from "./compress.ts";
-import type { EventCache } from "./context-reader.ts";
-import { showContext, type RenderedContext } from "./context-view.ts";
-import { agentOf, listTools, modelOf, type OfferedTool } from "./crew.ts";
-import type { Diff, DiffOptions, DiffPlace } from "./diff.ts";
+import { agentOf, modelOf } from "./crew.ts";
 import { takeDrive, type Drive, type DriveOptions } from "./drive.ts";
+import type { Context } from "./engine-context.ts";
 import { forkSession, type ForkPlace } from "./fork.ts";
-import type { Live } from "./live.ts";
-import type { Ran, RunOptions } from "./runner.ts";
-import type { Runs } from "./running.ts";
-import type { Lineage } from "./lineage.ts";
-import type { MergeOptions, MergeReport } from "./merge.ts";
-import { headOf, positionIn, resolvePlace } from "./place.ts";
-import type { MigrateOptions, MigrateReport } from "./migrate.ts";
-import type { Replayed, ReplayOptions } from "./replay.ts";
-import type { RewindOptions, Rewound } from "./rewind-files.ts";
-import { sendMessage, type Sent } from "./send.ts";
-import type { Tokenizer } from "./tokenizer.ts";
-import { readEvents, type Event, type EventsOptions } from "./event-reader.ts";
 import { isFree, takeLease, type Lease } from "./lease.ts";
+import type { MergeOptions, MergeReport } from "./merge.ts";
+import type { MigrateOptions, MigrateReport } from "./migrate.ts";
 import {
   type AnswerOptions,
   type AskOptions,
@@ -45,34 +28,13 @@ import {
   recordsOf,
   stillWaiting,
 } from "./options.ts";
-import { readItems, type Item } from "./projection.ts";
-import type { StateReader } from "./state-reader.ts";
-import { viewState, type StateView } from "./state-view.ts";
-import { verifyLog, type VerifyOptions, type VerifyReport } from "./verify.ts";
+import { headOf, positionIn, resolvePlace } from "./place.ts";
+import type { RewindOptions, Rewound } from "./rewind-files.ts";
+import type { Ran, RunOptions } from "./runner.ts";
+import { sendMessage, type Sent } from "./send.ts";
+import { SessionReader } from "./session-reader.ts";
 import { View } from "./view.ts";
-import type { Build, Change, ChangeOptions, Writer } from "./writer.ts";
-import type { World } from "./world.ts";
-
-/** What the handles of one engine share. */
-export interface Context {
-  readonly store: Store;
-  readonly world: World;
-  readonly states: StateReader;
-  readonly writer: Writer;
-  readonly actor: string;
-  /** Who this process is, to whoever finds a session taken. */
-  readonly holder: string;
-  readonly leaseMs: number | undefined;
-  /** Loaded when first needed. Absent: this engine runs nothing. */
-  readonly models: (() => Promise<Models>) | undefined;
-  readonly tools: (() => Promise<ToolSource>) | undefined;
-  /** Opens another store, made if it is not there. */
-  readonly openStore: ((place: string) => Promise<Store>) | undefined;
-  readonly tokenizer: Tokenizer;
-  readonly cache: EventCache;
-  readonly live: Live;
-  readonly runs: Runs;
-}
+import type { Build, Change, ChangeOptions } from "./writer.ts";
 
 /** Where a change ended up. */
 export interface Written {
@@ -92,69 +54,12 @@ interface Because {
   readonly because?: string;
 }
 
-export class Session {
-  readonly id: SessionId;
+export class Session extends SessionReader {
   readonly #context: Context;
 
   constructor(context: Context, id: SessionId) {
+    super(context, id);
     this.#context = context;
-    this.id = id;
-  }
-
-  /** The state now, or at an earlier position, with its contents. */
-  async state(options: { readonly atSeq?: number } = {}): Promise<StateView> {
-    checkOptions("state", options, ["atSeq"]);
-    const { store, world } = this.#context;
-    return viewState(store, world, this.id, await this.fold(options));
-  }
-
-  /** The state as the log gives it: names and positions, no contents. */
-  async fold(options: { readonly atSeq?: number } = {}): Promise<State> {
-    checkOptions("fold", options, ["atSeq"]);
-    const { states } = this.#context;
-    const head = await this.#head();
-    return states.at(this.id, await this.#position(options.atSeq ?? head.seq));
-  }
-
-  /** The durable tier, with values. */
-  async items(options: { readonly atSeq?: number } = {}): Promise<Item[]> {
-    return readItems(this.#context.store, this.id, await this.fold(options));
-  }
-
-  /** Events by position or time, to the end or on and on. */
-  events(options: EventsOptions = {}): AsyncGenerator<Event> {
-    return readEvents(this.#context.store, this.id, options);
-  }
-
-  /**
-   * The records exactly as they are stored, from the first to the last there is now; a fork's begin with
-   * its parent's.
-   */
-  async *records(): AsyncGenerator<StoredRecord> {
-    const { seq: toSeq } = await this.#head();
-    for (let fromSeq = 1; fromSeq <= toSeq;) {
-      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
-      const page = await this.#context.store.read(this.id, range);
-      yield* page;
-      const last = page.at(-1);
-      if (last === undefined) {
-        throw new SkeinError("corrupt", `record ${fromSeq} of ${this.id} is missing`, {
-          hint: `run "skein verify ${this.id}" to see what is damaged`,
-        });
-      }
-      fromSeq = last.seq + 1;
-    }
-  }
-
-  /** Position and hash of the last record. To be noted elsewhere, and given to `verify` later. */
-  async head(): Promise<{ readonly seq: number; readonly hash: string; readonly at: number }> {
-    const { seq, hash, at } = await this.#head();
-    return { seq, hash, at };
-  }
-
-  async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
-    checkOptions("verify", options, ["head", "own"]);
-    return verifyLog(this.#context.store, this.#context.world, this.id, options);
   }
 
   /** Puts input, or records of another program, into the log. A text is an input. */
@@ -249,21 +154,6 @@ export class Session {
   /** Brings in what another session learned. Conflicts are values; until all are resolved nothing changes. */
   async merge(options: MergeOptions): Promise<MergeReport> {
     return (await import("./merge.ts")).mergeSession(this.#context, this.id, options);
-  }
-
-  /** The family of this session: what was forked from what, and what was merged. */
-  async lineage(): Promise<Lineage> {
-    return (await import("./lineage.ts")).readLineage(this.#context, this.id);
-  }
-
-  /** What differs between two positions of it, or from another session; by default to how it is now. */
-  async diff(from: DiffPlace, to?: DiffPlace, options: DiffOptions = {}): Promise<Diff> {
-    return (await import("./diff.ts")).diffPlaces(this.#context, this.id, { from, to }, options);
-  }
-
-  /** Computes every hash of the log again; or runs again from a position, in a fork, and compares. */
-  async replay<O extends ReplayOptions = ReplayOptions>(options?: O): Promise<Replayed<O>> {
-    return (await import("./replay.ts")).replaySession(this.#context, this.id, options);
   }
 
   /** Judges the session, or a position of it. Of each name the last score counts. */
@@ -418,17 +308,6 @@ export class Session {
     return written(await this.#change({ do: "answer", ...rest, ...told }));
   }
 
-  /** What the model was sent by the request at a position, or would be sent next after it. */
-  async context(
-    options: { readonly atSeq?: number; readonly uncompacted?: boolean } = {},
-  ): Promise<RenderedContext> {
-    checkOptions("context", options, ["atSeq", "uncompacted"]);
-    return showContext(this.#context, this.id, {
-      ...options,
-      atSeq: await this.#position(options.atSeq ?? (await this.#head()).seq),
-    });
-  }
-
   /** Makes the context smaller: the transcript stays in the log. */
   async compress(
     options: { readonly strategy?: Strategy; readonly instructions?: string } = {},
@@ -436,11 +315,6 @@ export class Session {
     checkOptions("compress", options, ["strategy", "instructions"]);
     const { compressSession } = await import("./compress.ts");
     return compressSession(this.#context, this.id, options);
-  }
-
-  /** What the model is offered, and what becomes of calls by the rules that name no arguments. */
-  tools(): Promise<readonly OfferedTool[]> {
-    return listTools(this.#context, this.id);
   }
 
   /** A message to another session's inbox: one append for both. */

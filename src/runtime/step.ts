@@ -18,7 +18,7 @@ import { permissionFor, type Crew } from "./crew.ts";
 import { takeCalls, type Drive } from "./drive.ts";
 import { nextTaken } from "./inbox.ts";
 import { listen } from "./model-stream.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 import { cleanText } from "./tool-output.ts";
 
 /** A context and how many tokens it has, as far as that is known before it is sent. */

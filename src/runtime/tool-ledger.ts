@@ -11,7 +11,7 @@ import { readContent } from "./content.ts";
 import type { Crew } from "./crew.ts";
 import type { Drive } from "./drive.ts";
 import { noteRest, watchCalls } from "./file-note.ts";
-import type { Context } from "./session.ts";
+import type { Context } from "./engine-context.ts";
 import { runTool, type Ran } from "./tool-run.ts";
 
 export interface LedgerWorld {

@@ -81,7 +81,14 @@ export const contextEvents = {
   "handoff.written": event({
     meaning: "The document for the next session was written.",
     erased: "A handoff was written here; its text is gone.",
-    body: z.looseObject({ digest: Sha256 }),
+    body: z.looseObject({
+      digest: Sha256,
+      /** The last position that it tells of. */
+      toSeq: Seq.optional(),
+      tokens: Count.optional(),
+      /** The model that put it into prose, if one did. */
+      model: ModelName.optional(),
+    }),
     content: z.looseObject({ text: z.string() }),
   }),
 };
@@ -96,10 +103,20 @@ export const messageEvents = {
       number: Count,
       topic: Key.optional(),
       replyTo: Key.optional(),
+      /** Until when a reply is wanted. Only a request has one. */
       deadlineMs: Millis.optional(),
+      /** The receiver lives in another store; the message waits here until it is known to be there. */
+      away: z.boolean().optional(),
     }),
-    content: Blocks,
+    content: Blocks.extend({
+      /** Where the other store is. */
+      place: z.string().optional(),
+    }),
   }),
+  "message.delivered": bare(
+    "A message to another store is known to have arrived there.",
+    z.looseObject({ message: Key, to: SessionRef, number: Count }),
+  ),
   "message.received": event({
     meaning: "A message from another session waits in the inbox.",
     erased: "A message came from there; what it said is gone here.",
@@ -116,7 +133,7 @@ export const messageEvents = {
     content: Blocks,
   }),
   "message.refused": event({
-    meaning: "A message was not accepted, and says why.",
+    meaning: "A message was not accepted, or a request had no reply in time; it says why.",
     erased: "The message was refused for this cause; the words are gone.",
     body: z.looseObject({ message: Key, to: SessionRef, error: Word }),
     content: MayReason,

@@ -83,20 +83,32 @@ export const workspaceEvents = {
       kind: ItemKind,
       key: Key,
       origin: Position.optional(),
+      /** Who saw to it: a rule of the agent, a tool that the model called, or a person. */
+      by: z.enum(["rule", "tool", "person"]).optional(),
     }),
     content: z.looseObject({ value: Json, because: z.string().optional() }),
   }),
   "memory.forgotten": event({
     meaning: "What was remembered under this key is carried no more.",
     erased: "It was forgotten; the reason is gone.",
-    body: z.looseObject({ scope: Word, owner: Key.optional(), kind: ItemKind, key: Key }),
+    body: z.looseObject({
+      scope: Word,
+      owner: Key.optional(),
+      kind: ItemKind,
+      key: Key,
+      by: z.enum(["rule", "tool", "person"]).optional(),
+    }),
     content: MayReason,
   }),
   "policy.set": event({
     meaning: "A policy of the workspace holds from now on.",
     erased: "There was a policy of this name; it holds no more.",
-    body: z.looseObject({ name: Key }),
-    content: z.looseObject({ policy: Json }),
+    body: z.looseObject({
+      name: Key,
+      /** It holds no more. */
+      removed: z.boolean().optional(),
+    }),
+    content: z.looseObject({ policy: Json }).optional(),
   }),
   "session.deleted": event({
     meaning: "A session was deleted; its last position and hash remain as a witness.",

@@ -130,6 +130,8 @@ export const turnEvents = {
       from: z.enum(["user", "trigger", "system"]).optional(),
       /** `queue`: for the next turn. `steer`: for the next step of the turn in progress. */
       mode: z.enum(["queue", "steer"]).optional(),
+      /** What it is about, where that was said. */
+      topic: Key.optional(),
     }),
     content: Blocks,
   }),

@@ -134,22 +134,4 @@ export type TurnCommand =
       /** Items that were found in the range and are recorded with it. */
       readonly items?: readonly Extract<Command, { readonly do: "record" }>[];
       readonly zone?: Zoned;
-    }
-  | {
-      readonly do: "send";
-      readonly to: string;
-      readonly message: string;
-      readonly text: string;
-      readonly topic?: string;
-      /** The call that sends it. */
-      readonly call?: string;
-      readonly output?: unknown;
-    }
-  | {
-      readonly do: "receive";
-      readonly from: string;
-      readonly message: string;
-      readonly number: number;
-      readonly text: string;
-      readonly topic?: string;
     };

@@ -166,40 +166,16 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const refusal = forbidden(state, "compact", "be compacted");
     return refusal ?? compact(state, command, facts);
   },
-  send: (state, { to, message, text, topic, call, output }) => {
-    const refusal = forbidden(state, "write", "send a message");
-    if (refusal !== null) return refusal;
-    if (to === state.standing.session) return refuse("invalid", "a session cannot send to itself");
-    const open = call === undefined ? undefined : state.mind.calls.get(call);
-    if (call !== undefined && open === undefined) return refuse("refused", `call ${call} is not open`);
-    const number = (state.standing.sent.get(to) ?? 0) + 1;
-    const body = present({ message, to, number, topic });
-    const content = { blocks: [{ type: "text" as const, text }] };
-    const more = { ...inTurn(state), ...causedBy(open?.seq) };
-    const sent = draft("message.sent", body, content, more);
-    if (call === undefined || open === undefined) return accept(sent);
-    return accept(
-      { ...sent, actor: `tool:${open.tool}` },
-      settled(state, call, open, { status: "ok", output }),
-    );
-  },
-  receive: (state, { from, message, number, text, topic }) => {
-    const refusal = forbidden(state, "write", "take a message");
-    if (refusal !== null) return refusal;
-    const input = state.standing.inbox.received + 1;
-    const body = present({ message, input, from, number, topic });
-    const woken = state.standing.status === "sleeping" ? [draft("session.woken", { by: "message" })] : [];
-    return accept(draft("message.received", body, { blocks: [{ type: "text", text }] }), ...woken);
-  },
 };
 
 const pairs = (taken: readonly (readonly [number, number])[]): [number, number][] =>
   taken.map(([seq, input]) => [seq, input]);
 
-const inTurn = ({ standing }: State): { turn?: number } =>
+export const inTurn = ({ standing }: State): { turn?: number } =>
   standing.turn === null ? {} : { turn: standing.turn.number };
 
-const causedBy = (seq: number | undefined): { cause?: number } => (seq === undefined ? {} : { cause: seq });
+export const causedBy = (seq: number | undefined): { cause?: number } =>
+  seq === undefined ? {} : { cause: seq };
 
 /** The time that the turn in progress has taken, which is counted only when it ends. */
 const wall = ({ standing }: State, nowMs: number): Amounts =>
@@ -284,7 +260,7 @@ function callDrafts(state: State, calls: readonly Called[], model: string): read
   return drafts;
 }
 
-function settled(
+export function settled(
   state: State,
   call: string,
   open: OpenCall,

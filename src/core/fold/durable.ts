@@ -42,18 +42,35 @@ export const durableFolds: Folds<Types> = {
   },
   "checkpoint.saved": (state, { body }) =>
     stand(state, { checkpoints: state.standing.checkpoints.set(body.name, body.seq) }),
-  "handoff.written": (state) => state,
+  "handoff.written": (state, event) =>
+    stand(state, { handoff: { ...refOf(event), toSeq: event.body.toSeq ?? event.seq } }),
 
-  "message.sent": (state, { body }) => {
-    const { sent } = state.standing;
-    return stand(state, { sent: sent.set(body.to, (sent.get(body.to) ?? 0) + 1) });
+  "message.sent": (state, { body, seq }) => {
+    const { sent, outbox, requests, asked } = state.standing;
+    const { message, to, number, deadlineMs, replyTo, away } = body;
+    return stand(state, {
+      sent: sent.set(to, Math.max(sent.get(to) ?? 0, number)),
+      ...(away === true ? { outbox: outbox.set(message, { to, number, seq }) } : {}),
+      ...(deadlineMs === undefined ? {} : { requests: requests.set(message, { to, seq, deadlineMs }) }),
+      ...(replyTo === undefined ? {} : { asked: asked.delete(replyTo) }),
+    });
   },
+  "message.delivered": (state, { body }) =>
+    stand(state, { outbox: state.standing.outbox.delete(body.message) }),
   "message.received": (state, { body, seq }) => {
-    const { inbox, received } = state.standing;
-    const counted = received.set(body.from, (received.get(body.from) ?? 0) + 1);
-    return stand(state, { inbox: receive(inbox, { seq, input: body.input }), received: counted });
+    const { inbox, received, requests, asked } = state.standing;
+    const { message, from, number, deadlineMs, replyTo, input } = body;
+    return stand(state, {
+      inbox: receive(inbox, { seq, input }),
+      received: received.set(from, Math.max(received.get(from) ?? 0, number)),
+      ...(deadlineMs === undefined ? {} : { asked: asked.set(message, { from, seq, deadlineMs }) }),
+      ...(replyTo === undefined ? {} : { requests: requests.delete(replyTo) }),
+    });
   },
-  "message.refused": (state) => state,
+  "message.refused": (state, { body }) => {
+    const { outbox, requests } = state.standing;
+    return stand(state, { outbox: outbox.delete(body.message), requests: requests.delete(body.message) });
+  },
 
   "trigger.set": (state, event) => {
     const { name, kind } = event.body;

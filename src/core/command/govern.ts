@@ -1,0 +1,22 @@
+/** Commands that govern a session: holds, erasure, and the handoff to the next. */
+
+export type GovernCommand =
+  | { readonly do: "hold"; readonly name: string; readonly reason?: string }
+  | { readonly do: "lift"; readonly name: string; readonly reason?: string }
+  /** What is erased, counted by the caller; the store takes it away in the same append. */
+  | {
+      readonly do: "erase";
+      readonly ranges: readonly (readonly [fromSeq: number, toSeq: number])[];
+      readonly records: number;
+      readonly bytes: number;
+      readonly reason?: string;
+    }
+  | {
+      readonly do: "handoff";
+      readonly text: string;
+      readonly digest: string;
+      /** The last position that it tells of. */
+      readonly toSeq: number;
+      readonly tokens: number;
+      readonly model?: string;
+    };

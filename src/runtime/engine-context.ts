@@ -1,0 +1,31 @@
+/** What the handles of one engine share. */
+import type { Models } from "../model/port.ts";
+import type { Store } from "../store/port.ts";
+import type { ToolSource } from "../tool/port.ts";
+import type { EventCache } from "./context-reader.ts";
+import type { Live } from "./live.ts";
+import type { Runs } from "./running.ts";
+import type { StateReader } from "./state-reader.ts";
+import type { Tokenizer } from "./tokenizer.ts";
+import type { World } from "./world.ts";
+import type { Writer } from "./writer.ts";
+
+export interface Context {
+  readonly store: Store;
+  readonly world: World;
+  readonly states: StateReader;
+  readonly writer: Writer;
+  readonly actor: string;
+  /** Who this process is, to whoever finds a session taken. */
+  readonly holder: string;
+  readonly leaseMs: number | undefined;
+  /** Loaded when first needed. Absent: this engine runs nothing. */
+  readonly models: (() => Promise<Models>) | undefined;
+  readonly tools: (() => Promise<ToolSource>) | undefined;
+  /** Opens another store, made if it is not there. */
+  readonly openStore: ((place: string) => Promise<Store>) | undefined;
+  readonly tokenizer: Tokenizer;
+  readonly cache: EventCache;
+  readonly live: Live;
+  readonly runs: Runs;
+}

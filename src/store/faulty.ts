@@ -97,6 +97,8 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     query: through("query"),
     clearDerived: through("clearDerived"),
     sweep: through("sweep"),
+    pack: through("pack"),
+    scrub: through("scrub"),
     check: through("check"),
     stats: through("stats"),
     close: () => inner.close(),

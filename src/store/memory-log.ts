@@ -171,7 +171,7 @@ function writePart(write: Write, part: Part): Appended {
   const at = Math.max(write.now, last?.at ?? 0);
   if (part.drop) dropLog(log);
   for (const draft of part.drafts) writeDraft(write, log, at, draft);
-  if (part.index) log.index = { ...part.index, labels: { ...part.index.labels } };
+  if (part.index) log.index = indexOf(part.index);
   if (part.lease === "release") {
     log.epoch = 0;
     log.lease = null;
@@ -245,6 +245,12 @@ function ownerOf(log: Log, seq: number): Log | null {
 function recordAt(log: Log, seq: number): StoredRecord | undefined {
   const owner = ownerOf(log, seq);
   return owner?.records[seq - owner.firstSeq];
+}
+
+/** A copy, which says nothing of an outbox that is empty. */
+export function indexOf({ outbox = 0, ...entry }: IndexEntry): IndexEntry {
+  const own = { ...entry, labels: { ...entry.labels } };
+  return outbox > 0 ? { ...own, outbox } : own;
 }
 
 /** The records stay for the forks; `sweepLogs` gives back what no fork shares. */

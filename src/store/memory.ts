@@ -13,7 +13,7 @@ import { version } from "../core/version.ts";
 import type { IndexEntry, Outcome, Page, Part, Projection, SessionFilter, SessionRow } from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
 import type { Log, Logs } from "./memory-log.ts";
-import { appendParts, feedOf, headOf, headSeqOf, livingLog, newLogs } from "./memory-log.ts";
+import { appendParts, feedOf, headOf, headSeqOf, indexOf, livingLog, newLogs } from "./memory-log.ts";
 import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
 import { discard, finish, put, readReceived, receive, refuseReceived } from "./memory-receive.ts";
 import type { Receptions } from "./memory-receive.ts";
@@ -90,6 +90,8 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     sweep: open(() => {
       freeBlobs(state, sweepLogs(logs));
     }),
+    pack: open(() => ({ records: 0, bytesBefore: 0, bytesAfter: 0 })),
+    scrub: open(() => undefined), // what is gone from memory is gone
     check: open(() => []), // there is no level below that of the records
     stats: open(() => stats(state)),
     close: async () => {
@@ -200,8 +202,7 @@ function rowOf(log: Log): SessionRow[] {
   const [first, last] = [log.records[0], log.records.at(-1)];
   if (log.dropped || !index || !first || !last || !isSessionId(session)) return [];
   const { seq: headSeq, at: activeAt } = last;
-  const labels = { ...index.labels };
-  const row = { ...index, labels, session, headSeq, openedAt: first.at, activeAt, parent };
+  const row = { ...indexOf(index), session, headSeq, openedAt: first.at, activeAt, parent };
   return [log.copy ? { ...row, copy: true } : row];
 }
 
@@ -212,6 +213,7 @@ function passes(row: SessionRow, filter: SessionFilter): boolean {
     (filter.status === undefined || filter.status.includes(row.status)) &&
     (filter.activeSince === undefined || row.activeAt >= filter.activeSince) &&
     (filter.activeBefore === undefined || row.activeAt < filter.activeBefore) &&
+    (filter.outbox !== true || (row.outbox ?? 0) > 0) &&
     Object.entries(filter.labels ?? {}).every(([key, value]) => row.labels[key] === value) &&
     (text === undefined || shownText(row).some((shown) => asciiLower(shown).includes(text)))
   );
@@ -240,7 +242,7 @@ function forks(logs: Logs, session: SessionId): readonly { session: SessionId; s
 /** A session that was deleted in the meantime needs no correction. */
 function setIndex(log: Log | undefined, entry: IndexEntry, atSeq: number): boolean {
   if (log === undefined || headSeqOf(log) !== atSeq) return false;
-  log.index = { ...entry, labels: { ...entry.labels } };
+  log.index = indexOf(entry);
   return true;
 }
 
@@ -324,6 +326,9 @@ function stats({ logs, blobs }: State): StoreStats {
     ),
     snapshots: snapshots.length,
     snapshotBytes: sum(snapshots, ({ text }) => Buffer.byteLength(text)),
+    segments: 0,
+    segmentBytes: 0,
+    unscrubbed: false,
     blobs: blobs.size,
     blobBytes: sum([...blobs.values()].flat(), (chunk) => chunk.byteLength),
   };

@@ -125,6 +125,8 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     query: (sql, limits) => look(() => query(path, sql, { ...limits, world })),
     clearDerived: () => writer.run(() => clearDerived(connection)),
     sweep: () => look(() => sweep(database, writer, { now: world.now(), forget: onRollback })),
+    pack: () => Promise.resolve({ records: 0, bytesBefore: 0, bytesAfter: 0 }),
+    scrub: () => Promise.resolve(),
     check: () => look(() => faults(connection)),
     stats: () => look(() => stats(connection, durability)),
     async close() {
@@ -215,6 +217,9 @@ function stats({ database, path }: Connection, durability: Durability): StoreSta
     contentBytes: one("SELECT sum(content_bytes) FROM records WHERE content IS NOT NULL"),
     snapshots: one("SELECT count(*) FROM snapshots"),
     snapshotBytes: one("SELECT sum(length(text)) FROM snapshots"),
+    segments: one("SELECT count(*) FROM segments"),
+    segmentBytes: one("SELECT sum(length(heads) + length(contents)) FROM segments"),
+    unscrubbed: one("SELECT count(*) FROM meta WHERE key = 'scrub'") > 0,
     blobs: one("SELECT count(*) FROM blobs WHERE bytes IS NOT NULL"),
     blobBytes: one("SELECT sum(bytes) FROM blobs"),
   };

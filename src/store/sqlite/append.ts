@@ -287,7 +287,7 @@ export function makeAppender(
   }
 
   function setIndex(log: number, entry: IndexEntry): void {
-    index.setFields.run(entry.status, entry.agent, entry.priority, log);
+    index.setFields.run(entry.status, entry.agent, entry.priority, entry.outbox ?? 0, log);
     index.setTitle.run(log, entry.name, entry.objective);
     index.clearLabels.run(log);
     for (const [key, value] of Object.entries(entry.labels)) index.addLabel.run(log, key, value);
@@ -354,8 +354,10 @@ function preparedForIndex(database: DatabaseSync) {
     setEpoch: database.prepare("UPDATE logs SET epoch = ? WHERE id = ?"),
     setLease: database.prepare("INSERT OR REPLACE INTO leases (log, holder, until_ms) VALUES (?, ?, ?)"),
     endLease: database.prepare("DELETE FROM leases WHERE log = ?"),
-    drop: database.prepare("UPDATE logs SET listed = 0, dropped = 1, epoch = 0 WHERE id = ?"),
-    setFields: database.prepare("UPDATE logs SET status = ?, agent = ?, priority = ? WHERE id = ?"),
+    drop: database.prepare("UPDATE logs SET listed = 0, dropped = 1, epoch = 0, outbox = 0 WHERE id = ?"),
+    setFields: database.prepare(
+      "UPDATE logs SET status = ?, agent = ?, priority = ?, outbox = ? WHERE id = ?",
+    ),
     setTitle: database.prepare("INSERT OR REPLACE INTO titles (log, name, objective) VALUES (?, ?, ?)"),
     clearLabels: database.prepare("DELETE FROM labels WHERE log = ?"),
     addLabel: database.prepare("INSERT INTO labels (log, key, value) VALUES (?, ?, ?)"),

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { version } from "../../core/version.ts";
 import type { Durability, StoreWorld } from "../port.ts";
-import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom1 } from "./schema.ts";
+import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom } from "./schema.ts";
 
 /** Locks held longer than this are waited for without blocking the process. */
 const busyTimeoutMs = 20;
@@ -134,7 +134,7 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
   }
   if (fresh) createTables(database, options);
   checkTenant(database, options);
-  if (pragma(database, "user_version") === 1) upgrade(database);
+  if (Number(pragma(database, "user_version")) < schemaVersion) upgrade(database);
 }
 
 /** A file is one tenant's: the feed, the views and the workspace's log are of the whole file. */
@@ -194,7 +194,8 @@ function upgrade(database: DatabaseSync): void {
   database.exec("BEGIN IMMEDIATE");
   try {
     // Another process may have been first.
-    if (pragma(database, "user_version") === 1) database.exec(upgradeFrom1);
+    const layout = Number(pragma(database, "user_version"));
+    if (layout < schemaVersion) database.exec(upgradeFrom(layout));
     database.exec("COMMIT");
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");

@@ -21,6 +21,7 @@ type ListArray = [
   priority: number,
   forkSeq: number,
   copy: number,
+  outbox: number,
 ];
 
 interface Place {
@@ -105,7 +106,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   }
 
   function sessionRow({ row, headSeq, at }: Found): SessionRow {
-    const [id, , session, openedAt, status, agent, priority, forkSeq, copy] = row;
+    const [id, , session, openedAt, status, agent, priority, forkSeq, copy, outbox] = row;
     const [name, objective] = (title.get(id) as unknown as [string | null, string | null] | undefined) ?? [
       null,
       null,
@@ -123,6 +124,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
       objective,
       parent: parent === undefined ? null : { session: parent[0], seq: forkSeq },
       labels: Object.fromEntries(labels.all(id) as unknown as [string, string][]),
+      ...(outbox > 0 ? { outbox } : {}),
       ...(copy === 1 ? { copy: true } : {}),
     };
   }
@@ -171,9 +173,11 @@ function selection(
   if (filter.activeBefore !== undefined) add("l.active_at < ?", filter.activeBefore);
   if (from !== null && own) add("(l.active_at, l.session) < (?, ?)", from.at, from.session);
   if (from !== null && !own) add("l.active_at <= ?", from.at);
-  const table = rare ? "logs l NOT INDEXED" : "logs l INDEXED BY logs_recent";
+  if (filter.outbox === true) add("l.outbox > 0");
+  const few = filter.outbox === true ? "logs l INDEXED BY logs_outbox" : "logs l NOT INDEXED";
+  const table = rare || filter.outbox === true ? few : "logs l INDEXED BY logs_recent";
   const columns =
-    "l.id, l.active_at, l.session, l.opened_at, l.status, l.agent, l.priority, l.fork_seq, l.copy";
+    "l.id, l.active_at, l.session, l.opened_at, l.status, l.agent, l.priority, l.fork_seq, l.copy, l.outbox";
   const order = "ORDER BY l.active_at DESC, l.session DESC";
   return { sql: `SELECT ${columns} FROM ${table} WHERE ${where.join(" AND ")} ${order}`, values };
 }

@@ -6,7 +6,7 @@
 
 /** "SKN1": tells a Skein store from any other SQLite file. */
 export const applicationId = 0x534b4e31;
-export const schemaVersion = 2;
+export const schemaVersion = 3;
 export const pageBytes = 8_192;
 
 /**
@@ -127,6 +127,25 @@ CREATE TABLE arrivals (
 CREATE INDEX arrivals_log ON arrivals (log);
 `;
 
+/**
+ * Since layout 3. A segment holds the records from_seq to to_seq of a log, see segment.ts; what is left of
+ * them in \`records\` has an empty hash. outbox: messages that are not known to have arrived elsewhere. A row
+ * \`scrub\` in meta says that the file may still hold a trace of what was erased or deleted.
+ */
+const segments = `
+ALTER TABLE logs ADD COLUMN outbox INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX logs_outbox ON logs (tenant, id) WHERE outbox > 0;
+CREATE TABLE segments (
+  id INTEGER PRIMARY KEY,
+  log INTEGER NOT NULL,
+  from_seq INTEGER NOT NULL,
+  to_seq INTEGER NOT NULL,
+  heads BLOB NOT NULL,
+  contents BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX segments_seq ON segments (log, to_seq);
+`;
+
 const views = `
 CREATE VIEW sessions AS
 SELECT l.session, l.status, l.agent, t.name, t.objective, l.priority,
@@ -173,11 +192,14 @@ FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 AND r.seq <= ifnull
 WHERE r.type = 3;
 `;
 
-export const schema = `${tables}${derived}${receptions}${views}`;
+export const schema = `${tables}${derived}${receptions}${segments}${views}`;
 
 /** Names of the views that `query` may read. */
 export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;
 
-/** From layout 1 to 2. No record is touched. */
-export const upgradeFrom1 =
-  viewNames.map((name) => `DROP VIEW ${name};`).join(" ") + `${receptions}${views} PRAGMA user_version=2`;
+/** How an older layout becomes this one. No record is touched. */
+export function upgradeFrom(layout: number): string {
+  const without = viewNames.map((name) => `DROP VIEW ${name};`).join(" ");
+  const tables = layout === 1 ? `${receptions}${segments}` : segments;
+  return `${without}${tables}${views} PRAGMA user_version=${schemaVersion}`;
+}

@@ -37,7 +37,7 @@ test("a store of layout 1 keeps its records, gets the new tables and takes in a 
     const open = () => sqliteStore({ path, world, workspace, durability: "process" });
     const [store, other] = await Promise.all([open(), open()]);
     await other.close();
-    assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 2 }]);
+    assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 3 }]);
     assert.deepEqual(rowsOf(path, records), before);
     await using engine = new Engine({ store, world });
     await engine.import(inPieces(golden("bundle-1/family.skein")));

@@ -15,8 +15,13 @@ import { otherSession, samples } from "./samples.ts";
 const sessionTypes = Object.keys(sessionCatalogue) as SessionEventType[];
 
 /** Every sample after another, in the order of the catalogue: not a life anybody led, and still a state. */
-const everything = (): Given => {
-  const events = sessionTypes.map((type) => ({ type, ...samples[type] }));
+/** Types of later versions, which a hash that was taken before them must not be moved by. */
+const later: readonly string[] = ["message.delivered"];
+
+const everything = (leftOut: readonly string[] = []): Given => {
+  const events = sessionTypes
+    .filter((type) => !leftOut.includes(type))
+    .map((type) => ({ type, ...samples[type] }));
   return empty(sessionId).write(...events);
 };
 
@@ -223,7 +228,7 @@ test("messages are counted by the session at the other end, and nothing that is 
   const blocks = { blocks: [] };
   const talked = given()
     .and("message.sent", sent.body, blocks)
-    .and("message.sent", sent.body, blocks)
+    .and("message.sent", { ...sent.body, number: sent.body.number + 1 }, blocks)
     .and("message.received", { ...got.body, input: 1 }, blocks);
   const { standing } = talked.state;
   assert.deepEqual(standing.sent.toJSON(), [[otherSession, 2]]);
@@ -286,7 +291,7 @@ test("the hash of the mind is fixed for ever in its form 1", () => {
     type,
     ...samples[type],
   }));
-  const { mind } = everything().write(...again).state;
+  const { mind } = everything(later).write(...again).state;
   for (const held of [mind.items, mind.scratch, mind.documents, mind.bases, mind.calls])
     assert.ok(held.size > 0);
   for (const held of [mind.lost, mind.overlays, mind.memory]) assert.ok(held.length > 0);

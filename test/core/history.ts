@@ -311,6 +311,7 @@ const freeTypes: readonly SessionEventType[] = [
   "handoff.written",
   "message.sent",
   "message.refused",
+  "message.delivered",
   "trigger.set",
   "trigger.removed",
   "trigger.fired",

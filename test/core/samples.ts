@@ -210,7 +210,6 @@ const durable = {
   "checkpoint.saved": { body: { name: "before the run", seq: 1 }, content: { note: "all rates known" } },
   "handoff.written": { body: { digest: sha }, content: { text: "# Handoff" } },
   "message.sent": { body: { ...message, to: otherSession }, content: blocks },
-  "message.delivered": { body: { message: "msg-1", to: otherSession, number: 1 } },
   "message.received": { body: { ...message, input: 2, from: otherSession }, content: blocks },
   "message.refused": { body: { message: "msg-1", to: otherSession, error: "no-contract" }, content: reason },
   "trigger.set": {
@@ -249,6 +248,7 @@ const governance = {
   },
   "policy.set": { body: { name: "retention" }, content: { policy: { days: 90 } } },
   "session.deleted": { body: { session: otherSession, headSeq: 12, headHash: sha }, content: reason },
+  "message.delivered": { body: { message: "msg-1", to: otherSession, number: 1 } },
 } satisfies Partial<Samples>;
 
 export const samples: Samples = { ...session, ...bootstrap, ...turn, ...durable, ...governance };

@@ -27,7 +27,7 @@ const design = {
     "model.requested model.responded model.failed zone.crossed tool.requested tool.approved tool.denied " +
     "tool.started tool.settled item.recorded " +
     "item.retracted scratch.set transcript.compacted checkpoint.saved " +
-    "handoff.written message.sent message.received " +
+    "handoff.written message.sent message.delivered message.received " +
     "message.refused trigger.set trigger.removed trigger.fired " +
     "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded",
   workspace: "agent.defined memory.promoted memory.forgotten policy.set session.deleted",
@@ -95,7 +95,7 @@ const optionalFields = new Set(
     "session.merged: base",
     "session.migrated: from",
     "memory.carried: tokens",
-    "input.received: from mode",
+    "input.received: from mode topic",
     "tools.bound: count tools",
     "model.requested: estimatedTokens outputTokensMax purpose toSeq",
     "model.responded: sent ms",
@@ -105,12 +105,14 @@ const optionalFields = new Set(
     "item.recorded: status origin",
     "scratch.set: removed",
     "transcript.compacted: model usage costNanoUsd items",
-    "message.sent: topic replyTo deadlineMs",
+    "handoff.written: toSeq tokens model",
+    "message.sent: topic replyTo deadlineMs away",
     "message.received: topic replyTo deadlineMs",
     "trigger.set: missed",
     "score.recorded: seq",
-    "memory.promoted: owner origin",
-    "memory.forgotten: owner",
+    "memory.promoted: owner origin by",
+    "memory.forgotten: owner by",
+    "policy.set: removed",
   ].flatMap((line) => {
     const [type = "", names = ""] = line.split(": ");
     return names.split(" ").map((name) => `${type}.${name}`);

@@ -111,8 +111,8 @@ function assertChanges(before: Given, after: Given, change: Change): void {
 
 const nothingHeld: readonly SessionEventType[] = [
   "resource.changed",
-  "handoff.written",
   "message.refused",
+  "message.delivered",
   "budget.reached",
   "tool.denied",
 ];

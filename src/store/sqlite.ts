@@ -12,12 +12,14 @@ import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
 import { makeAppender, partsFlaw } from "./sqlite/append.ts";
 import { connect, sqliteBusy, waitForLock, type Connection } from "./sqlite/connection.ts";
 import { endingWith, everyLog, makeLister, makeProjector, makeSnapshots } from "./sqlite/derived.ts";
+import { unscrubbed } from "./sqlite/erase.ts";
 import { makeFeed } from "./sqlite/feed.ts";
 import { makeLogs } from "./sqlite/log.ts";
 import { makeNames } from "./sqlite/names.ts";
 import { query } from "./sqlite/query.ts";
 import { makeReader } from "./sqlite/read.ts";
 import { makeReceiver, receptions } from "./sqlite/receive.ts";
+import { scrub, scrubIfFree } from "./sqlite/scrub.ts";
 import { dropUnreferred, putBlob, readBlob, sweep } from "./sqlite/space.ts";
 import { makeWatch } from "./sqlite/watch.ts";
 import { makeWriter, type Writer } from "./sqlite/writer.ts";
@@ -70,6 +72,9 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
       });
     }
   };
+
+  const scrubbing = { connection, writer, world, lockWaitMs };
+  const sweepDeleted = () => sweep(database, writer, { now: world.now(), forget: onRollback });
 
   const store: Store = {
     workspace: workspaceOf(connection),
@@ -124,9 +129,18 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     search: (text, search) => look(() => projector.search(text, search)),
     query: (sql, limits) => look(() => query(path, sql, { ...limits, world })),
     clearDerived: () => writer.run(() => clearDerived(connection)),
-    sweep: () => look(() => sweep(database, writer, { now: world.now(), forget: onRollback })),
+    sweep: () =>
+      look(async () => {
+        await sweepDeleted();
+        await scrubIfFree(scrubbing);
+      }),
     pack: () => Promise.resolve({ records: 0, bytesBefore: 0, bytesAfter: 0 }),
-    scrub: () => Promise.resolve(),
+    scrub: () =>
+      look(async () => {
+        // What a process deleted that died before it could sweep is to go as well.
+        if (unscrubbed(database) !== null) await sweepDeleted();
+        await scrub(scrubbing);
+      }),
     check: () => look(() => faults(connection)),
     stats: () => look(() => stats(connection, durability)),
     async close() {
@@ -219,7 +233,7 @@ function stats({ database, path }: Connection, durability: Durability): StoreSta
     snapshotBytes: one("SELECT sum(length(text)) FROM snapshots"),
     segments: one("SELECT count(*) FROM segments"),
     segmentBytes: one("SELECT sum(length(heads) + length(contents)) FROM segments"),
-    unscrubbed: one("SELECT count(*) FROM meta WHERE key = 'scrub'") > 0,
+    unscrubbed: unscrubbed(database) !== null,
     blobs: one("SELECT count(*) FROM blobs WHERE bytes IS NOT NULL"),
     blobBytes: one("SELECT sum(bytes) FROM blobs"),
   };

@@ -2,10 +2,11 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId } from "../../core/ids.ts";
+import { isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
 import { isConstraint } from "./connection.ts";
+import { makeEraser, markUnscrubbed, rangesFlaw } from "./erase.ts";
 import { hexOf, type HeadRow, type Logs } from "./log.ts";
 import type { Names } from "./names.ts";
 import { activeLagMs } from "./schema.ts";
@@ -41,6 +42,13 @@ interface Placed {
 /** Heads kept at hand; past that they are read again. */
 const headsMax = 20_000;
 
+type Ranges = NonNullable<Part["erase"]>;
+
+/** How many contents an append may still erase. */
+interface Erasable {
+  most: number;
+}
+
 type Refused = Exclude<Outcome, { kind: "ok" | "unknown" }>;
 
 export function makeAppender(
@@ -52,6 +60,7 @@ export function makeAppender(
   const { keyed, taken, pointAt, insertLog, insertRecord, insertAlone, addRef, setActive } =
     prepared(database);
   const index = preparedForIndex(database);
+  const eraser = makeEraser(database, logs);
   const dataVersion = database.prepare("PRAGMA data_version");
   for (const statement of [keyed, pointAt, dataVersion]) statement.setReturnArrays(true);
   const heads = new Map<number, HeadRow>();
@@ -110,8 +119,9 @@ export function makeAppender(
     return null;
   }
 
-  function write({ part, head: found }: Target): Appended {
+  function write({ part, head: found }: Target, erasable: Erasable): Appended {
     const head = found ?? begin(part);
+    if (part.erase !== undefined) erase(part.session, head.seq, part.erase, erasable);
     const { id } = head;
     const at = Math.max(world.now(), head.at);
     const firstSeq = head.seq + 1;
@@ -138,6 +148,12 @@ export function makeAppender(
     });
     if (part.drop === true) dropNow(id);
     return { session: part.session, firstSeq, headSeq, at, hashes };
+  }
+
+  /** What was there before the append: nothing of what it writes. */
+  function erase(session: LogId, headSeq: number, ranges: Ranges, erasable: Erasable): void {
+    const line = logs.find(session);
+    if (line !== undefined) erasable.most -= eraser.erase(line, headSeq, ranges, erasable.most);
   }
 
   /** The epoch that is in force from now on. */
@@ -196,6 +212,7 @@ export function makeAppender(
     if (head.closed) return null;
     if (part.epoch !== undefined && part.epoch !== head.epoch) return null;
     if (part.index !== undefined || part.lease !== undefined || part.parent !== undefined) return null;
+    if (part.erase !== undefined) return null;
     if (draft.blobs.length > 0 || names.isNew(draft.type) || names.isNew(draft.actor)) return null;
     const at = Math.max(world.now(), head.at);
     if (at - head.activeAt >= activeLagMs) return null;
@@ -297,6 +314,7 @@ export function makeAppender(
     index.drop.run(log);
     for (const statement of [index.endLease, index.clearLabels, index.clearItems]) statement.run(log);
     index.setTitle.run(log, null, null);
+    markUnscrubbed(database);
     logs.forget();
     heads.delete(log);
   }
@@ -316,7 +334,8 @@ export function makeAppender(
         if ("kind" in checked) return checked;
         targets.push(checked);
       }
-      return { kind: "ok", parts: targets.map((target) => write(target)) };
+      const erasable = { most: limit.eraseRecordsMax };
+      return { kind: "ok", parts: targets.map((target) => write(target, erasable)) };
     },
     setIndex,
   };
@@ -389,5 +408,5 @@ export function partsFlaw(parts: readonly Part[]): string | null {
   if (parts.length === 0 || parts.some((part) => (part.drafts.length === 0) !== (part.drop === true))) {
     return "a part has either drafts or a drop";
   }
-  return null;
+  return parts.map(rangesFlaw).find((wrong) => wrong !== null) ?? null;
 }

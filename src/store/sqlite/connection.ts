@@ -10,7 +10,7 @@ import type { Durability, StoreWorld } from "../port.ts";
 import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom } from "./schema.ts";
 
 /** Locks held longer than this are waited for without blocking the process. */
-const busyTimeoutMs = 20;
+export const busyTimeoutMs = 20;
 
 /** Earlier versions can corrupt the file when two connections write (the WAL-reset race). */
 const sqliteVersionMin = [3, 51, 3] as const;

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
+import { dropLostBlob, loseBlob, loseBlobs, markUnscrubbed } from "./erase.ts";
 import type { Writer } from "./writer.ts";
 
 /** Records deleted, and pages given back, in one transaction; a few milliseconds. */
@@ -20,13 +21,17 @@ export async function putBlob(
   const key = Buffer.from(hash, "hex");
   const find = database.prepare("SELECT id, bytes FROM blobs WHERE tenant = ? AND hash = ?");
   if (typeof find.get(tenant, key)?.["bytes"] === "number") return;
-  const addChunk = database.prepare("INSERT INTO blob_chunks (blob, number, bytes) VALUES (?, ?, ?)");
-  const whole = database.prepare("UPDATE blobs SET bytes = ? WHERE id = ?");
+  // Somebody else may have begun the same blob again in the meantime; then this one is lost.
+  const addChunk = database.prepare(
+    `INSERT INTO blob_chunks (blob, number, bytes)
+     SELECT id, ?, ? FROM blobs WHERE id = ? AND tenant = ? AND hash = ?`,
+  );
+  const whole = database.prepare("UPDATE blobs SET bytes = ? WHERE id = ? AND hash = ?");
   /** The row of a blob that is not whole yet; what somebody began who is gone by now starts again. */
   const begin = (): number | null => {
     const there = find.get(tenant, key);
     if (typeof there?.["bytes"] === "number") return null;
-    if (there !== undefined) dropBlob(database, Number(there["id"]));
+    if (there !== undefined) loseBlob(database, Number(there["id"]));
     const insert = database.prepare("INSERT INTO blobs (tenant, hash, put_at) VALUES (?, ?, ?)");
     return Number(insert.run(tenant, key, putAt).lastInsertRowid);
   };
@@ -39,8 +44,8 @@ export async function putBlob(
   const id = await writer.run(() => {
     const made = begin();
     if (made === null) return null;
-    for (const [number, piece] of first.entries()) addChunk.run(made, number, piece);
-    if (next.done === true) whole.run(bytesIn(first), made);
+    for (const [number, piece] of first.entries()) addChunk.run(number, piece, made, tenant, key);
+    if (next.done === true) whole.run(bytesIn(first), made, key);
     return made;
   });
   if (id === null || next.done === true) return;
@@ -49,9 +54,9 @@ export async function putBlob(
     const piece = next.value;
     total += piece.length;
     const place = number;
-    await writer.run(() => void addChunk.run(id, place, piece), { weight: chunkWeight });
+    await writer.run(() => void addChunk.run(place, piece, id, tenant, key), { weight: chunkWeight });
   }
-  const { changes } = await writer.run(() => whole.run(total, id));
+  const { changes } = await writer.run(() => whole.run(total, id, key));
   if (changes === 1) return;
   throw new SkeinError("conflict", `blob ${hash} was written by two at once`, { hint: "put it again" });
 }
@@ -135,6 +140,7 @@ export async function sweep(
     database.exec("DELETE FROM records WHERE log = 0 AND position < (SELECT max(position) FROM records)");
   });
   while (await writer.run(() => sweepBlob(database, now - unreferredMs)));
+  await dropLost(database, writer);
   await shrink(database, writer);
 }
 
@@ -143,12 +149,16 @@ function sweepBlob(database: DatabaseSync, putBefore: number): boolean {
   const row = database
     .prepare(
       `SELECT id FROM blobs b
-       WHERE put_at < ? AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = b.id) LIMIT 1`,
+       WHERE put_at < ? AND put_at >= 0 AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = b.id) LIMIT 1`,
     )
     .get(putBefore);
   if (row === undefined) return false;
-  dropBlob(database, Number(row["id"]));
-  return true;
+  return loseBlob(database, Number(row["id"]));
+}
+
+/** Gives back the chunks of blobs that were lost, a few at a time. */
+async function dropLost(database: DatabaseSync, writer: Writer): Promise<void> {
+  while (await writer.run(() => dropLostBlob(database), { weight: chunkWeight * 8 }));
 }
 
 /** A blob that no record refers to, whole or not. */
@@ -158,7 +168,9 @@ export async function dropUnreferred(
   tenant: string,
   hash: string,
 ): Promise<void> {
-  if (await writer.run(() => dropIfUnreferred(database, tenant, hash))) await shrink(database, writer);
+  if (!(await writer.run(() => dropIfUnreferred(database, tenant, hash)))) return;
+  await dropLost(database, writer);
+  await shrink(database, writer);
 }
 
 /** Gives all free pages back to the file system, a few at a time. */
@@ -176,14 +188,7 @@ function dropIfUnreferred(database: DatabaseSync, tenant: string, hash: string):
        AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = b.id)`,
     )
     .get(tenant, Buffer.from(hash, "hex"));
-  if (row === undefined) return false;
-  dropBlob(database, Number(row["id"]));
-  return true;
-}
-
-function dropBlob(database: DatabaseSync, id: number): void {
-  database.prepare("DELETE FROM blob_chunks WHERE blob = ?").run(id);
-  database.prepare("DELETE FROM blobs WHERE id = ?").run(id);
+  return row !== undefined && loseBlob(database, Number(row["id"]));
 }
 
 /** Some free pages go back to the file system; false when there are none. */
@@ -198,7 +203,9 @@ function vacuum(database: DatabaseSync): boolean {
 /** One step; false when there is nothing left to delete in this log. */
 function sweepSome(database: DatabaseSync, id: number): boolean {
   const keep = database.prepare("SELECT coalesce(max(fork_seq), 0) AS seq FROM logs WHERE base = ?").get(id);
-  return deleteAbove(database, id, Number(keep?.["seq"]));
+  const some = deleteAbove(database, id, Number(keep?.["seq"]));
+  if (some) markUnscrubbed(database);
+  return some;
 }
 
 /** Deletes some of a log's records beyond a position, the last first, and blobs that only they refer to. */
@@ -224,15 +231,10 @@ export function deleteAbove(database: DatabaseSync, id: number, keep: number): b
   }
   for (const row of rows) unindex.run(Number(row["position"]));
   reset.run();
-  const refs = database.prepare("SELECT blob FROM blob_refs WHERE position = ?");
-  const unrefer = database.prepare("DELETE FROM blob_refs WHERE position = ?");
-  const referred = database.prepare("SELECT 1 FROM blob_refs WHERE blob = ? LIMIT 1");
-  for (const row of rows) {
-    const position = Number(row["position"]);
-    const blobs = refs.all(position).map((ref) => Number(ref["blob"]));
-    unrefer.run(position);
-    for (const blob of blobs) if (referred.get(blob) === undefined) dropBlob(database, blob);
-  }
+  loseBlobs(
+    database,
+    rows.map((row) => Number(row["position"])),
+  );
   database.prepare("DELETE FROM snapshots WHERE log = ? AND seq > ?").run(id, keep);
   return true;
 }

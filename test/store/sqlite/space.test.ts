@@ -78,7 +78,7 @@ test("a deleted session gives its space back, and nothing it said is left in the
   const { engine, store, path } = place;
   await filled(engine, 3, "kept");
   const filler = "lorem ipsum dolor sit amet ".repeat(40);
-  const doomed = await filled(engine, 400, `very-secret-words ${filler}`);
+  const doomed = await filled(engine, 600, `very-secret-words ${filler}`);
   await doomed.append(`very-secret-words ${"x".repeat(100_000)}`);
   assert.equal((await engine.search("secret")).length > 0, true);
   const raw = new DatabaseSync(path);

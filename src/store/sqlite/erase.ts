@@ -1,0 +1,166 @@
+/**
+ * Erasing in SQLite, inside the transaction of the append that asks for it: contents and salts of records, what
+ * search and items know of them, and blobs that nothing else refers to. What the file may still hold of it
+ * after the commit is a matter for scrub.ts.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { Part } from "../port.ts";
+import type { Line, Logs, Stretch } from "./log.ts";
+
+export interface Eraser {
+  /**
+   * Takes away the contents at these positions of a log up to its head; gives back how many there were. Throws
+   * when there are more than `most`.
+   */
+  erase(line: Line, headSeq: number, ranges: NonNullable<Part["erase"]>, most: number): number;
+}
+
+export function makeEraser(database: DatabaseSync, logs: Logs): Eraser {
+  const sql = prepared(database);
+
+  /** Positions of the records in a stretch that have a content. */
+  function positionsIn({ log, fromSeq, toSeq }: Stretch, most: number): number[] {
+    const rows = sql.find.all(log, fromSeq, toSeq, most + 1) as unknown as [number][];
+    return rows.map(([position]) => position);
+  }
+
+  function eraseStretch(stretch: Stretch, most: number): number {
+    const positions = positionsIn(stretch, most);
+    if (positions.length > most) throw tooMany();
+    for (const position of positions) sql.erase.run(position);
+    unindex(positions);
+    const { log, fromSeq, toSeq } = stretch;
+    sql.eraseItems.run(log, toSeq, fromSeq, fromSeq);
+    loseBlobs(database, positions);
+    return positions.length;
+  }
+
+  /** See last_row in the schema for what stands at the end. */
+  function unindex(positions: readonly number[]): void {
+    if (positions.length === 0) return;
+    for (const position of positions) sql.unindex.run(position);
+    sql.reset.run();
+  }
+
+  return {
+    erase(line, headSeq, ranges, most) {
+      let count = 0;
+      for (const [fromSeq, toSeq] of ranges) {
+        for (const stretch of logs.stretches(line, fromSeq, Math.min(toSeq, headSeq))) {
+          count += eraseStretch(stretch, most - count);
+        }
+      }
+      if (count > 0) markUnscrubbed(database);
+      return count;
+    },
+  };
+}
+
+const tooMany = (): SkeinError =>
+  new SkeinError("invalid", `at most ${limit.eraseRecordsMax} contents are erased with one append`, {
+    hint: "erase a part of them, then the next",
+  });
+
+function prepared(database: DatabaseSync) {
+  const statements = {
+    find: database.prepare(
+      `SELECT position FROM records WHERE log = ? AND seq BETWEEN ? AND ?
+       AND (content IS NOT NULL OR salt IS NOT NULL) ORDER BY seq LIMIT ?`,
+    ),
+    erase: database.prepare("UPDATE records SET content = NULL, salt = NULL WHERE position = ?"),
+    unindex: database.prepare("DELETE FROM search WHERE rowid = ?"),
+    reset: database.prepare("INSERT OR REPLACE INTO last_row (id) VALUES (1)"),
+    // An item belongs to whoever has it in mind, also where the record lies in a prefix that is shared.
+    eraseItems: database.prepare(
+      `WITH RECURSIVE sharers (id, to_seq) AS (
+         SELECT ?, ?
+         UNION ALL
+         SELECT l.id, min(s.to_seq, l.fork_seq) FROM logs l JOIN sharers s ON l.base = s.id
+         WHERE l.fork_seq >= ?
+       )
+       UPDATE item_rows SET value = NULL, because = NULL FROM sharers s
+       WHERE item_rows.log = s.id AND item_rows.seq BETWEEN ? AND s.to_seq`,
+    ),
+  };
+  statements.find.setReturnArrays(true);
+  // FTS5 leaves row ids of its own behind that do not fit a number.
+  statements.unindex.setReadBigInts(true);
+  return statements;
+}
+
+/** What is wrong with the ranges of an append; null when nothing is. */
+export function rangesFlaw({ erase = [], drafts, drop }: Part): string | null {
+  if (erase.length === 0) return null;
+  if (drop === true || drafts.length === 0) return "erasing goes with drafts that say so";
+  if (erase.length > limit.eraseRecordsMax) {
+    return `${erase.length} ranges to erase in one part; at most ${limit.eraseRecordsMax}`;
+  }
+  const isRange = ([fromSeq, toSeq]: readonly [number, number]): boolean =>
+    Number.isSafeInteger(fromSeq) && Number.isSafeInteger(toSeq) && fromSeq >= 1 && fromSeq <= toSeq;
+  return erase.every(isRange) ? null : "a range to erase goes from a position, from 1, to one not before it";
+}
+
+/**
+ * A blob that is lost is not there any more: its name is free for another, and its chunks go in small steps.
+ */
+const lost = "bytes = NULL, put_at = -1, hash = CAST('lost ' || id AS BLOB)";
+
+/** These records refer to no blob any more; blobs that nothing else refers to are lost. */
+export function loseBlobs(database: DatabaseSync, positions: readonly number[]): void {
+  const find = database.prepare("SELECT blob FROM blob_refs WHERE position = ?");
+  const unrefer = database.prepare("DELETE FROM blob_refs WHERE position = ?");
+  for (const position of positions) {
+    const refs = find.all(position);
+    if (refs.length > 0) unrefer.run(position);
+    for (const ref of refs) loseBlob(database, Number(ref["blob"]));
+  }
+}
+
+/** False when a record refers to it. */
+export function loseBlob(database: DatabaseSync, id: number): boolean {
+  const { changes } = database
+    .prepare(
+      `UPDATE blobs SET ${lost}
+       WHERE id = ? AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = blobs.id)`,
+    )
+    .run(id);
+  return Number(changes) === 1;
+}
+
+/** Chunks of lost blobs that go in one transaction; about 2 MiB. */
+const chunksAtOnce = 8;
+
+/** Some chunks of a blob that was lost, and at last the blob; false when there is none. */
+export function dropLostBlob(database: DatabaseSync): boolean {
+  const row = database.prepare("SELECT id FROM blobs WHERE bytes IS NULL AND put_at < 0 LIMIT 1").get();
+  if (row === undefined) return false;
+  const id = Number(row["id"]);
+  const { changes } = database
+    .prepare(
+      `DELETE FROM blob_chunks WHERE rowid IN
+         (SELECT rowid FROM blob_chunks WHERE blob = ? ORDER BY number DESC LIMIT ?)`,
+    )
+    .run(id, chunksAtOnce);
+  if (Number(changes) < chunksAtOnce) database.prepare("DELETE FROM blobs WHERE id = ?").run(id);
+  return true;
+}
+
+/**
+ * Notes that the file may hold a trace of something. Each note has a number of its own, so that whoever
+ * scrubs knows whether there was another one since.
+ */
+export function markUnscrubbed(database: DatabaseSync): void {
+  database.exec(
+    `INSERT INTO meta (key, value) VALUES ('erased', '1')
+       ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT);
+     INSERT OR REPLACE INTO meta (key, value) SELECT 'scrub', value FROM meta WHERE key = 'erased'`,
+  );
+}
+
+/** The number of the note that stands; null when nothing is to be scrubbed. */
+export function unscrubbed(database: DatabaseSync): string | null {
+  const row = database.prepare("SELECT value FROM meta WHERE key = 'scrub'").get();
+  return (row?.["value"] as string | undefined) ?? null;
+}

@@ -6,9 +6,8 @@
 import { z } from "zod";
 import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "./catalogue/entry.ts";
 import type { Digest } from "./chain.ts";
-import { nearest, SkeinError } from "./error.ts";
+import { checkShape, type Origin } from "./shape.ts";
 import { quote } from "./ids.ts";
-import { checkJson } from "./json.ts";
 import { limit } from "./limit.ts";
 import { zoneDefaults, type ZoneThresholds } from "./zone.ts";
 
@@ -166,134 +165,12 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(fields.map(([key, inner]) => [key, sorted(inner)]));
 }
 
-type Path = readonly PropertyKey[];
-
-export interface AgentOrigin {
-  /** What is checked, as people know it: the path of a file. */
-  readonly where?: string;
-  /** The line where a field stands, if that is known. */
-  readonly lineOf?: (path: Path) => number | undefined;
-}
-
 /** Holds a definition against the schema. Says where the first mistake is, and how it is spelled right. */
-export function checkAgent(
-  given: unknown,
-  { where = "the agent", lineOf }: AgentOrigin = {},
-): AgentDefinition {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new SkeinError("invalid", `${where}: a definition is an object, not ${kindOf(given)}`, {
-      hint: `its fields: ${Object.keys(AgentDefinition.shape).join(", ")}`,
-    });
-  }
-  const value = withoutUndefined(given);
-  checkJson(`${where}: definition`, value);
-  const checked = AgentDefinition.safeParse(value);
-  if (checked.success) return checked.data;
-  // A name that was misspelled is often why another is missing.
-  const { issues } = checked.error;
-  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
-  if (issue === undefined) throw new SkeinError("invalid", `${where}: not a definition of an agent`);
-  const { path, message, hint } = complaint(issue, value);
-  const line = lineOf?.(path);
-  const place = line === undefined ? where : `${where}, line ${line}`;
-  throw new SkeinError("invalid", `${place}: ${message}`, { hint });
-}
+export const checkAgent = (given: unknown, origin: Origin = {}): AgentDefinition =>
+  checkShape(AgentDefinition, given, { what: "definition", where: "the agent", ...origin });
 
 /** A definition read back from a log. One that a newer program wrote may have fields nobody here knows. */
 export function isStoredAgent(value: unknown): value is AgentDefinition {
   const checked = AgentDefinition.safeParse(value);
   return checked.success || checked.error.issues.every(({ code }) => code === "unrecognized_keys");
-}
-
-interface Complaint {
-  readonly path: Path;
-  readonly message: string;
-  readonly hint: string | undefined;
-}
-
-function complaint(issue: z.core.$ZodIssue, value: unknown): Complaint {
-  const { path } = issue;
-  const field = quote(written(path));
-  const found = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)?.[key], value);
-  if (issue.code === "unrecognized_keys") {
-    const [key = ""] = issue.keys;
-    const message = `there is no field ${quote(written([...path, key]))}`;
-    return { path: [...path, key], message, hint: meant(key, fieldsAt(path)) };
-  }
-  const known = issue.code === "invalid_value" ? issue.values.map(String) : [];
-  if (found === undefined) {
-    const hint = known.length === 0 ? undefined : `one of ${known.join(", ")}`;
-    return { path, message: `${field} is missing`, hint };
-  }
-  if (known.length > 0) {
-    return {
-      path,
-      message: `${field} cannot be ${quote(found)}`,
-      hint: meant(typeof found === "string" ? found : "", known),
-    };
-  }
-  const message =
-    issue.code === "invalid_type"
-      ? `${field} is ${kindOf(found)}, not ${kinds(issue.expected)}`
-      : `${field}: ${issue.message}`;
-  return { path, message, hint: undefined };
-}
-
-function meant(word: string, known: readonly string[]): string {
-  const near = nearest(word, known);
-  return near === undefined ? `one of ${known.join(", ")}` : `did you mean "${near}"?`;
-}
-
-/** `permissions[0].rule` */
-const written = (path: Path): string =>
-  path
-    .map((key, place) => (typeof key === "number" ? `[${key}]` : `${place === 0 ? "" : "."}${String(key)}`))
-    .join("");
-
-function kindOf(value: unknown): string {
-  if (value === null) return "empty";
-  if (Array.isArray(value)) return "a list";
-  return kinds(typeof value);
-}
-
-function kinds(name: string): string {
-  const words: Readonly<Record<string, string>> = {
-    string: "a text",
-    number: "a number",
-    int: "a whole number",
-    boolean: "true or false",
-    array: "a list",
-    object: "an object",
-  };
-  return words[name] ?? name;
-}
-
-/** The names of the fields of the object at this path. */
-function fieldsAt(path: Path): string[] {
-  let schema: unknown = AgentDefinition;
-  for (const key of path) {
-    const inner = bareSchema(schema);
-    if (inner instanceof z.ZodObject) schema = inner.shape[String(key)];
-    else if (inner instanceof z.ZodArray) schema = inner.element;
-  }
-  const found = bareSchema(schema);
-  return found instanceof z.ZodObject ? Object.keys(found.shape) : [];
-}
-
-function bareSchema(schema: unknown): unknown {
-  const isWrapped =
-    schema instanceof z.ZodExactOptional ||
-    schema instanceof z.ZodNullable ||
-    schema instanceof z.ZodReadonly;
-  return isWrapped ? bareSchema(schema.unwrap()) : schema;
-}
-
-/** Fields without a value are as good as absent. What is too deep is left for `checkJson` to refuse. */
-function withoutUndefined(value: unknown, depth = 1): unknown {
-  if (typeof value !== "object" || value === null || depth > limit.jsonDepthMax) return value;
-  if (Array.isArray(value)) return value.map((inner) => withoutUndefined(inner, depth + 1));
-  const above: unknown = Object.getPrototypeOf(value);
-  if (above !== Object.prototype && above !== null) return value;
-  const fields = Object.entries(value).filter(([, inner]) => inner !== undefined);
-  return Object.fromEntries(fields.map(([key, inner]) => [key, withoutUndefined(inner, depth + 1)]));
 }

@@ -1,7 +1,5 @@
 /** Clear: one append closes a session and opens the next with the same agent, bindings and permissions. */
 import type { Command, Pin } from "../core/command.ts";
-import { decide } from "../core/decide.ts";
-import type { Decision, DraftEvent } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import { makeSessionId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -9,7 +7,7 @@ import { emptyState, type Ref, type State } from "../core/state.ts";
 import type { Part } from "../store/port.ts";
 import { instructionFiles } from "./bootstrap.ts";
 import { contentOf, readContent } from "./content.ts";
-import { seal } from "./seal.ts";
+import { decideSealed, type Sealed } from "./seal.ts";
 import { indexEntry } from "./session-index.ts";
 import type { Context } from "./engine-context.ts";
 
@@ -45,8 +43,8 @@ async function closing(
 ): Promise<Part> {
   const { store, world, actor } = context;
   const command = { do: "close", reason: reason ?? "cleared" } as const;
-  const events = accepted(decide(state, command, { actor, digest: world.digest, program: store.program }));
-  const { drafts } = seal(world, events, { actor, key: null });
+  const facts = { actor, digest: world.digest, program: store.program };
+  const { drafts, events } = accepted(decideSealed(world, state, command, { facts, key: null }));
   return {
     session,
     expect: { seq: state.seq },
@@ -108,10 +106,9 @@ async function opening(
     ...(expiresAfterIdleMs === null ? {} : { expiresAfterIdleMs }),
     labels: Object.fromEntries(labels.entries()),
   };
-  const events = accepted(
-    decide(emptyState, command, { actor, digest: world.digest, program: store.program }),
-  );
-  const { drafts, blobs } = seal(world, events, { actor, key: null });
+  const facts = { actor, digest: world.digest, program: store.program };
+  const sealed = accepted(decideSealed(world, emptyState, command, { facts, key: null }));
+  const { drafts, events, blobs } = sealed;
   for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
   return {
     session: next,
@@ -137,8 +134,8 @@ async function pinnedBy(
   return { pin: { agent: agent.name, version: agent.version, digest, definition } };
 }
 
-function accepted(decision: Decision): readonly DraftEvent[] {
-  if (decision.ok) return decision.drafts;
+function accepted(decision: ReturnType<typeof decideSealed>): Sealed {
+  if (!("refusal" in decision)) return decision;
   const { code, message, hint } = decision.refusal;
   throw new SkeinError(code, message, { hint });
 }

@@ -6,6 +6,7 @@ import { makeSessionId, principalFor, quote, type LogId, type SessionId } from "
 import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
+import { makeRedactor } from "../core/secret.ts";
 import type { Models } from "../model/port.ts";
 import type { ToolSource } from "../tool/port.ts";
 import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
@@ -66,7 +67,8 @@ export class Engine implements AsyncDisposable {
   readonly #context: Context;
   #closed: Promise<void> | null = null;
 
-  constructor({ store, world, tenant = "default", actor, ...options }: EngineOptions) {
+  constructor({ store, tenant = "default", actor, ...options }: EngineOptions) {
+    const world = { redactor: makeRedactor(), ...options.world };
     const states = makeStateReader(store);
     const writer = makeWriter(store, world, states, tenant);
     const local = `user:${principalFor(world.digest, store.workspace, "local")}`;

@@ -1,21 +1,48 @@
 /**
- * From what was decided to what is stored: checked against the catalogue and the limits, serialised,
- * salted, hashed.
+ * From what was decided to what is stored: checked against the catalogue and the limits, serialised, rid of
+ * secrets, salted, hashed. Nothing reaches a store but through here, so that no secret does.
  */
 import type { z } from "zod";
 import { entryOf, isForeign } from "../core/catalogue.ts";
 import { bodyHashOf, contentHashOf, headerField } from "../core/chain.ts";
-import type { DraftEvent } from "../core/decision.ts";
+import type { Command, Facts } from "../core/command.ts";
+import { decide } from "../core/decide.ts";
+import type { DraftEvent, Refusal } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import { checkJson } from "../core/json.ts";
 import { limit } from "../core/limit.ts";
+import type { State } from "../core/state.ts";
 import type { Draft, DraftContent } from "../store/port.ts";
+import type { Redactor } from "../core/secret.ts";
 import type { World } from "./world.ts";
 
 /** Drafts ready for a store, and the blobs that must be there before them. */
 export interface Sealed {
   readonly drafts: readonly Draft[];
   readonly blobs: readonly { readonly hash: string; readonly bytes: Uint8Array }[];
+  /** The events as they are stored: without secrets. */
+  readonly events: readonly DraftEvent[];
+  /** Whether there were secrets to take out. */
+  readonly redacted: boolean;
+}
+
+/**
+ * Decides and seals. When a secret was taken out of a content, it is decided once more on a command without
+ * it, so that the digests and sizes in bodies are those of what is stored.
+ */
+export function decideSealed(
+  world: World,
+  state: State,
+  command: Command,
+  options: { readonly facts: Facts; readonly key: string | null },
+): Sealed | { readonly refusal: Refusal } {
+  const { facts, key } = options;
+  const decision = decide(state, command, facts);
+  if (!decision.ok) return decision;
+  const sealed = seal(world, decision.drafts, { actor: facts.actor, key });
+  if (!sealed.redacted || world.redactor === undefined) return sealed;
+  const again = decide(state, world.redactor.json(command), facts);
+  return again.ok ? seal(world, again.drafts, { actor: facts.actor, key }) : again;
 }
 
 export function seal(
@@ -24,11 +51,15 @@ export function seal(
   options: { readonly actor: string; readonly key: string | null },
 ): Sealed {
   const blobs: { hash: string; bytes: Uint8Array }[] = [];
-  const drafts = events.map((event, place): Draft => {
+  const stored: DraftEvent[] = [];
+  const drafts = events.map((given, place): Draft => {
     const before = blobs.length;
-    const v = checkShape(event);
+    const v = checkShape(given);
+    const { event, text } = withoutSecrets(world, given);
+    stored.push(event);
     const body = textOf(`${event.type} body`, event.body, limit.bodyBytesMax);
-    const content = event.content === undefined ? null : sealContent(world, event, blobs);
+    if (world.redactor !== undefined) checkBody(world.redactor, event.type, body.text);
+    const content = text === null ? null : sealContent(world, event, text, blobs);
     return {
       type: event.type,
       v,
@@ -42,7 +73,32 @@ export function seal(
       blobs: blobsOf(event, blobs.slice(before)),
     };
   });
-  return { drafts: identifiable(world, drafts), blobs };
+  const redacted = stored.some((event, place) => event !== events[place]);
+  return { drafts: identifiable(world, drafts), blobs, events: stored, redacted };
+}
+
+/** The event without secrets in its content, and that content as JSON; the very same when it held none. */
+function withoutSecrets(
+  world: World,
+  event: DraftEvent,
+): { readonly event: DraftEvent; readonly text: string | null } {
+  if (event.content === undefined) return { event, text: null };
+  checkJson(event.type, event.content);
+  const text = JSON.stringify(event.content);
+  const clean = world.redactor?.jsonText(text) ?? text;
+  if (clean === text) return { event, text };
+  const safe = { ...event, content: JSON.parse(clean) as unknown };
+  checkShape(safe);
+  return { event: safe, text: clean };
+}
+
+/** Bodies are never erased, and what they name is found by its name: a secret in one is refused. */
+function checkBody(redactor: Redactor, type: string, text: string): void {
+  const name = redactor.registeredIn(text);
+  if (name === null) return;
+  throw new SkeinError("invalid", `${type}: a key cannot hold a secret, and one here holds ${name}`, {
+    hint: "keys, names, labels and topics are kept for ever; say it in a value, where it is taken out",
+  });
 }
 
 /** The blob that holds the content, and those that its blocks name. What others call blocks is theirs. */
@@ -98,7 +154,14 @@ function textOf(
   bytesMax: number,
 ): { readonly text: string; readonly bytes: number } {
   checkJson(what, value);
-  const text = JSON.stringify(value);
+  return fitting(what, JSON.stringify(value), bytesMax);
+}
+
+function fitting(
+  what: string,
+  text: string,
+  bytesMax: number,
+): { readonly text: string; readonly bytes: number } {
   // A getter may have given another value than the one that was checked.
   if (/\\u(?:0000|d[89a-f])/.test(text)) checkJson(what, JSON.parse(text));
   const bytes = Buffer.byteLength(text);
@@ -113,12 +176,13 @@ function textOf(
 function sealContent(
   world: World,
   event: DraftEvent,
+  json: string,
   blobs: { hash: string; bytes: Uint8Array }[],
 ): DraftContent {
   if (typeof event.content === "object" && event.content !== null && blobField in event.content) {
     throw new SkeinError("invalid", `${event.type}: "${blobField}" is kept for references to blobs`);
   }
-  const whole = textOf(event.type, event.content, limit.contentBytesMax);
+  const whole = fitting(event.type, json, limit.contentBytesMax);
   const { text, bytes } =
     whole.bytes <= limit.contentInlineBytesMax ? whole : reference(world, whole.text, blobs);
   const salt = world.salt();

@@ -8,6 +8,7 @@ import { readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { once } from "node:events";
 import { setImmediate, setTimeout } from "node:timers";
+import type { Redactor } from "../core/secret.ts";
 import type { StoreWorld } from "../store/port.ts";
 import type { Child, ToolWorld } from "../tool/port.ts";
 
@@ -21,6 +22,8 @@ export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
   hashBytes(bytes: Uint8Array): string;
   /** This process, as a holder of leases. */
   readonly self?: string;
+  /** Takes secrets out of all that is stored. An engine gives its world one where there is none. */
+  readonly redactor?: Redactor;
   /** Whether a holder was a process of this machine that is certainly no more. A world may not know. */
   isGone?(holder: string): boolean;
 }

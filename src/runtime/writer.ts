@@ -7,8 +7,6 @@
  */
 import type { StoredRecord } from "../core/chain.ts";
 import type { Command, Facts } from "../core/command.ts";
-import { decide } from "../core/decide.ts";
-import type { DraftEvent } from "../core/decision.ts";
 import { trustEvent } from "../core/event.ts";
 import { SkeinError } from "../core/error.ts";
 import { fold } from "../core/fold.ts";
@@ -18,7 +16,7 @@ import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
 import { refusedElsewhere } from "./move-step.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
-import { seal, type Sealed } from "./seal.ts";
+import { decideSealed, type Sealed } from "./seal.ts";
 import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
 
@@ -87,6 +85,12 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
   const turns = new Map<LogId, Promise<unknown>>();
   const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
 
+  const decided = (state: State, command: Command, options: Pick<ChangeOptions, "actor" | "key">) =>
+    decideSealed(world, state, command, {
+      facts: facts(options.actor),
+      key: options.key === undefined ? null : keyOf(options.key),
+    });
+
   /** Changes of one session from one process wait for one another; between processes the store decides. */
   function inTurn<T>(session: LogId, work: () => Promise<T>): Promise<T> {
     const before = turns.get(session);
@@ -139,8 +143,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       }
       const { state } = known;
       const command = typeof build === "function" ? await build(state) : build;
-      const decision = decide(state, command, facts(options.actor));
-      if (!decision.ok) {
+      const decision = decided(state, command, options);
+      if ("refusal" in decision) {
         // The state at hand may be old: nobody is refused on account of what has changed since.
         const newer = await refresh(session);
         if (newer.state.seq === state.seq) {
@@ -151,7 +155,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
         known = newer;
         continue;
       }
-      const written = await write(session, known, decision.drafts, {
+      const written = await write(session, known, decision, {
         ...options,
         expect: { seq: state.seq },
       });
@@ -175,11 +179,11 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
 
   async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {
     const state = start.from ?? emptyState;
-    const decision = decide(state, start.command, facts(options.actor));
-    if (!decision.ok) throw refused(decision.refusal);
+    const decision = decided(state, start.command, options);
+    if ("refusal" in decision) throw refused(decision.refusal);
     const known: Known = { state, events: 0, bytes: 0, forks: 0, dueBytes: 0 };
     const { parent } = start;
-    const written = await write(session, known, decision.drafts, {
+    const written = await write(session, known, decision, {
       ...options,
       expect: "absent",
       ...(parent && { parent }),
@@ -194,14 +198,12 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
   async function write(
     session: SessionId,
     known: Known,
-    events: readonly DraftEvent[],
+    sealed: Sealed,
     options: WriteOptions,
   ): Promise<Change | null> {
-    const key = options.key === undefined ? null : keyOf(options.key);
-    const sealed = seal(world, events, { actor: options.actor, key });
     const { expect, epoch, parent, lease } = options;
-    const index = touchesIndex(events)
-      ? await indexEntry(store, parent?.session ?? session, known.state, events)
+    const index = touchesIndex(sealed.events)
+      ? await indexEntry(store, parent?.session ?? session, known.state, sealed.events)
       : undefined;
     const part: Mutable<Part> = { session, expect, drafts: sealed.drafts };
     if (epoch !== undefined) part.epoch = epoch;
@@ -323,12 +325,11 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       for (const { session, build, epoch, start } of members) {
         const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
         const command = typeof build === "function" ? await build(state) : build;
-        const decision = decide(state, command, facts(actor));
-        if (!decision.ok) throw refused(decision.refusal);
-        const sealed = seal(world, decision.drafts, { actor, key: null });
+        const sealed = decided(state, command, { actor });
+        if ("refusal" in sealed) throw refused(sealed.refusal);
         const parent = start?.parent;
-        const index = touchesIndex(decision.drafts)
-          ? await indexEntry(store, parent?.session ?? session, state, decision.drafts)
+        const index = touchesIndex(sealed.events)
+          ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
           : undefined;
         parts.push({
           session,

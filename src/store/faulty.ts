@@ -98,6 +98,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     clearDerived: through("clearDerived"),
     sweep: through("sweep"),
     pack: through("pack"),
+    packedTo: through("packedTo"),
     scrub: through("scrub"),
     check: through("check"),
     stats: through("stats"),

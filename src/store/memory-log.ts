@@ -34,6 +34,8 @@ export interface Log {
   held: boolean;
   /** Lives elsewhere, and can only be read. */
   copy: boolean;
+  /** Here nothing is gained by packing; it is only noted how far it went. */
+  packedTo: number;
 }
 
 export interface Logs {
@@ -229,6 +231,7 @@ export function beginLog(
     dropped: false,
     held: false,
     copy: false,
+    packedTo: parent?.seq ?? 0,
   };
   base?.sharers.add(log);
   logs.all.set(log.id, log);

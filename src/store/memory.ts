@@ -10,7 +10,7 @@ import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { version } from "../core/version.ts";
-import type { IndexEntry, Outcome, Page, Part, Projection, SessionFilter, SessionRow } from "./port.ts";
+import type { IndexEntry, Outcome, Packed, Page, Part, Projection, SessionFilter, SessionRow } from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
 import type { Log, Logs } from "./memory-log.ts";
 import { appendParts, feedOf, headOf, headSeqOf, indexOf, livingLog, newLogs } from "./memory-log.ts";
@@ -90,7 +90,8 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     sweep: open(() => {
       freeBlobs(state, sweepLogs(logs));
     }),
-    pack: open(() => ({ records: 0, bytesBefore: 0, bytesAfter: 0 })),
+    pack: open((session, toSeq) => pack(log(session), toSeq)),
+    packedTo: open((session) => log(session)?.packedTo ?? 0),
     scrub: open(() => undefined), // what is gone from memory is gone
     check: open(() => []), // there is no level below that of the records
     stats: open(() => stats(state)),
@@ -282,6 +283,15 @@ async function putBlob(
 
 async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield chunk.slice();
+}
+
+function pack(log: Log | undefined, toSeq: number): Packed {
+  const from = log?.packedTo ?? 0;
+  const to = log === undefined ? 0 : Math.max(from, Math.min(toSeq, headSeqOf(log) - 1));
+  const records = log?.records.slice(from + 1 - log.firstSeq, to + 1 - log.firstSeq) ?? [];
+  const bytes = records.reduce((sum, { body, contentBytes }) => sum + body.length + (contentBytes ?? 0), 0);
+  if (log !== undefined) log.packedTo = to;
+  return { records: records.length, bytesBefore: bytes, bytesAfter: bytes };
 }
 
 function project(state: State, step: Projection): boolean {

@@ -430,6 +430,8 @@ export interface Store {
    * this call packed; stops early, with what it did, when the signal is aborted.
    */
   pack(session: LogId, toSeq: number, signal?: AbortSignal): Promise<Packed>;
+  /** The last position of the log's own records that is packed; where its own begin, less one, if none is. */
+  packedTo(session: LogId): Promise<number>;
   /**
    * Makes sure that the files hold nothing any more of what was erased or deleted: not in free space, not in
    * search, not in what was written ahead. In small steps. That it is due survives a crash. Rejects with

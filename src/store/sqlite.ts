@@ -135,6 +135,12 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
         await scrubIfFree(scrubbing);
       }),
     pack: () => Promise.resolve({ records: 0, bytesBefore: 0, bytesAfter: 0 }),
+    packedTo: (session) =>
+      look(() => {
+        const line = logs.find(session);
+        const last = database.prepare("SELECT max(to_seq) AS seq FROM segments WHERE log = ?");
+        return Math.max(line?.forkSeq ?? 0, Number(last.get(line?.id ?? -1)?.["seq"]));
+      }),
     scrub: () =>
       look(async () => {
         // What a process deleted that died before it could sweep is to go as well.

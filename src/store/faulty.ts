@@ -102,6 +102,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     scrub: through("scrub"),
     check: through("check"),
     stats: through("stats"),
+    bytes: through("bytes"),
     close: () => inner.close(),
     settled: () => Promise.allSettled(late),
   };

@@ -95,6 +95,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     scrub: open(() => undefined), // what is gone from memory is gone
     check: open(() => []), // there is no level below that of the records
     stats: open(() => stats(state)),
+    bytes: open(() => null),
     close: async () => {
       closed = true;
       for (const changed of state.watchers) changed();

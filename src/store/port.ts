@@ -441,6 +441,8 @@ export interface Store {
   /** Faults below the level of records; none when all is well. */
   check(): Promise<readonly string[]>;
   stats(): Promise<StoreStats>;
+  /** As in `StoreStats`, without counting anything. */
+  bytes(): Promise<number | null>;
   /** After this everything rejects with `unavailable`. May be called twice. */
   close(): Promise<void>;
 }

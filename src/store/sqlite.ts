@@ -149,6 +149,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
       }),
     check: () => look(() => faults(connection)),
     stats: () => look(() => stats(connection, durability)),
+    bytes: () => look(() => fileBytes(path)),
     async close() {
       await writer.idle();
       connection.close();
@@ -224,14 +225,18 @@ const strays = [
    WHERE session NOT GLOB 'ses_${idTail}' AND session NOT GLOB 'wsp_${idTail}' LIMIT 20`,
 ] as const;
 
+function fileBytes(path: string): number {
+  const size = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return size(path) + size(`${path}-wal`);
+}
+
 function stats({ database, path }: Connection, durability: Durability): StoreStats {
   const one = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0);
-  const size = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return {
     driver: "sqlite",
     version: process.versions["sqlite"] ?? "unknown",
     durability,
-    bytes: size(path) + size(`${path}-wal`),
+    bytes: fileBytes(path),
     sessions: one("SELECT count(*) FROM logs WHERE listed = 1"),
     records: one("SELECT count(*) FROM records WHERE log > 0"),
     contentBytes: one("SELECT sum(content_bytes) FROM records WHERE content IS NOT NULL"),

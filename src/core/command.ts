@@ -55,7 +55,13 @@ export interface Budget {
 
 /** What may be appended from outside: an input, or a record of another program. */
 export type AppendRecord =
-  | { readonly type: "input.received"; readonly text: string; readonly from?: "user" | "trigger" | "system" }
+  | {
+      readonly type: "input.received";
+      readonly text: string;
+      readonly from?: "user" | "trigger" | "system";
+      /** What it is about. */
+      readonly topic?: string;
+    }
   | {
       readonly type: "input.received";
       readonly blocks: readonly Block[];

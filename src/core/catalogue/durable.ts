@@ -130,7 +130,10 @@ export const messageEvents = {
       replyTo: Key.optional(),
       deadlineMs: Millis.optional(),
     }),
-    content: Blocks,
+    content: Blocks.extend({
+      /** Where the sender lives, when that is another store: a reply goes there. */
+      place: z.string().optional(),
+    }),
   }),
   "message.refused": event({
     meaning: "A message was not accepted, or a request had no reply in time; it says why.",

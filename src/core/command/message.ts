@@ -26,6 +26,10 @@ export type MessageCommand =
       readonly topic?: string;
       readonly replyTo?: string;
       readonly deadlineMs?: number;
+      /** What the receiver is told of a request or a reply besides its text. */
+      readonly note?: string;
+      /** Where the sender lives, when that is another store. */
+      readonly place?: string;
     }
   /** A message to another store has arrived there. */
   | { readonly do: "deliver"; readonly message: string }

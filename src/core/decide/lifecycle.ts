@@ -167,6 +167,12 @@ export const pinDraft = ({ definition, ...body }: Pin): DraftEvent =>
 const loadedDraft = ({ path, text, ...body }: Loaded): DraftEvent =>
   draft("document.loaded", body, present({ path, text }));
 
+/** Whether a message wakes it: one who named what it waits for is woken by that alone. */
+export function listens({ sleep, triggers }: State["standing"]): boolean {
+  if (sleep === null || sleep.triggers.length === 0) return true;
+  return sleep.triggers.some((name) => triggers.get(name)?.kind === "message");
+}
+
 /**
  * Ends a turn. Calls that nobody will go on with are settled: `unknown` if they had started, since their
  * effect may have happened, unless they only read; the others are `skipped`.

@@ -16,7 +16,7 @@ import {
 } from "../decision.ts";
 import { changedDrafts } from "../files.ts";
 import type { Amounts, OpenCall, State } from "../state.ts";
-import { endTurn, lifecycleDecisions } from "./lifecycle.ts";
+import { endTurn, lifecycleDecisions, listens } from "./lifecycle.ts";
 import { inputDraft, workDecisions } from "./work.ts";
 
 export const turnDecisions: Decisions<TurnCommand["do"]> = {
@@ -160,7 +160,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     if (state.standing.turn === null) return refuse("refused", "there is no turn to end");
     if (state.mind.calls.size > 0 && outcome === "completed")
       return refuse("refused", `${state.mind.calls.size} calls have no outcome yet`, "settle them first");
-    return accept(...endTurn(state, digest, outcome));
+    return accept(...endTurn(state, digest, outcome), ...wakeAtOnce(state));
   },
   compact: (state, command, facts) => {
     const refusal = forbidden(state, "compact", "be compacted");
@@ -258,6 +258,13 @@ function callDrafts(state: State, calls: readonly Called[], model: string): read
     }
   }
   return drafts;
+}
+
+/** One who went to sleep in this turn, while something came in that would have woken it. */
+function wakeAtOnce({ standing }: State): readonly DraftEvent[] {
+  const { status, sleep, inbox } = standing;
+  const woken = status === "running" && sleep !== null && inbox.waiting.length > 0 && listens(standing);
+  return woken ? [draft("session.woken", { by: "message" })] : [];
 }
 
 export function settled(

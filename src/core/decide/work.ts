@@ -144,7 +144,8 @@ export function inputDraft(record: InputRecord, input: number): DraftEvent {
   const blocks = "blocks" in record ? [...record.blocks] : [{ type: "text" as const, text: record.text }];
   const mode = "mode" in record ? record.mode : undefined;
   const from = record.from === undefined || record.from === "user" ? undefined : { from: record.from };
-  return draft("input.received", { input, ...from, ...(mode && { mode }) }, { blocks });
+  const topic = "topic" in record && record.topic !== undefined ? { topic: record.topic } : undefined;
+  return draft("input.received", { input, ...from, ...(mode && { mode }), ...topic }, { blocks });
 }
 
 function foreignDraft({ type, body = {}, content }: Exclude<AppendRecord, InputRecord>): DraftEvent {

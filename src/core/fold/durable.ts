@@ -2,6 +2,7 @@
 import type { contextEvents, itemEvents, messageEvents, triggerEvents } from "../catalogue/durable.ts";
 import type { Folds } from "../fold.ts";
 import { Keyed } from "../keyed.ts";
+import { limit } from "../limit.ts";
 import type { ItemRef, Overlay, State } from "../state.ts";
 import { refOf, beginAnew, stand, think } from "./session.ts";
 import { receive } from "./turn.ts";
@@ -57,13 +58,14 @@ export const durableFolds: Folds<Types> = {
   },
   "message.delivered": (state, { body }) =>
     stand(state, { outbox: state.standing.outbox.delete(body.message) }),
-  "message.received": (state, { body, seq }) => {
+  "message.received": (state, { body, seq, at }) => {
     const { inbox, received, requests, asked } = state.standing;
     const { message, from, number, deadlineMs, replyTo, input } = body;
+    const request = deadlineMs === undefined ? null : { from, seq, deadlineMs };
     return stand(state, {
       inbox: receive(inbox, { seq, input }),
       received: received.set(from, Math.max(received.get(from) ?? 0, number)),
-      ...(deadlineMs === undefined ? {} : { asked: asked.set(message, { from, seq, deadlineMs }) }),
+      ...(request === null ? {} : { asked: withinTime(asked, at).set(message, request) }),
       ...(replyTo === undefined ? {} : { requests: requests.delete(replyTo) }),
     });
   },
@@ -86,6 +88,12 @@ export const durableFolds: Folds<Types> = {
     return stand(state, { triggers: state.standing.triggers.set(body.name, fired) });
   },
 };
+
+/** Requests that came, without those that were given up long ago once there are too many to keep them all. */
+function withinTime(asked: State["standing"]["asked"], at: number): State["standing"]["asked"] {
+  if (asked.size < limit.requestsMax) return asked;
+  return Keyed.from([...asked.entries()].filter(([, { deadlineMs }]) => deadlineMs >= at));
+}
 
 /** What a compaction's own model call cost. */
 function spend(

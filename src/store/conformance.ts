@@ -18,6 +18,7 @@ import type { ConformanceCase, ConformanceWorld } from "./conformance-bench.ts";
 import { makeIds, makeWorld } from "./conformance-bench.ts";
 import { blobCases } from "./conformance-blob.ts";
 import { derivedCases } from "./conformance-derived.ts";
+import { eraseCases } from "./conformance-erase.ts";
 import { forkCases } from "./conformance-fork.ts";
 import { listCases } from "./conformance-list.ts";
 import { readCases } from "./conformance-read.ts";
@@ -49,6 +50,7 @@ const cases: readonly ConformanceCase[] = [
   ...derivedCases,
   ...blobCases,
   ...receiveCases,
+  ...eraseCases,
 ];
 
 /** Nothing here takes long; a case that hangs is a fault as well. */

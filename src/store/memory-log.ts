@@ -5,6 +5,7 @@ import { SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { rangesFlaw } from "./erasure.ts";
 import type { Appended, Draft, Expect, FeedPage, Head, IndexEntry, Outcome, Part } from "./port.ts";
 import type { ReadRange, Snapshot } from "./port.ts";
 
@@ -48,7 +49,7 @@ export interface Logs {
   position: number;
 }
 
-interface Entry {
+export interface Entry {
   readonly position: number;
   readonly log: Log;
   readonly record: StoredRecord;
@@ -65,13 +66,18 @@ export function livingLog(logs: Logs, id: LogId): Log | undefined {
 export const headSeqOf = (log: Log): number => log.firstSeq + log.records.length - 1;
 
 /** Looks at all parts first and writes only when none is refused: so there is nothing to undo. */
-export function appendParts(logs: Logs, digest: Digest, now: number, parts: readonly Part[]): Outcome {
+export function appendParts(
+  logs: Logs,
+  { digest, now, beforeWrite }: { digest: Digest; now: number; beforeWrite: () => void },
+  parts: readonly Part[],
+): Outcome {
   checkParts(parts);
   for (const part of parts) {
     const refusal = refusalOf(logs, part);
     if (refusal) return refusal;
   }
   checkBeginnings(logs, parts);
+  beforeWrite();
   return { kind: "ok", parts: parts.map((part) => writePart({ logs, digest, now }, part)) };
 }
 
@@ -82,7 +88,11 @@ function checkParts(parts: readonly Part[]): void {
   refuseIf(parts.length > limit.appendLogsMax, `an append takes at most ${limit.appendLogsMax} logs`);
   refuseIf(count > limit.appendRecordsMax, `an append takes at most ${limit.appendRecordsMax} records`);
   refuseIf(new Set(parts.map((part) => part.session)).size < parts.length, "one log twice in one append");
-  for (const part of parts) (part.drop ? checkDrop : checkDrafts)(part);
+  for (const part of parts) {
+    (part.drop ? checkDrop : checkDrafts)(part);
+    const wrong = rangesFlaw(part);
+    refuseIf(wrong !== null, wrong ?? "");
+  }
 }
 
 function checkDrop(part: Part): void {
@@ -289,7 +299,7 @@ export function seqAtOf(log: Log, at: number): number {
 }
 
 /** Walks up the lineage for the stretches that hold the range, then along them. A loop: lineages are long. */
-function* recordsOf(
+export function* recordsOf(
   log: Log,
   { fromSeq, toSeq, reverse = false }: Pick<ReadRange, "fromSeq" | "toSeq" | "reverse">,
 ): Generator<StoredRecord> {

@@ -10,8 +10,19 @@ import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { version } from "../core/version.ts";
-import type { IndexEntry, Outcome, Packed, Page, Part, Projection, SessionFilter, SessionRow } from "./port.ts";
+import type {
+  IndexEntry,
+  Outcome,
+  Packed,
+  Page,
+  Part,
+  Projection,
+  SessionFilter,
+  SessionRow,
+} from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
+import { feedFrom, placeOfProjections, positionIn } from "./erasure.ts";
+import { entriesToErase, eraseEntries, refuseTooMany } from "./memory-erase.ts";
 import type { Log, Logs } from "./memory-log.ts";
 import { appendParts, feedOf, headOf, headSeqOf, indexOf, livingLog, newLogs } from "./memory-log.ts";
 import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
@@ -31,6 +42,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     watchers: new Set(),
     told: true,
     projectedTo: null,
+    erasures: 0,
   };
   let closed = false;
   const log = livingLog.bind(null, logs);
@@ -52,7 +64,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     ),
     keyed: open((session, key) => log(session)?.seqOfKey.get(key)),
     seqAt: open((session, at) => mapped(log(session), (found) => seqAtOf(found, at)) ?? 1),
-    feed: open((after, count) => feedOf(logs, after, count)),
+    feed: open((after, count) => feedFrom((from, most) => feedOf(logs, from, most), after, count)),
     watch: (changed) => watch(state, changed),
     receive: open((reception) => receive(logs, receptions, reception)),
     put: open((session, records) => {
@@ -78,7 +90,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     putBlob: open((hash, chunks) => putBlob(state.blobs, hash, chunks)),
     dropBlob: open((hash) => freeBlobs(state, [hash])),
     blob: open((hash) => mapped(state.blobs.get(hash), chunksOf)),
-    projected: open(() => state.projectedTo),
+    projected: open(() => placeOfProjections(state.projectedTo, state.erasures)),
     project: open((step) => project(state, step)),
     search: open((text, options) => findWords(logs.journal, text, options)),
     query: open(() => {
@@ -113,6 +125,8 @@ interface State {
   /** Whether the watchers know, or are about to. */
   told: boolean;
   projectedTo: string | null;
+  /** How often something was erased. */
+  erasures: number;
 }
 
 const mapped = <T, R>(value: T | undefined, map: (value: T) => R): R | undefined =>
@@ -126,8 +140,14 @@ function append(state: State, parts: readonly Part[]): Outcome {
   for (const { session, drop } of parts) {
     if (drop !== true) refuseReceived(state.logs, state.receptions, session);
   }
-  const outcome = appendParts(state.logs, state.world.digest, state.world.now(), parts);
-  if (outcome.kind === "ok") tell(state);
+  const { logs, world } = state;
+  const doomed = entriesToErase(logs, parts);
+  const beforeWrite = (): void => refuseTooMany(doomed);
+  const outcome = appendParts(logs, { digest: world.digest, now: world.now(), beforeWrite }, parts);
+  if (outcome.kind !== "ok") return outcome;
+  freeBlobs(state, eraseEntries(logs, doomed));
+  if (doomed.length > 0) state.erasures += 1;
+  tell(state);
   return outcome;
 }
 
@@ -296,8 +316,8 @@ function pack(log: Log | undefined, toSeq: number): Packed {
 }
 
 function project(state: State, step: Projection): boolean {
-  if (step.from !== state.projectedTo) return false;
-  state.projectedTo = step.to;
+  if (step.from !== placeOfProjections(state.projectedTo, state.erasures)) return false;
+  state.projectedTo = positionIn(step.to);
   for (const { session, seq, text } of step.texts)
     livingLog(state.logs, session)?.words.set(seq, wordsOf(text));
   return true;

@@ -400,8 +400,8 @@ export interface Store {
   /** How far the projections (search, items) have come in the feed. Null: they know nothing. */
   projected(): Promise<string | null>;
   /**
-   * One step forward, all or none. False when `from` is not where they stand, because somebody else went
-   * first.
+   * One step forward, all or none. False when `from` is not where they stand any more, because somebody else
+   * went first, or because something was erased since: then what the step brings may hold it.
    */
   project(step: Projection): Promise<boolean>;
   /**

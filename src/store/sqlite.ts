@@ -8,6 +8,7 @@ import { SkeinError } from "../core/error.ts";
 import { parseLogId, type SessionId, type WorkspaceId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { isLater, version } from "../core/version.ts";
+import { feedFrom } from "./erasure.ts";
 import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
 import { makeAppender, partsFlaw } from "./sqlite/append.ts";
 import { connect, sqliteBusy, waitForLock, type Connection } from "./sqlite/connection.ts";
@@ -91,7 +92,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     read: (session, range) => look(() => reader.read(session, range)),
     keyed: (session, key) => look(() => reader.keyed(session, key)),
     seqAt: (session, at) => look(() => reader.seqAt(session, at)),
-    feed: (after, count) => look(() => feed(after, count)),
+    feed: (after, count) => look(() => feedFrom(feed, after, count)),
     watch: (changed) => watch.add(changed),
     ...receptions(database, writer, receiver),
     renew: (session, epoch, leaseMs) =>

@@ -2,11 +2,12 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { isWorkspaceId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
 import { isConstraint } from "./connection.ts";
-import { makeEraser, markUnscrubbed, rangesFlaw } from "./erase.ts";
+import { rangesFlaw } from "../erasure.ts";
+import { makeEraser, markUnscrubbed } from "./erase.ts";
 import { hexOf, type HeadRow, type Logs } from "./log.ts";
 import type { Names } from "./names.ts";
 import { activeLagMs } from "./schema.ts";
@@ -41,13 +42,6 @@ interface Placed {
 
 /** Heads kept at hand; past that they are read again. */
 const headsMax = 20_000;
-
-type Ranges = NonNullable<Part["erase"]>;
-
-/** How many contents an append may still erase. */
-interface Erasable {
-  most: number;
-}
 
 type Refused = Exclude<Outcome, { kind: "ok" | "unknown" }>;
 
@@ -119,9 +113,8 @@ export function makeAppender(
     return null;
   }
 
-  function write({ part, head: found }: Target, erasable: Erasable): Appended {
+  function write({ part, head: found }: Target): Appended {
     const head = found ?? begin(part);
-    if (part.erase !== undefined) erase(part.session, head.seq, part.erase, erasable);
     const { id } = head;
     const at = Math.max(world.now(), head.at);
     const firstSeq = head.seq + 1;
@@ -150,10 +143,14 @@ export function makeAppender(
     return { session: part.session, firstSeq, headSeq, at, hashes };
   }
 
-  /** What was there before the append: nothing of what it writes. */
-  function erase(session: LogId, headSeq: number, ranges: Ranges, erasable: Erasable): void {
-    const line = logs.find(session);
-    if (line !== undefined) erasable.most -= eraser.erase(line, headSeq, ranges, erasable.most);
+  /** After all is written, so that no blob is lost that a new record refers to; and nothing that is new. */
+  function erase(parts: readonly Part[], written: readonly Appended[]): void {
+    let most: number = limit.eraseRecordsMax;
+    for (const [place, { session, erase: ranges }] of parts.entries()) {
+      const line = ranges && logs.find(session);
+      const headSeq = (written[place]?.firstSeq ?? 1) - 1;
+      if (line !== undefined) most -= eraser.erase(line, headSeq, ranges ?? [], most);
+    }
   }
 
   /** The epoch that is in force from now on. */
@@ -334,8 +331,9 @@ export function makeAppender(
         if ("kind" in checked) return checked;
         targets.push(checked);
       }
-      const erasable = { most: limit.eraseRecordsMax };
-      return { kind: "ok", parts: targets.map((target) => write(target, erasable)) };
+      const written = targets.map((target) => write(target));
+      erase(parts, written);
+      return { kind: "ok", parts: written };
     },
     setIndex,
   };

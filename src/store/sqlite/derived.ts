@@ -5,6 +5,8 @@ import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Status } from "../../core/lifecycle.ts";
 import type { Page, Projection, SessionFilter, SessionRow, Snapshot } from "../port.ts";
+import { placeOfProjections, positionIn } from "../erasure.ts";
+import { erasures } from "./erase.ts";
 import { seen, type Logs } from "./log.ts";
 import { activeLagMs } from "./schema.ts";
 
@@ -283,7 +285,8 @@ export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
   const addItem = database.prepare(
     "INSERT INTO item_rows (log, kind, key, seq, at, status, value, because) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
   );
-  const projected = () => (where.get()?.["value"] as string | undefined) ?? null;
+  const projected = () =>
+    placeOfProjections((where.get()?.["value"] as string | undefined) ?? null, erasures(database));
   return {
     projected,
     project(step) {
@@ -302,7 +305,7 @@ export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
           addItem.run(line.id, kind, key, seq, at, status, value, because);
         }
       }
-      move.run(step.to);
+      move.run(positionIn(step.to));
       return true;
     },
     search(text, { limit: count, session }) {

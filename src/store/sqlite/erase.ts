@@ -90,18 +90,6 @@ function prepared(database: DatabaseSync) {
   return statements;
 }
 
-/** What is wrong with the ranges of an append; null when nothing is. */
-export function rangesFlaw({ erase = [], drafts, drop }: Part): string | null {
-  if (erase.length === 0) return null;
-  if (drop === true || drafts.length === 0) return "erasing goes with drafts that say so";
-  if (erase.length > limit.eraseRecordsMax) {
-    return `${erase.length} ranges to erase in one part; at most ${limit.eraseRecordsMax}`;
-  }
-  const isRange = ([fromSeq, toSeq]: readonly [number, number]): boolean =>
-    Number.isSafeInteger(fromSeq) && Number.isSafeInteger(toSeq) && fromSeq >= 1 && fromSeq <= toSeq;
-  return erase.every(isRange) ? null : "a range to erase goes from a position, from 1, to one not before it";
-}
-
 /**
  * A blob that is lost is not there any more: its name is free for another, and its chunks go in small steps.
  */
@@ -157,6 +145,11 @@ export function markUnscrubbed(database: DatabaseSync): void {
        ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT);
      INSERT OR REPLACE INTO meta (key, value) SELECT 'scrub', value FROM meta WHERE key = 'erased'`,
   );
+}
+
+/** How often something was erased or deleted. */
+export function erasures(database: DatabaseSync): number {
+  return Number(database.prepare("SELECT value FROM meta WHERE key = 'erased'").get()?.["value"] ?? 0);
 }
 
 /** The number of the note that stands; null when nothing is to be scrubbed. */

@@ -1,4 +1,5 @@
 /** Skein: the session engine for AI agents. This is the library; `openEngine` is where it starts. */
+import { resolve } from "node:path";
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
 import { limit } from "./core/limit.ts";
@@ -61,7 +62,8 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     world,
     ...(options.holder === undefined ? {} : { holder: options.holder }),
     models: () => loadModels(options.models, env),
-    openStore: (other) => openStore(other, how),
+    openStore: (other, { create: make = true } = {}) => openStore(other, { ...how, create: make }),
+    ...(typeof place === "string" && place !== "memory:" ? { place: resolve(place) } : {}),
     tools: async () => (await import("./tool/source.ts")).makeToolSource({ world, tools }),
     ...(actor === undefined ? {} : { actor }),
     ...(leaseMs === undefined ? {} : { leaseMs }),

@@ -3,7 +3,7 @@
  * tools are loaded by the first run that needs them.
  */
 import { statSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { makeWorkspaceId, quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -43,7 +43,8 @@ export function makeOpening(place: string): Opening {
         return new Engine({
           store: ready,
           world,
-          openStore: (other) => openAt(other, true),
+          openStore: (other, { create: make = true } = {}) => openAt(other, make),
+          place: resolve(fileOf(place)),
           models: once(async () => (await import("./config.ts")).loadModels(world)),
           tools: once(async () => (await import("../tool/source.ts")).makeToolSource({ world })),
         });

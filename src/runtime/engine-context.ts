@@ -10,6 +10,8 @@ import type { Tokenizer } from "./tokenizer.ts";
 import type { World } from "./world.ts";
 import type { Writer } from "./writer.ts";
 
+export type OpenStore = (place: string, options?: { readonly create?: boolean }) => Promise<Store>;
+
 export interface Context {
   readonly store: Store;
   readonly world: World;
@@ -22,8 +24,10 @@ export interface Context {
   /** Loaded when first needed. Absent: this engine runs nothing. */
   readonly models: (() => Promise<Models>) | undefined;
   readonly tools: (() => Promise<ToolSource>) | undefined;
-  /** Opens another store, made if it is not there. */
-  readonly openStore: ((place: string) => Promise<Store>) | undefined;
+  /** Opens another store, made if it is not there unless `create` is false. */
+  readonly openStore: OpenStore | undefined;
+  /** Where this store is, as others would open it; undefined when nobody else can. */
+  readonly place: string | undefined;
   readonly tokenizer: Tokenizer;
   readonly cache: EventCache;
   readonly live: Live;

@@ -27,7 +27,7 @@ import { checkOpen } from "./options.ts";
 import { makeRuns } from "./running.ts";
 import { makeTokenizer } from "./tokenizer.ts";
 import { chunksOf } from "./tool-output.ts";
-import type { Context } from "./engine-context.ts";
+import type { Context, OpenStore } from "./engine-context.ts";
 import { Session } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
@@ -59,8 +59,10 @@ export interface EngineOptions {
   /** What sessions are run with; loaded when first needed. Without models nothing is run. */
   readonly models?: () => Promise<Models>;
   readonly tools?: () => Promise<ToolSource>;
-  /** Opens another store, for sessions that move there by its place. */
-  readonly openStore?: (place: string) => Promise<Store>;
+  /** Opens another store, for sessions that move there by its place, and for messages. */
+  readonly openStore?: OpenStore;
+  /** Where this store is, as others would open it: replies to messages to other stores go there. */
+  readonly place?: string;
 }
 
 export class Engine implements AsyncDisposable {
@@ -83,6 +85,7 @@ export class Engine implements AsyncDisposable {
       models: options.models,
       tools: options.tools,
       openStore: options.openStore,
+      place: options.place,
       tokenizer: makeTokenizer(world),
       cache: makeEventCache(),
       live: makeLive(),

@@ -53,6 +53,8 @@ export interface Writer {
    * of them has changed.
    */
   together(members: readonly Member[], options: { readonly actor: string }): Promise<readonly Appended[]>;
+  /** Where the change with this key of the caller's was written; undefined when there is none. */
+  keyed(session: SessionId, key: string): Promise<number | undefined>;
   forget(session: SessionId): void;
 }
 
@@ -61,8 +63,12 @@ export interface Member {
   readonly session: SessionId;
   readonly build: Build;
   readonly epoch?: number | undefined;
+  /** As in `ChangeOptions`; when it was written before, the whole is a conflict for the caller. */
+  readonly key?: string | undefined;
   /** For a session that is begun with it. */
   readonly start?: Omit<Start, "command">;
+  /** Positions whose contents the store takes away with it. */
+  readonly erase?: Part["erase"];
 }
 
 export type Build = Command | ((state: State) => Command | Promise<Command>);
@@ -322,7 +328,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       const parts: Part[] = [];
       let heads: number[] = [];
       const blobs: Sealed["blobs"][number][] = [];
-      for (const { session, build, epoch, start } of members) {
+      for (const { session, build, epoch, key, start } of members) {
         const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
         const command = typeof build === "function" ? await build(state) : build;
         const sealed = decided(state, command, { actor });
@@ -338,12 +344,15 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
           ...(epoch === undefined ? {} : { epoch }),
           ...(parent === undefined ? {} : { parent }),
           ...(index === undefined ? {} : { index }),
+          ...(erase === undefined ? {} : { erase }),
         });
         heads = [...heads, state.seq];
         blobs.push(...sealed.blobs);
       }
       const outcome = await appendAll(parts, heads, blobs);
       if (outcome.kind === "ok") return outcome.parts;
+      if (outcome.kind === "duplicate")
+        throw new SkeinError("conflict", "a change with this key was written before");
     }
     throw new SkeinError("conflict", "the sessions change too fast to be written to", {
       hint: "try again later",
@@ -410,6 +419,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
     },
     together,
+    keyed: (session, key) => store.keyed(session, keyOf(key)),
     forget: (session) => void cache.delete(session),
   };
 }

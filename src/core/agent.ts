@@ -4,6 +4,7 @@
  * read in runtime/agent-file.ts; here a definition is checked.
  */
 import { z } from "zod";
+import { ItemKind } from "./catalogue/durable.ts";
 import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "./catalogue/entry.ts";
 import type { Digest } from "./chain.ts";
 import { checkShape, type Origin } from "./shape.ts";
@@ -59,6 +60,39 @@ const Limits = z.strictObject({
   wallMs: Millis.exactOptional(),
 });
 
+const Scope = z.enum(["agent", "user", "workspace"]);
+const MemoryRules = z.strictObject({
+  /** Items that a session records are promoted by the first rule of each scope that is about them. */
+  promote: z
+    .array(
+      z.strictObject({
+        /** Absent: facts and decisions. */
+        kinds: z.array(ItemKind).min(1).readonly().exactOptional(),
+        /** With `*` for any run of characters. Absent: all. */
+        keys: z.array(Key).min(1).max(limit.permissionsMax).readonly().exactOptional(),
+        scope: Scope,
+      }),
+    )
+    .max(limit.permissionsMax)
+    .readonly()
+    .exactOptional(),
+  /** What a new session carries of what is remembered; false: nothing. */
+  carry: z
+    .union(
+      [
+        z.literal(false),
+        z.strictObject({
+          tokensMax: z.int().positive().max(limit.memoryTokensMax).exactOptional(),
+          scopes: z.array(Scope).readonly().exactOptional(),
+        }),
+      ],
+      {
+        error: `is false, or has tokensMax (up to ${limit.memoryTokensMax}) and scopes (agent, user, workspace)`,
+      },
+    )
+    .exactOptional(),
+});
+
 export const AgentDefinition = z.strictObject({
   name: AgentName,
   description: z.string().max(limit.reasonCharsMax).exactOptional(),
@@ -92,6 +126,8 @@ export const AgentDefinition = z.strictObject({
     .exactOptional(),
   /** After a call whose outcome is unknown: suspend to ask, or tell the model and go on. */
   onUnknown: z.enum(["ask", "tell"]).exactOptional(),
+  /** What its sessions leave to later ones, and carry of what earlier ones left. */
+  memory: MemoryRules.exactOptional(),
 });
 export type AgentDefinition = Readonly<z.infer<typeof AgentDefinition>>;
 
@@ -136,11 +172,11 @@ export function agentRules(definition: AgentDefinition | null): AgentRules {
 /** Whether the agent may be offered this tool at all; permissions come after. */
 export function mayOffer(definition: AgentDefinition | null, tool: string): boolean {
   const patterns = definition?.tools;
-  return patterns === undefined || patterns.some((pattern) => matches(pattern, tool));
+  return patterns === undefined || patterns.some((pattern) => matchesName(pattern, tool));
 }
 
-/** Without a regular expression: many stars would make one slow. */
-function matches(pattern: string, name: string): boolean {
+/** A `*` is any run of characters. Without a regular expression: many stars would make one slow. */
+export function matchesName(pattern: string, name: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();
   if (last === undefined) return pattern === name;

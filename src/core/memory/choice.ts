@@ -1,0 +1,99 @@
+/**
+ * What a new session carries of what is remembered: by scope, by what its objective is about, and the newer
+ * of two that are equally so. The preferences of whoever opens it come first.
+ */
+import type { MemoryOwners, MemoryRef, MemoryScope, Memory } from "../memory.ts";
+import { ownerIn } from "../memory.ts";
+import { memoryText } from "../context/frame.ts";
+import type { Relevance, Relevant } from "./relevance.ts";
+
+export interface CarryRules {
+  readonly tokensMax: number;
+  readonly scopes: readonly MemoryScope[];
+}
+
+export interface Candidate {
+  readonly entry: MemoryRef;
+  /** Why it comes along, in few words. */
+  readonly why: string;
+}
+
+/** One thing that is carried, as `memory.carried` has it. */
+export interface Carried {
+  readonly scope: MemoryScope;
+  readonly kind: string;
+  readonly key: string;
+  readonly value: unknown;
+  readonly why: string;
+  readonly origin?: { readonly session: string; readonly seq: number };
+}
+
+export const carryDefaults = {
+  tokensMax: 1_000,
+  scopes: ["user", "agent", "workspace"],
+} as const satisfies CarryRules;
+
+/** Below this share of the best score, and of a telling one, an entry is not about the objective. */
+const bestShare = 0.3;
+const tellingShare = 0.28;
+/** Preferences that come along whatever the session is about: the newest of them. */
+const preferencesMax = 12;
+/** What is looked at to fill the room there is. */
+const candidatesMax = 200;
+
+/** In the order in which room is made for them. */
+export function rankMemory(
+  memory: Memory,
+  relevance: Relevance,
+  about: string,
+  { owners, scopes }: { readonly owners: MemoryOwners; readonly scopes: readonly MemoryScope[] },
+): Candidate[] {
+  const mayCarry = (id: string): boolean => {
+    const entry = memory.get(id);
+    return entry !== undefined && scopes.includes(entry.scope) && isOwn(entry, owners);
+  };
+  const found = relevance.about(about, mayCarry);
+  const best = found.reduce((most, { score }) => Math.max(most, score), 0);
+  const least = Math.max(best * bestShare, relevance.telling * tellingShare);
+  const scored = new Map(found.filter(({ score }) => score >= least).map((one) => [one.id, one]));
+  const chosen: { entry: MemoryRef; relevant: Relevant | undefined }[] = [];
+  for (const [id, relevant] of scored) {
+    const entry = memory.get(id);
+    if (entry !== undefined) chosen.push({ entry, relevant });
+  }
+  if (scopes.includes("user") && owners.user !== null) {
+    const others: MemoryRef[] = [];
+    for (const [id, entry] of memory.entries()) {
+      if (entry.scope === "user" && entry.owner === owners.user && !scored.has(id)) others.push(entry);
+    }
+    const newest = others.toSorted((a, b) => b.seq - a.seq).slice(0, preferencesMax);
+    chosen.push(...newest.map((entry) => ({ entry, relevant: undefined })));
+  }
+  return chosen
+    .toSorted(
+      (a, b) =>
+        Number(b.entry.scope === "user") - Number(a.entry.scope === "user") ||
+        (b.relevant?.score ?? 0) - (a.relevant?.score ?? 0) ||
+        b.entry.seq - a.entry.seq,
+    )
+    .slice(0, candidatesMax)
+    .map(({ entry, relevant }) => ({ entry, why: whyOf(entry, relevant) }));
+}
+
+const isOwn = ({ scope, owner }: MemoryRef, owners: MemoryOwners): boolean =>
+  scope === "workspace" || (owner !== null && owner === ownerIn(scope, owners));
+
+const whose: Readonly<Record<MemoryScope, string>> = {
+  agent: "this agent's",
+  user: "the user's preference",
+  workspace: "the workspace's",
+};
+
+function whyOf({ scope }: MemoryRef, relevant: Relevant | undefined): string {
+  const words = (relevant?.words ?? []).slice(0, 3);
+  return words.length === 0 ? whose[scope] : `${whose[scope]}, on ${words.join(", ")}`;
+}
+
+/** The text that the renderer makes of what is carried. */
+export const carriedText = (items: readonly Carried[]): string =>
+  memoryText({ items }, 0, Number.POSITIVE_INFINITY);

@@ -1,0 +1,67 @@
+/**
+ * Words of a text as memory compares them: without case and accents, apart where `camelCase` or `kebab-case`
+ * joins them, brought to a common stem, without words that say nothing. Scripts that do not put spaces
+ * between words are taken by pairs of characters.
+ */
+
+/** Words that stand in any text, and words for work as such: what is worked on is what counts. */
+const empty = new Set(
+  (
+    "a about after again all also am an and any are as at be because been before being between both but by " +
+    "can could did do does doing done down each either every few for from further get gets got had has have " +
+    "having he her here hers him his how i if in into is it its itself just let like may me might more most " +
+    "much must my need needs no nor not now of off on once one only or other our ours out over own per please " +
+    "same shall she should since so some such than that the their them then there these they this those " +
+    "through to too under until up upon us use used using very via want wants was we were what when where " +
+    "which while who whom whose why will with within without would yes yet you your yours " +
+    "add adding change changes check create creating fix fixing go goes implement improve look make makes " +
+    "making new put run set start stop take task tasks thing things try update updating work working write " +
+    "writing first next last sure always never still way day today"
+  ).split(" "),
+);
+
+const joined = /(\p{Ll}|\p{N})(?=\p{Lu})/gu;
+const word = /[\p{L}\p{N}]+/gu;
+const unspaced = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+$/u;
+const accents = /[\u0300-\u036f]/g;
+
+/** Words of one text that are looked at; a longer one says by then what it is about. */
+const wordsMax = 2_000;
+
+/** In order, and as often as they stand there. */
+export function wordsOf(text: string): string[] {
+  const plain = text
+    .slice(0, wordsMax * 10)
+    .normalize("NFKD")
+    .replace(accents, "")
+    .normalize("NFC");
+  const found: string[] = [];
+  for (const [piece] of plain.replace(joined, "$1 ").toLowerCase().matchAll(word)) {
+    if (found.length >= wordsMax) break;
+    if (unspaced.test(piece)) found.push(...pairsOf(piece));
+    else if (!empty.has(piece) && (piece.length > 1 || /\p{N}/u.test(piece))) found.push(stem(piece));
+  }
+  return found;
+}
+
+function pairsOf(piece: string): string[] {
+  const signs = [...piece];
+  return signs.length < 2 ? signs : signs.slice(1).map((sign, place) => `${signs[place]}${sign}`);
+}
+
+/** The common stem of English forms of a word. Light: two words of different meaning stay two. */
+export function stem(plain: string): string {
+  if (plain.length < 4 || /\p{N}/u.test(plain)) return plain;
+  let left = plain;
+  if (/(?:ss|us|is)$/.test(left)) return left;
+  if (left.endsWith("ies")) left = `${left.slice(0, -3)}y`;
+  else if (/(?:ss|x|ch|sh|zz)es$/.test(left)) left = left.slice(0, -2);
+  else if (left.endsWith("s")) left = left.slice(0, -1);
+  for (const ending of ["ing", "ed", "ion", "ment"]) {
+    const rest = left.slice(0, -ending.length);
+    if (!left.endsWith(ending) || rest.length < 4 || !/[aeiouy]/.test(rest)) continue;
+    left = /([bdgmnprt])\1$/.test(rest) ? rest.slice(0, -1) : rest;
+    break;
+  }
+  return left.length > 4 && left.endsWith("e") ? left.slice(0, -1) : left;
+}

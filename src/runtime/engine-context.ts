@@ -4,6 +4,7 @@ import type { Store } from "../store/port.ts";
 import type { ToolSource } from "../tool/port.ts";
 import type { EventCache } from "./context-reader.ts";
 import type { Live } from "./live.ts";
+import type { MemoryReader } from "./memory.ts";
 import type { Runs } from "./running.ts";
 import type { StateReader } from "./state-reader.ts";
 import type { Tokenizer } from "./tokenizer.ts";
@@ -30,6 +31,7 @@ export interface Context {
   readonly place: string | undefined;
   readonly tokenizer: Tokenizer;
   readonly cache: EventCache;
+  readonly memory: MemoryReader;
   readonly live: Live;
   readonly runs: Runs;
 }

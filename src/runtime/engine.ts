@@ -23,6 +23,7 @@ import { makeEventCache } from "./context-reader.ts";
 import { findSession } from "./find.ts";
 import type { Lineage } from "./lineage.ts";
 import { makeLive } from "./live.ts";
+import { makeMemoryReader, memoryBeside } from "./memory.ts";
 import { checkOpen } from "./options.ts";
 import { makeRuns } from "./running.ts";
 import { makeTokenizer } from "./tokenizer.ts";
@@ -72,7 +73,7 @@ export class Engine implements AsyncDisposable {
   constructor({ store, tenant = "default", actor, ...options }: EngineOptions) {
     const world = { redactor: makeRedactor(), ...options.world };
     const states = makeStateReader(store);
-    const writer = makeWriter(store, world, states, tenant);
+    const writer = makeWriter(store, world, states, tenant, (change) => memoryBeside(this.#context, change));
     const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
     this.#context = {
       store,
@@ -88,6 +89,7 @@ export class Engine implements AsyncDisposable {
       place: options.place,
       tokenizer: makeTokenizer(world),
       cache: makeEventCache(),
+      memory: makeMemoryReader(store),
       live: makeLive(),
       runs: makeRuns(() => this.#context),
     };

@@ -7,6 +7,7 @@
  */
 import type { StoredRecord } from "../core/chain.ts";
 import type { Command, Facts } from "../core/command.ts";
+import type { DraftEvent } from "../core/decision.ts";
 import { trustEvent } from "../core/event.ts";
 import { SkeinError } from "../core/error.ts";
 import { fold } from "../core/fold.ts";
@@ -16,7 +17,7 @@ import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
 import { refusedElsewhere } from "./move-step.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
-import { decideSealed, type Sealed } from "./seal.ts";
+import { decideSealed, seal, type Sealed } from "./seal.ts";
 import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
 
@@ -29,7 +30,27 @@ export interface ChangeOptions {
   /** Written only if this is the head; otherwise a conflict for the caller, and nothing is decided again. */
   readonly expectSeq?: number | undefined;
   readonly lease?: Part["lease"];
+  /** What goes into the workspace's log with it, in place of what goes there with any change. */
+  readonly also?: Also | undefined;
 }
+
+/** A change that is about to be written, and the state that it was decided on. */
+export interface AlsoChange {
+  readonly session: SessionId;
+  readonly state: State;
+  readonly drafts: readonly DraftEvent[];
+}
+
+/** What goes into the workspace's log in the same append, decided on that log as it is at `headSeq`. */
+export interface Beside {
+  readonly headSeq: number;
+  /** None: the append is of the session alone. */
+  readonly events: readonly DraftEvent[];
+  /** Once it is written. */
+  readonly after?: () => Promise<void>;
+}
+
+export type Also = (change: AlsoChange) => Promise<Beside | null>;
 
 export interface Change {
   readonly state: State;
@@ -86,7 +107,13 @@ type Certain = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
 /** Sessions whose state is kept at hand. */
 const cachedSessionsMax = 1_000;
 
-export function makeWriter(store: Store, world: World, states: StateReader, tenant: string): Writer {
+export function makeWriter(
+  store: Store,
+  world: World,
+  states: StateReader,
+  tenant: string,
+  always?: Also,
+): Writer {
   const cache = new Map<LogId, Known>();
   const turns = new Map<LogId, Promise<unknown>>();
   const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
@@ -161,11 +188,17 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
         known = newer;
         continue;
       }
+      const also = options.also ?? always;
+      const beside = (await also?.({ session, state, drafts: decision.events })) ?? null;
       const written = await write(session, known, decision, {
         ...options,
         expect: { seq: state.seq },
+        beside,
       });
-      if (written !== null) return written;
+      if (written !== null) {
+        await beside?.after?.();
+        return written;
+      }
       known = await refresh(session);
     }
     throw new SkeinError("conflict", `${session} changes too fast to be written to`, {
@@ -198,7 +231,19 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     return written;
   }
 
-  type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent">;
+  type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & { readonly beside?: Beside | null };
+
+  /** The workspace's share of a change, if it has one. */
+  function shareOf(
+    beside: Beside | null | undefined,
+    actor: string,
+  ): { parts: Part[]; blobs: Sealed["blobs"] } {
+    if (beside === null || beside === undefined || beside.events.length === 0)
+      return { parts: [], blobs: [] };
+    const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
+    const expect = beside.headSeq === 0 ? "absent" : { seq: beside.headSeq };
+    return { parts: [{ session: store.workspace, expect, drafts }], blobs };
+  }
 
   /** Null: the head was not where it was expected, and nothing is written. */
   async function write(
@@ -216,9 +261,13 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
     if (parent !== undefined) part.parent = parent;
     if (lease !== undefined) part.lease = lease;
     if (index !== undefined) part.index = index;
-    const answer =
-      sealed.blobs.length === 0 ? await store.append([part]) : await withBlobs(part, sealed.blobs);
-    const outcome = answer.kind === "ok" ? answer : await settle(answer, part, known.state.seq);
+    const share = shareOf(options.beside, options.actor);
+    const [parts, blobs] = [
+      [part, ...share.parts],
+      [...sealed.blobs, ...share.blobs],
+    ];
+    const answer = blobs.length === 0 ? await store.append(parts) : await withBlobs(parts, blobs);
+    const outcome = answer.kind === "ok" ? answer : await settle(answer, parts, known.state.seq);
     if (outcome.kind === "conflict") return null;
     if (outcome.kind === "duplicate") {
       const newest = await refresh(session);
@@ -233,11 +282,11 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
    * Blobs first. One that was there may be swept away with its last record before ours refers to it: once
    * more then.
    */
-  async function withBlobs(part: Part, blobs: Sealed["blobs"]): Promise<Outcome> {
+  async function withBlobs(parts: readonly Part[], blobs: Sealed["blobs"]): Promise<Outcome> {
     for (let tries = 1; ; tries++) {
       for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
       try {
-        return await store.append([part]);
+        return await store.append(parts);
       } catch (error) {
         const swept = error instanceof SkeinError && error.code === "not-found";
         if (!swept || tries === limit.unknownRetriesMax) throw error;
@@ -271,14 +320,16 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
   }
 
   /** An append that was not simply written, followed through lost answers to an outcome that is certain. */
-  async function settle(first: Outcome, part: Part, headSeq: number): Promise<Certain> {
+  async function settle(first: Outcome, parts: readonly Part[], headSeq: number): Promise<Certain> {
+    const [part] = parts;
+    if (part === undefined) throw new Error("invariant: an append has parts");
     let outcome = first;
     let lost = false;
     for (let tries = 0; outcome.kind === "unknown" && tries < limit.unknownRetriesMax; tries++) {
       lost = true;
       await world.sleep(Math.min(10 * 2 ** tries, 1_000));
       try {
-        outcome = (await findOwn(part, headSeq)) ?? (await store.append([part]));
+        outcome = (await findOwn(part, headSeq)) ?? (await store.append(parts));
       } catch (cause) {
         throw neverAnswered(part, cause);
       }
@@ -328,10 +379,10 @@ export function makeWriter(store: Store, world: World, states: StateReader, tena
       const parts: Part[] = [];
       let heads: number[] = [];
       const blobs: Sealed["blobs"][number][] = [];
-      for (const { session, build, epoch, key, start } of members) {
+      for (const { session, build, epoch, key, erase, start } of members) {
         const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
         const command = typeof build === "function" ? await build(state) : build;
-        const sealed = decided(state, command, { actor });
+        const sealed = decided(state, command, { actor, key });
         if ("refusal" in sealed) throw refused(sealed.refusal);
         const parent = start?.parent;
         const index = touchesIndex(sealed.events)

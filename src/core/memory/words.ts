@@ -45,7 +45,7 @@ export function wordsOf(text: string): string[] {
 }
 
 function pairsOf(piece: string): string[] {
-  const signs = [...piece];
+  const signs = Array.from(piece);
   return signs.length < 2 ? signs : signs.slice(1).map((sign, place) => `${signs[place]}${sign}`);
 }
 

@@ -5,7 +5,6 @@
  * not, what is new is read and the change is decided again. When the store's answer is lost, the writer looks
  * for its own records before it does anything else, so that nothing is written twice.
  */
-import type { StoredRecord } from "../core/chain.ts";
 import type { Command, Facts } from "../core/command.ts";
 import type { DraftEvent } from "../core/decision.ts";
 import { trustEvent } from "../core/event.ts";
@@ -20,6 +19,7 @@ import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
 import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
+import { fenced, isSame, moved, neverAnswered, noRecall, notFoundOut, recordOf, refused } from "./written.ts";
 
 export interface ChangeOptions {
   readonly actor: string;
@@ -474,68 +474,3 @@ export function makeWriter(
     forget: (session) => void cache.delete(session),
   };
 }
-
-function recordOf(
-  session: LogId,
-  draft: Draft,
-  place: { readonly seq: number; readonly at: number; readonly hash: string },
-): StoredRecord {
-  const { type, v, actor, turn, cause, key, body, content } = draft;
-  return {
-    ...place,
-    session,
-    type,
-    v,
-    actor,
-    turn,
-    cause,
-    key,
-    body,
-    salt: null,
-    content: null,
-    contentHash: content?.hash ?? null,
-    contentBytes: content?.bytes ?? null,
-  };
-}
-
-const isSame = (record: StoredRecord, draft: Draft | undefined): boolean =>
-  draft !== undefined &&
-  (draft.content === null ? record.key === draft.key : record.contentHash === draft.content.hash);
-
-function fenced(part: Part): never {
-  throw new SkeinError("fenced", `the lease of epoch ${part.epoch ?? 0} on ${part.session} is not in force`, {
-    hint: "somebody else runs the session now; stop, and take the lease again if you must",
-  });
-}
-
-const neverAnswered = (part: Pick<Part, "session">, cause: unknown): SkeinError =>
-  new SkeinError("unknown", `the store did not answer; ${part.session} may or may not have been written`, {
-    hint: "read its log before trying again",
-    cause,
-  });
-
-/** After a lost answer no later failure says that nothing was written. */
-const notFoundOut =
-  (part: Pick<Part, "session">) =>
-  (cause: unknown): never => {
-    throw neverAnswered(part, cause);
-  };
-
-function noRecall(): never {
-  throw new Error("invariant: a rewind is folded by the reader of states");
-}
-
-const refused = ({
-  code,
-  message,
-  hint,
-}: {
-  code: SkeinError["code"];
-  message: string;
-  hint?: string;
-}): SkeinError => new SkeinError(code, message, { hint });
-
-const moved = (session: LogId, expected: number, found: number): SkeinError =>
-  new SkeinError("conflict", `${session} is at ${found}, not at ${expected}`, {
-    hint: "read what is new and decide again",
-  });

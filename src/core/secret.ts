@@ -1,10 +1,21 @@
 /**
  * The redactor: takes values that are registered as secret, and what looks like one, out of texts and JSON
  * before they are stored. Pure, linear in the length of the text, and idempotent.
+ *
+ * A text is read once, four letters at a time. Only where those begin a form of a registered value, or are an
+ * anchor of a look, is anything else compared; so most texts cost one pass and nothing more.
  */
 import { SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
+import { formsOf, type Form } from "./secret-form.ts";
+import { isFieldValue, looks, secretField, type Look, type Place } from "./secret-look.ts";
+
+/** A secret in a text. */
+export interface SecretPlace extends Place {
+  /** Registered, not guessed. */
+  readonly registered: boolean;
+}
 
 export interface Redactor {
   /** From here on the value is taken out wherever it occurs. A second registration changes nothing. */
@@ -15,43 +26,238 @@ export interface Redactor {
   json<T>(value: T): T;
   /** The same for the JSON text of a value. */
   jsonText(text: string): string;
+  /** Secrets of a text, in order; they do not overlap. */
+  find(text: string): readonly SecretPlace[];
   /** The name of a registered value that occurs in the text; null when there is none. */
   registeredIn(text: string): string | null;
+}
+
+export interface RedactorOptions {
+  /** Whether what looks like a secret is taken out too; by default it is. */
+  readonly looksLike?: boolean;
+  /** Words that a structure is made of. A text that is one of them, and no more, stays. */
+  readonly keep?: () => ReadonlySet<string>;
 }
 
 /** What stands where a secret was. */
 export const marker = (name: string): string => `[redacted: ${name}]`;
 
-export function makeRedactor(): Redactor {
-  const values = new Map<string, string>();
-  const redactor: Redactor = {
-    register(name, value) {
-      if (value.length < limit.secretCharsMin) {
-        throw new SkeinError("invalid", `the secret ${quote(name)} is too short`);
-      }
-      values.set(value, name);
-    },
-    text: (text) => [...values].reduce((told, [value, name]) => told.replaceAll(value, marker(name)), text),
-    json: (value) => walk(value, redactor.text) as typeof value,
-    jsonText(text) {
-      const value: unknown = JSON.parse(text);
-      const clean = redactor.json(value);
-      return clean === value ? text : JSON.stringify(clean);
-    },
-    registeredIn: (text) => [...values].find(([value]) => text.includes(value))?.[1] ?? null,
-  };
-  return redactor;
+/** Whether a value is long enough to be looked for, and can be told from what stands in its place. */
+export const mayRegister = (name: string, value: string): boolean =>
+  complaintAbout(name, value) === undefined;
+
+function complaintAbout(name: string, value: unknown): string | undefined {
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}$/.test(name)) {
+    return "its name is not 1 to 100 letters, digits and _ . : / -";
+  }
+  if (typeof value !== "string" || !value.isWellFormed()) return "it is no text";
+  const { length } = value.trim();
+  if (length < limit.secretCharsMin) return `it has ${length} characters; at least ${limit.secretCharsMin}`;
+  if (length > secretCharsMax) return `it has ${length} characters; at most ${secretCharsMax}`;
+  return marker(name).includes(value.trim()) ? "its name would tell it" : undefined;
 }
 
-function walk(value: unknown, each: (text: string) => string): unknown {
+const secretCharsMax = 16_384;
+
+interface Known extends Form {
+  readonly name: string;
+}
+
+export function makeRedactor(options: RedactorOptions = {}): Redactor {
+  const { looksLike = true, keep = () => new Set<string>() } = options;
+  const names = new Map<string, string>();
+  const known = new Grams<Known>();
+  const guessed = new Grams<Look>();
+  if (looksLike) {
+    for (const look of looks) for (const anchor of look.anchors) guessed.addAnchor(anchor, look);
+  }
+
+  function find(text: string): readonly SecretPlace[] {
+    const places: SecretPlace[] = [...findKnown(known, text)];
+    let end = 0;
+    guessed.each(text, (look, at) => {
+      if (at < end) return false;
+      const place = look.find(text, at);
+      if (place === null) return false;
+      ({ end } = place);
+      places.push({ ...place, registered: false });
+      return false;
+    });
+    return places.length < 2 ? places : merged(places);
+  }
+
+  function redact(text: string): string {
+    if (!known.any(text) && !guessed.any(text)) return text;
+    const places = find(text);
+    if (places.length === 0 || keep().has(text)) return text;
+    let told = "";
+    let from = 0;
+    for (const { start, end, name } of places) {
+      told += text.slice(from, start) + marker(name);
+      from = end;
+    }
+    return told + text.slice(from);
+  }
+
+  /** On escaped text: whether it is worth taking apart. */
+  const suspects = (text: string): boolean =>
+    known.each(text, ({ text: form }, at) => text.startsWith(form, at)) ||
+    guessed.each(text, (look, at) => look.may?.(text, at) ?? true);
+
+  return {
+    register(name, given) {
+      const complaint = complaintAbout(name, given);
+      if (complaint !== undefined) {
+        throw new SkeinError("invalid", `${quote(name)} cannot be registered as a secret: ${complaint}`, {
+          hint: "name it as its environment variable; what is shorter would be found everywhere",
+        });
+      }
+      const value = given.trim();
+      if (names.has(value)) return;
+      if (names.size >= limit.secretsMax) {
+        throw new SkeinError("invalid", `more than ${limit.secretsMax} values are registered as secret`);
+      }
+      names.set(value, name);
+      for (const form of formsOf(value)) known.add(form.text, { ...form, name });
+    },
+    text: redact,
+    json: (value) => walk(value, redact, looksLike) as typeof value,
+    jsonText(text) {
+      if (!suspects(text)) return text;
+      const value: unknown = JSON.parse(text);
+      const clean = walk(value, redact, looksLike);
+      return clean === value ? text : JSON.stringify(clean);
+    },
+    find,
+    registeredIn(text) {
+      if (!known.any(text)) return null;
+      return findKnown(known, text)[0]?.name ?? null;
+    },
+  };
+}
+
+/** Registered values in a text; those that overlap are all there. */
+function findKnown(known: Grams<Known>, text: string): readonly SecretPlace[] {
+  const places: SecretPlace[] = [];
+  let reach = 0;
+  known.each(text, ({ text: form, around, name }, at) => {
+    if (!text.startsWith(form, at)) return false;
+    let [start, end] = [at, at + form.length];
+    if (around !== undefined && end > reach) {
+      while (start > 0 && around.test(text[start - 1] ?? "")) start--;
+      while (end < text.length && around.test(text[end] ?? "")) end++;
+      reach = end;
+    }
+    places.push({ start, end, name, registered: true });
+    return false;
+  });
+  return places;
+}
+
+/** In order, and those that overlap as one: by a registered name if one of them has it. */
+function merged(places: readonly SecretPlace[]): readonly SecretPlace[] {
+  const all: SecretPlace[] = [];
+  for (const place of places.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = all.at(-1);
+    if (last === undefined || place.start >= last.end) {
+      all.push(place);
+      continue;
+    }
+    const named = last.registered || !place.registered ? last : place;
+    all[all.length - 1] = { ...named, start: last.start, end: Math.max(last.end, place.end) };
+  }
+  return all;
+}
+
+const gramChars = 4;
+const tableBits = 16;
+
+/** Letters in lower case; of what is no letter of ASCII, the lowest eight bits. */
+const folded = Uint8Array.from({ length: 256 }, (_, code) => (code >= 65 && code <= 90 ? code + 32 : code));
+const alphanumeric = "abcdefghijklmnopqrstuvwxyz0123456789".split("");
+
+/** Things found by their first four letters, whatever their case. */
+class Grams<T> {
+  readonly #table = new Uint8Array(2 ** tableBits);
+  readonly #entries = new Map<number, T[]>();
+
+  add(text: string, entry: T): void {
+    let gram = 0;
+    for (let at = 0; at < gramChars; at++) gram = next(gram, text.charCodeAt(at));
+    this.#table[slot(gram)] = 1;
+    const there = this.#entries.get(gram);
+    if (there === undefined) this.#entries.set(gram, [entry]);
+    else there.push(entry);
+  }
+
+  /** An anchor in which `?` stands for any letter or digit. */
+  addAnchor(anchor: string, entry: T): void {
+    if (!anchor.includes("?")) return this.add(anchor, entry);
+    for (const char of alphanumeric) this.add(anchor.replace("?", char), entry);
+  }
+
+  /** Whether any begins in the text, as far as four letters tell. */
+  any(text: string): boolean {
+    return this.each(text, () => true);
+  }
+
+  /** Calls with each that may begin somewhere, until a call says that it is enough. */
+  each(text: string, call: (entry: T, at: number) => boolean): boolean {
+    if (this.#entries.size === 0) return false;
+    const table = this.#table;
+    let gram = 0;
+    for (let at = 0; at < text.length; at++) {
+      gram = next(gram, text.charCodeAt(at));
+      if (table[slot(gram)] === 0) continue;
+      const start = at - gramChars + 1;
+      for (const entry of this.#entries.get(gram) ?? []) if (call(entry, start)) return true;
+    }
+    return false;
+  }
+}
+
+const next = (gram: number, code: number): number => (gram << 8) | (folded[code & 255] ?? 0);
+const slot = (gram: number): number => Math.imul(gram, 0x9e3779b1) >>> (32 - tableBits);
+
+/** Every text of a JSON value; the very same value when none changes. */
+function walk(value: unknown, each: (text: string) => string, byField: boolean): unknown {
   if (typeof value === "string") return each(value);
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
-    const next = value.map((one: unknown) => walk(one, each));
-    return next.every((one, place) => one === value[place]) ? value : next;
+    const list = value.map((one: unknown) => walk(one, each, byField));
+    return list.every((one, place) => one === value[place]) ? value : list;
   }
-  const next = Object.entries(value).map(([key, one]) => [each(key), walk(one, each)] as const);
-  const old = Object.entries(value);
-  const same = next.every(([key, one], place) => key === old[place]?.[0] && one === old[place]?.[1]);
-  return same ? value : Object.fromEntries(next);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  let changed = false;
+  const fields = Object.entries(value).map(([field, one]): [string, unknown] => {
+    const clean = byField && typeof one === "string" ? fieldText(field, one, each) : walk(one, each, byField);
+    const named = each(field);
+    changed ||= clean !== one || named !== field;
+    return [named, clean];
+  });
+  return changed ? distinct(fields) : value;
+}
+
+/** The value of a field whose name says that it is secret goes as a whole. */
+function fieldText(field: string, text: string, each: (text: string) => string): string {
+  const kind = secretField(field);
+  if (kind === null) return each(text);
+  if (kind === "authorization") {
+    const [, scheme, token] = /^(\w{1,20}[ \t]+)?(\S{6,4096})$/.exec(text) ?? [];
+    return token === undefined || !isFieldValue(token) ? each(text) : `${scheme ?? ""}${marker(kind)}`;
+  }
+  const clean = each(text);
+  return clean !== text || !isFieldValue(text) ? clean : marker(kind);
+}
+
+/** Two fields may be told apart by nothing but their secrets. */
+function distinct(fields: readonly (readonly [string, unknown])[]): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const [field, value] of fields) {
+    let name = field;
+    for (let count = 2; Object.hasOwn(object, name); count++) name = `${field} ${count}`;
+    object[name] = value;
+  }
+  return object;
 }

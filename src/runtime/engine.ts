@@ -15,9 +15,12 @@ import { inflate } from "./content.ts";
 import type { Event } from "./event-reader.ts";
 import type { ExportOptions } from "./bundle.ts";
 import type { ImportOptions, ImportReport } from "./import.ts";
+import type { Policy } from "../core/policy.ts";
+import type { PolicyEntry, SetPolicyOptions } from "./policies.ts";
+import type { RetainOptions, RetainReport } from "./retain.ts";
+import { dropSession } from "./retain-drop.ts";
 import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
-import { seal } from "./seal.ts";
 import { prepareOpening } from "./bootstrap.ts";
 import { makeEventCache } from "./context-reader.ts";
 import { findSession } from "./find.ts";
@@ -244,29 +247,28 @@ export class Engine implements AsyncDisposable {
   /** Deletes a session for good. Forks keep what they share with it. */
   async delete(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<void> {
     checkOptions("delete", options, ["reason"]);
-    const { store, world, writer, actor } = this.#context;
-    const session = await this.#find(idOrEnding);
-    const { standing, seq } = await writer.current(session);
-    const held = [...standing.holds.keys()][0];
-    if (held !== undefined) {
-      throw new SkeinError("refused", `${session} is under the hold ${quote(held)}`, {
-        hint: "lift the hold first",
-      });
-    }
-    if (standing.status === "running") {
-      throw new SkeinError("refused", `${session} is running`, { hint: "interrupt it first" });
-    }
-    const head = await store.head(session);
-    const body = { session, headSeq: seq, headHash: head?.hash ?? "" };
-    const content = options.reason === undefined ? undefined : { reason: options.reason };
-    const event = { type: "session.deleted", body, ...(content === undefined ? {} : { content }) };
-    const { drafts } = seal(world, [event], { actor, key: null });
-    await writer.commit([
-      { session: store.workspace, expect: "unchecked", drafts },
-      { session, expect: { seq }, drafts: [], drop: true },
-    ]);
-    writer.forget(session);
-    await store.sweep();
+    await dropSession(this.#context, await this.#find(idOrEnding), options);
+    await this.#context.store.sweep();
+  }
+
+  /** Does what policies say is due, beside whatever else goes on; with `dryRun`, says what that would be. */
+  async retain(options: RetainOptions = {}): Promise<RetainReport> {
+    return (await import("./retain.ts")).retain(this.#context, options);
+  }
+
+  /** Sets a policy of the workspace, or replaces the one of this name. `retain` follows it. */
+  async setPolicy(name: string, policy: Policy, options: SetPolicyOptions = {}): Promise<PolicyEntry> {
+    return (await import("./policies.ts")).setPolicy(this.#context, name, policy, options);
+  }
+
+  /** Takes a policy away. What it did stays done. */
+  async removePolicy(name: string): Promise<void> {
+    return (await import("./policies.ts")).removePolicy(this.#context, name);
+  }
+
+  /** The policies of the workspace, by name; the default is among them unless it was replaced. */
+  async policies(): Promise<PolicyEntry[]> {
+    return (await import("./policies.ts")).listPolicies(this.#context);
   }
 
   /** Keeps the bytes of an image or file, and gives the hash by which a block of an input names them. */

@@ -214,7 +214,9 @@ export class Session extends SessionReader {
     return this.#simple("reopen", options);
   }
   async archive(options: Reason = {}): Promise<Written> {
-    return this.#simple("archive", options);
+    const done = await this.#simple("archive", options);
+    await this.#context.store.pack(this.id, done.headSeq);
+    return done;
   }
 
   async close(
@@ -232,6 +234,7 @@ export class Session extends SessionReader {
   async sleep(options: Reason & { readonly untilMs?: number } = {}): Promise<Written> {
     checkOptions("sleep", options, ["untilMs", "reason"]);
     return written(await this.#change({ do: "sleep", ...options }));
+  /** Makes a closed session read-only and packs all of it. */
   }
 
   async bind(binding: Binding): Promise<Written> {

@@ -41,3 +41,9 @@ export function eraseEntries(logs: Logs, entries: readonly Entry[]): readonly st
   });
   return entries.flatMap(({ blobs }) => blobs);
 }
+
+/** Where projections stand: a position of the feed, and how often something was erased by then. */
+export function splitPlace(place: string): readonly [position: string, erasures: string] {
+  const position = place.replace(/~\d+$/, "");
+  return [position, place.slice(position.length)];
+}

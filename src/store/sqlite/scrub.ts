@@ -1,12 +1,12 @@
 /**
- * Scrubbing: what was erased or deleted leaves the file. Rows are overwritten when they go (secure_delete), but
- * words stay in the index of search until its parts are merged, and the -wal file keeps what pages were like
- * before. All of it in small steps; that it is due stands in `meta` until the last one is done.
+ * Scrubbing: what was erased or deleted leaves the file. Rows are overwritten when they go (secure_delete),
+ * but words stay in the index of search until its parts are merged, and the -wal file keeps what pages were
+ * like before. All in small steps; that it is due stands in `meta` until the last one is done.
  */
 import type { StoreWorld } from "../port.ts";
 import { busyTimeoutMs, isBusy, sqliteBusy, waitForLock, type Connection } from "./connection.ts";
 import { unscrubbed } from "./erase.ts";
-import { shrink } from "./space.ts";
+import { shrink, sweep } from "./space.ts";
 import type { Writer } from "./writer.ts";
 
 export interface Scrubbing {
@@ -14,6 +14,8 @@ export interface Scrubbing {
   readonly writer: Writer;
   readonly world: StoreWorld;
   readonly lockWaitMs: number;
+  /** Forgets what is known of logs. */
+  readonly forget: () => void;
 }
 
 /** Pages of the index of search that are merged in one transaction; a few milliseconds. */
@@ -21,8 +23,27 @@ const mergePages = 32;
 /** As chunks of blobs: each step writes much more than an append does. */
 const mergeWeight = 32;
 
-/** With all that is deleted swept away before. Harmless when there is nothing to scrub. */
+/** Harmless when there is nothing to scrub. */
 export async function scrub(scrubbing: Scrubbing): Promise<void> {
+  // What a process deleted that died before it could sweep is to go as well.
+  if (unscrubbed(scrubbing.connection.database) !== null) await sweepDeleted(scrubbing);
+  await scrubFile(scrubbing);
+}
+
+/** Sweeps what is deleted. If it cannot be scrubbed now because somebody reads, that stays due. */
+export async function sweepAndScrub(scrubbing: Scrubbing): Promise<void> {
+  await sweepDeleted(scrubbing);
+  try {
+    await scrubFile(scrubbing);
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+  }
+}
+
+const sweepDeleted = ({ connection, writer, world, forget }: Scrubbing): Promise<void> =>
+  sweep(connection.database, writer, { now: world.now(), forget });
+
+async function scrubFile(scrubbing: Scrubbing): Promise<void> {
   const { connection, writer } = scrubbing;
   const { database, guard } = connection;
   const note = guard(() => unscrubbed(database));
@@ -34,15 +55,6 @@ export async function scrub(scrubbing: Scrubbing): Promise<void> {
   await writer.run(() => {
     database.prepare("DELETE FROM meta WHERE key = 'scrub' AND value = ?").run(note);
   });
-}
-
-/** The same for whoever has something else to do: what cannot be done now stays due. */
-export async function scrubIfFree(scrubbing: Scrubbing): Promise<void> {
-  try {
-    await scrub(scrubbing);
-  } catch (error) {
-    if (!isBusy(error)) throw error;
-  }
 }
 
 /**

@@ -1,0 +1,142 @@
+/**
+ * The forms in which a secret may turn up in a text: as it is, escaped for JSON up to three times, encoded for
+ * a URL, as base64 at any alignment, as hexadecimal digits.
+ */
+
+export interface Form {
+  readonly text: string;
+  /** Of base64: what stands around it in the same alphabet carries parts of the value too. */
+  readonly around?: RegExp;
+}
+
+/** Lines of a value of several lines that count by themselves: a file is often shown line by line. */
+const lineCharsMin = 16;
+const linesMax = 64;
+
+export function formsOf(value: string): readonly Form[] {
+  const forms = new Map<string, Form>();
+  const add = (text: string, more: Omit<Form, "text"> = {}): void => {
+    for (const escaped of escapes(text)) {
+      if (!forms.has(escaped)) forms.set(escaped, { text: escaped, ...more });
+    }
+  };
+  for (const text of [value, ...linesOf(value)]) {
+    const bytes = bytesOf(text);
+    add(text);
+    for (const url of urlForms(text, bytes)) add(url);
+    for (const hex of hexForms(bytes)) add(hex);
+    for (const { text: base, around } of base64Forms(bytes)) {
+      add(base, { around });
+      for (const url of cases(encodeURIComponent(base))) add(url, { around: aroundEncoded });
+    }
+  }
+  return [...forms.values()];
+}
+
+const linesOf = (value: string): readonly string[] =>
+  value.includes("\n")
+    ? value
+        .split(/\r?\n/)
+        .map((line) => line.trim())
+        .filter((line) => line.length >= lineCharsMin && !line.startsWith("-----"))
+        .slice(0, linesMax)
+    : [];
+
+/** The bytes of the text in UTF-8. */
+function bytesOf(text: string): readonly number[] {
+  const encoded = encodeURIComponent(text);
+  const bytes: number[] = [];
+  for (let at = 0; at < encoded.length; at++) {
+    if (encoded[at] === "%") {
+      bytes.push(Number.parseInt(encoded.slice(at + 1, at + 3), 16));
+      at += 2;
+    } else bytes.push(encoded.charCodeAt(at));
+  }
+  return bytes;
+}
+
+const escapesMax = 3;
+
+/** As text of a JSON document, of a JSON document in one, and of one in that. */
+function escapes(text: string): ReadonlySet<string> {
+  const all = new Set([text]);
+  let plain = text;
+  let ascii = text;
+  for (let level = 0; level < escapesMax; level++) {
+    plain = JSON.stringify(plain).slice(1, -1);
+    ascii = asciiJson(ascii);
+    all.add(plain);
+    all.add(ascii);
+  }
+  // Some writers escape the slash as well.
+  if (text.includes("/")) {
+    const slashed = JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/");
+    all.add(slashed);
+    all.add(JSON.stringify(slashed).slice(1, -1));
+  }
+  return all;
+}
+
+const asciiJson = (text: string): string =>
+  JSON.stringify(text)
+    .slice(1, -1)
+    .replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+const cases = (encoded: string): readonly string[] => [
+  encoded,
+  encoded.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+];
+
+const hex = (byte: number): string => byte.toString(16).padStart(2, "0");
+
+/** What encoders leave as it is differs: the least, the usual, and nothing but letters and digits. */
+function urlForms(text: string, bytes: readonly number[]): readonly string[] {
+  const usual = encodeURIComponent(text);
+  const strict = usual.replace(/[!'()*]/g, (char) => percent(char.charCodeAt(0)));
+  const most = bytes
+    .map((byte) => (isAlphanumeric(byte) ? String.fromCharCode(byte) : percent(byte)))
+    .join("");
+  const every = bytes.map(percent).join("");
+  const least = encodeURI(text);
+  const once = [usual, strict, most, every, least];
+  const forms = once.flatMap((form) => [form, form.replaceAll("%20", "+")]);
+  return [...forms, ...forms.map(encodeURIComponent)].flatMap(cases);
+}
+
+const percent = (byte: number): string => `%${hex(byte).toUpperCase()}`;
+
+const isAlphanumeric = (byte: number): boolean => /[A-Za-z0-9]/.test(String.fromCharCode(byte));
+
+function hexForms(bytes: readonly number[]): readonly string[] {
+  const lower = bytes.map(hex).join("");
+  const spaced = bytes.map(hex).join(" ");
+  return [lower, lower.toUpperCase(), spaced, spaced.toUpperCase()];
+}
+
+const standard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const urlSafe = `${standard.slice(0, 62)}-_`;
+const aroundStandard = /[A-Za-z0-9+/=]/;
+const aroundUrlSafe = /[A-Za-z0-9_=-]/;
+const aroundEncoded = /[A-Za-z0-9%]/;
+
+/** At each alignment, the digits that the value alone decides; what comes before and after does not matter. */
+function base64Forms(bytes: readonly number[]): readonly Required<Form>[] {
+  return [0, 1, 2].flatMap((shift) => {
+    const digits: number[] = [];
+    const first = Math.ceil((shift * 8) / 6);
+    const end = Math.floor(((shift + bytes.length) * 8) / 6);
+    for (let digit = first; digit < end; digit++) digits.push(digitAt(bytes, digit * 6 - shift * 8));
+    const text = (alphabet: string): string => digits.map((digit) => alphabet[digit]).join("");
+    return [
+      { text: text(standard), around: aroundStandard },
+      { text: text(urlSafe), around: aroundUrlSafe },
+    ];
+  });
+}
+
+/** Six bits from a bit on. */
+function digitAt(bytes: readonly number[], bit: number): number {
+  const byte = Math.floor(bit / 8);
+  const pair = ((bytes[byte] ?? 0) << 8) | (bytes[byte + 1] ?? 0);
+  return (pair >> (10 - (bit % 8))) & 63;
+}

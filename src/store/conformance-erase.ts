@@ -1,4 +1,4 @@
-/** Conformance: contents that are erased with an append, and what is left of them: nothing but their hashes. */
+/** Conformance: contents that are erased with an append; nothing is left of them but their hashes. */
 import assert from "node:assert/strict";
 import type { LogId, SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";

@@ -5,7 +5,6 @@ import { SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import { rangesFlaw } from "./erasure.ts";
 import type { Appended, Draft, Expect, FeedPage, Head, IndexEntry, Outcome, Part } from "./port.ts";
 import type { ReadRange, Snapshot } from "./port.ts";
 
@@ -88,28 +87,29 @@ function checkParts(parts: readonly Part[]): void {
   refuseIf(parts.length > limit.appendLogsMax, `an append takes at most ${limit.appendLogsMax} logs`);
   refuseIf(count > limit.appendRecordsMax, `an append takes at most ${limit.appendRecordsMax} records`);
   refuseIf(new Set(parts.map((part) => part.session)).size < parts.length, "one log twice in one append");
-  for (const part of parts) {
-    (part.drop ? checkDrop : checkDrafts)(part);
-    const wrong = rangesFlaw(part);
-    refuseIf(wrong !== null, wrong ?? "");
-  }
+  for (const part of parts) (part.drop ? checkDrop : checkDrafts)(part);
 }
 
 function checkDrop(part: Part): void {
-  const { drafts, parent, index, lease, expect } = part;
+  const { drafts, parent, index, lease, expect, erase } = part;
   refuseIf(!isSessionId(part.session), "only sessions are deleted");
   refuseIf(
     drafts.length > 0 || expect === "absent",
     "a deletion takes a session that is there, and no drafts",
   );
-  refuseIf(Boolean(parent ?? index ?? lease), "a deletion takes no parent, index or lease");
+  refuseIf(Boolean(parent ?? index ?? lease ?? erase), "a deletion takes no parent, index, lease or ranges");
 }
 
-function checkDrafts({ session, expect, drafts, parent, index }: Part): void {
+function checkDrafts({ session, expect, drafts, parent, index, erase = [] }: Part): void {
   const keys = drafts.flatMap((draft) => draft.key ?? []);
   refuseIf(drafts.length === 0, "a part without drafts");
   refuseIf(new Set(keys).size < keys.length, "one key twice in one append");
   refuseIf(index !== undefined && !isSessionId(session), "only sessions are in the index");
+  refuseIf(erase.length > limit.eraseRecordsMax, `at most ${limit.eraseRecordsMax} ranges to erase`);
+  for (const [fromSeq, toSeq] of erase) {
+    const isRange = Number.isSafeInteger(fromSeq) && Number.isSafeInteger(toSeq) && fromSeq >= 1;
+    refuseIf(!isRange || toSeq < fromSeq, "a range to erase goes from a position to one not before it");
+  }
   if (!parent) return;
   refuseIf(expect !== "absent" || !isSessionId(session), 'a fork is a new session: it expects "absent"');
   refuseIf(!Number.isSafeInteger(parent.seq) || parent.seq < 1, "a fork point is a position, from 1");

@@ -11,6 +11,7 @@ import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { version } from "../core/version.ts";
 import type {
+  FeedPage,
   IndexEntry,
   Outcome,
   Packed,
@@ -21,8 +22,7 @@ import type {
   SessionRow,
 } from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
-import { feedFrom, placeOfProjections, positionIn } from "./erasure.ts";
-import { entriesToErase, eraseEntries, refuseTooMany } from "./memory-erase.ts";
+import { entriesToErase, eraseEntries, refuseTooMany, splitPlace } from "./memory-erase.ts";
 import type { Log, Logs } from "./memory-log.ts";
 import { appendParts, feedOf, headOf, headSeqOf, indexOf, livingLog, newLogs } from "./memory-log.ts";
 import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
@@ -64,7 +64,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     ),
     keyed: open((session, key) => log(session)?.seqOfKey.get(key)),
     seqAt: open((session, at) => mapped(log(session), (found) => seqAtOf(found, at)) ?? 1),
-    feed: open((after, count) => feedFrom((from, most) => feedOf(logs, from, most), after, count)),
+    feed: open((after, count) => feed(logs, after, count)),
     watch: (changed) => watch(state, changed),
     receive: open((reception) => receive(logs, receptions, reception)),
     put: open((session, records) => {
@@ -90,7 +90,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     putBlob: open((hash, chunks) => putBlob(state.blobs, hash, chunks)),
     dropBlob: open((hash) => freeBlobs(state, [hash])),
     blob: open((hash) => mapped(state.blobs.get(hash), chunksOf)),
-    projected: open(() => placeOfProjections(state.projectedTo, state.erasures)),
+    projected: open(() => placeOf(state)),
     project: open((step) => project(state, step)),
     search: open((text, options) => findWords(logs.journal, text, options)),
     query: open(() => {
@@ -315,9 +315,21 @@ function pack(log: Log | undefined, toSeq: number): Packed {
   return { records: records.length, bytesBefore: bytes, bytesAfter: bytes };
 }
 
+/** A step that was read before something was erased is not taken after it. */
+const placeOf = ({ projectedTo, erasures }: State): string | null =>
+  erasures === 0 ? projectedTo : `${projectedTo ?? "0"}~${erasures}`;
+
+/** Such a place is a position too, and gives others like it. */
+function feed(logs: Logs, after: string | null, count: number): FeedPage {
+  if (after === null) return feedOf(logs, null, count);
+  const [plain, erasures] = splitPlace(after);
+  const page = feedOf(logs, plain, count);
+  return { ...page, position: `${page.position}${erasures}` };
+}
+
 function project(state: State, step: Projection): boolean {
-  if (step.from !== placeOfProjections(state.projectedTo, state.erasures)) return false;
-  state.projectedTo = positionIn(step.to);
+  if (step.from !== placeOf(state)) return false;
+  [state.projectedTo] = splitPlace(step.to);
   for (const { session, seq, text } of step.texts)
     livingLog(state.logs, session)?.words.set(seq, wordsOf(text));
   return true;

@@ -8,7 +8,6 @@ import { SkeinError } from "../core/error.ts";
 import { parseLogId, type SessionId, type WorkspaceId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { isLater, version } from "../core/version.ts";
-import { feedFrom } from "./erasure.ts";
 import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
 import { makeAppender, partsFlaw } from "./sqlite/append.ts";
 import { connect, sqliteBusy, waitForLock, type Connection } from "./sqlite/connection.ts";
@@ -17,11 +16,12 @@ import { unscrubbed } from "./sqlite/erase.ts";
 import { makeFeed } from "./sqlite/feed.ts";
 import { makeLogs } from "./sqlite/log.ts";
 import { makeNames } from "./sqlite/names.ts";
+import { feedFrom } from "./sqlite/projected.ts";
 import { query } from "./sqlite/query.ts";
 import { makeReader } from "./sqlite/read.ts";
 import { makeReceiver, receptions } from "./sqlite/receive.ts";
-import { scrub, scrubIfFree } from "./sqlite/scrub.ts";
-import { dropUnreferred, putBlob, readBlob, sweep } from "./sqlite/space.ts";
+import { scrub, sweepAndScrub } from "./sqlite/scrub.ts";
+import { dropUnreferred, putBlob, readBlob } from "./sqlite/space.ts";
 import { makeWatch } from "./sqlite/watch.ts";
 import { makeWriter, type Writer } from "./sqlite/writer.ts";
 
@@ -74,9 +74,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     }
   };
 
-  const scrubbing = { connection, writer, world, lockWaitMs };
-  const sweepDeleted = () => sweep(database, writer, { now: world.now(), forget: onRollback });
-
+  const scrubbing = { connection, writer, world, lockWaitMs, forget: onRollback };
   const store: Store = {
     workspace: workspaceOf(connection),
     program: await keepProgram(connection, writer),
@@ -130,11 +128,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     search: (text, search) => look(() => projector.search(text, search)),
     query: (sql, limits) => look(() => query(path, sql, { ...limits, world })),
     clearDerived: () => writer.run(() => clearDerived(connection)),
-    sweep: () =>
-      look(async () => {
-        await sweepDeleted();
-        await scrubIfFree(scrubbing);
-      }),
+    sweep: () => look(() => sweepAndScrub(scrubbing)),
     pack: () => Promise.resolve({ records: 0, bytesBefore: 0, bytesAfter: 0 }),
     packedTo: (session) =>
       look(() => {
@@ -142,12 +136,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
         const last = database.prepare("SELECT max(to_seq) AS seq FROM segments WHERE log = ?");
         return Math.max(line?.forkSeq ?? 0, Number(last.get(line?.id ?? -1)?.["seq"]));
       }),
-    scrub: () =>
-      look(async () => {
-        // What a process deleted that died before it could sweep is to go as well.
-        if (unscrubbed(database) !== null) await sweepDeleted();
-        await scrub(scrubbing);
-      }),
+    scrub: () => look(() => scrub(scrubbing)),
     check: () => look(() => faults(connection)),
     stats: () => look(() => stats(connection, durability)),
     bytes: () => look(() => fileBytes(path)),

@@ -6,11 +6,13 @@ import { isWorkspaceId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
 import { isConstraint } from "./connection.ts";
-import { rangesFlaw } from "../erasure.ts";
-import { makeEraser, markUnscrubbed } from "./erase.ts";
-import { hexOf, type HeadRow, type Logs } from "./log.ts";
+import { makeEraser, markUnscrubbed, rangesFlaw } from "./erase.ts";
+import type { HeadRow, Logs } from "./log.ts";
 import type { Names } from "./names.ts";
+import type { Reader } from "./read.ts";
 import { activeLagMs } from "./schema.ts";
+import type { SegmentWriter } from "./segment-write.ts";
+import { keyNumber, type Segments } from "./segments.ts";
 
 export interface Appender {
   /** At the start of each transaction: forgets heads that another connection may have moved. */
@@ -48,15 +50,21 @@ type Refused = Exclude<Outcome, { kind: "ok" | "unknown" }>;
 export function makeAppender(
   database: DatabaseSync,
   tenant: string,
-  context: { readonly world: StoreWorld; readonly logs: Logs; readonly names: Names },
+  context: {
+    readonly world: StoreWorld;
+    readonly logs: Logs;
+    readonly names: Names;
+    readonly reader: Reader;
+    readonly segments: Segments;
+    readonly segmentWriter: SegmentWriter;
+  },
 ): Appender {
-  const { world, logs, names } = context;
-  const { keyed, taken, pointAt, insertLog, insertRecord, insertAlone, addRef, setActive } =
-    prepared(database);
+  const { world, logs, names, reader, segments } = context;
+  const { keyed, taken, insertLog, insertRecord, insertAlone, addRef, setActive } = prepared(database);
   const index = preparedForIndex(database);
-  const eraser = makeEraser(database, logs);
+  const eraser = makeEraser(database, logs, context.segmentWriter);
   const dataVersion = database.prepare("PRAGMA data_version");
-  for (const statement of [keyed, pointAt, dataVersion]) statement.setReturnArrays(true);
+  for (const statement of [keyed, dataVersion]) statement.setReturnArrays(true);
   const heads = new Map<number, HeadRow>();
   let version: unknown;
 
@@ -107,8 +115,10 @@ export function makeAppender(
   function findKey(part: Part, log: number): Refused | null {
     for (const { key } of part.drafts) {
       if (key === null) continue;
-      const row = keyed.get(log, Buffer.from(key, "hex")) as unknown as [number] | undefined;
-      if (row !== undefined) return { kind: "duplicate", session: part.session, key, seq: row[0] };
+      const bytes = Buffer.from(key, "hex");
+      const row = keyed.get(log, bytes) as unknown as [number] | undefined;
+      const seq = row === undefined ? segments.keyed(log, bytes) : row[0];
+      if (seq !== undefined) return { kind: "duplicate", session: part.session, key, seq };
     }
     return null;
   }
@@ -215,7 +225,8 @@ export function makeAppender(
     if (at - head.activeAt >= activeLagMs) return null;
     const seq = head.seq + 1;
     const { row, hash } = rowOf(head.id, part, draft, { seq, at, before: head.hash });
-    if (!insertedAlone(row, head.id)) return null;
+    const key = draft.key === null ? null : keyNumber(Buffer.from(draft.key, "hex"));
+    if (!insertedAlone(row, [head.id, head.id, seq, head.id, key])) return null;
     heads.set(head.id, { ...head, seq, hash, at });
     return {
       kind: "ok",
@@ -223,9 +234,9 @@ export function makeAppender(
     };
   }
 
-  function insertedAlone(row: readonly SQLInputValue[], log: number): boolean {
+  function insertedAlone(row: readonly SQLInputValue[], conditions: readonly SQLInputValue[]): boolean {
     try {
-      return insertAlone.run(...row, log).changes === 1;
+      return insertAlone.run(...row, ...conditions).changes === 1;
     } catch (error) {
       if (isConstraint(error)) return false;
       throw error;
@@ -283,21 +294,14 @@ export function makeAppender(
     const line = logs.find(session);
     const head = line && logs.headRow(line.id);
     const stretch = line && head && seq <= head.seq ? logs.stretches(line, seq, seq)[0] : undefined;
-    const row = stretch && (pointAt.get(stretch.log, seq) as unknown as [Uint8Array, number] | undefined);
-    if (line === undefined || head === undefined || stretch === undefined || row === undefined) {
+    const point = stretch && reader.point(stretch.log, seq);
+    if (line === undefined || head === undefined || stretch === undefined || point === undefined) {
       throw new SkeinError("not-found", `there is no position ${seq} in ${session} to fork from`);
     }
     if (head.depth >= limit.forkDepthMax) {
       throw new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
     }
-    const atRow = database.prepare("SELECT at FROM records WHERE log = ? AND seq = ?").get(stretch.log, seq);
-    return {
-      parent: line.id,
-      base: stretch.log,
-      hash: hexOf(row[0]),
-      depth: head.depth,
-      at: Number(atRow?.["at"]),
-    };
+    return { parent: line.id, base: stretch.log, hash: point.hash, depth: head.depth, at: point.at };
   }
 
   function setIndex(log: number, entry: IndexEntry): void {
@@ -347,16 +351,18 @@ function prepared(database: DatabaseSync) {
   return {
     keyed: database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?"),
     taken: database.prepare("SELECT 1 FROM logs WHERE tenant = ? AND session = ?"),
-    pointAt: database.prepare("SELECT hash, at FROM records WHERE log = ? AND seq = ?"),
     insertLog: database.prepare(
       `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     insertRecord: database.prepare(`INSERT INTO records (${recordColumns}) VALUES (${places})`),
-    // That (log, seq) is unique holds off whoever comes second; only a deletion leaves no record behind.
+    // That (log, seq) is unique holds off whoever comes second; only a deletion, or packing what came after,
+    // leaves no record behind.
     insertAlone: database.prepare(
       `INSERT INTO records (${recordColumns})
-       SELECT ${places} WHERE EXISTS (SELECT 1 FROM logs WHERE id = ? AND dropped = 0)`,
+       SELECT ${places} WHERE EXISTS (SELECT 1 FROM logs WHERE id = ? AND dropped = 0)
+       AND NOT EXISTS (SELECT 1 FROM segments WHERE log = ? AND to_seq >= ?)
+       AND NOT EXISTS (SELECT 1 FROM packed_keys WHERE log = ? AND key = ?)`,
     ),
     addRef: database.prepare(
       `INSERT OR IGNORE INTO blob_refs (position, blob)

@@ -5,10 +5,11 @@ import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Status } from "../../core/lifecycle.ts";
 import type { Page, Projection, SessionFilter, SessionRow, Snapshot } from "../port.ts";
-import { placeOfProjections, positionIn } from "../erasure.ts";
 import { erasures } from "./erase.ts";
 import { seen, type Logs } from "./log.ts";
+import { placeOfProjections, positionIn } from "./projected.ts";
 import { activeLagMs } from "./schema.ts";
+import type { Segments } from "./segments.ts";
 
 /** A label on fewer sessions than this is the best place to start from; on more, recency is. */
 const rareLabelMax = 2_000;
@@ -273,7 +274,7 @@ export interface Projector {
   ): { session: LogId; seq: number }[];
 }
 
-export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
+export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segments): Projector {
   const where = database.prepare("SELECT value FROM meta WHERE key = 'projected'");
   const move = database.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('projected', ?)");
   const position = database.prepare("SELECT position FROM records WHERE log = ? AND seq = ?");
@@ -294,7 +295,8 @@ export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
       for (const { session, seq, text } of step.texts) {
         const line = logs.find(session);
         const row = line && position.get(line.id, seq);
-        if (row !== undefined) addText.run(Number(row["position"]), text);
+        const place = line && (row === undefined ? segments.positionOf(line.id, seq) : Number(row["position"]));
+        if (place !== undefined) addText.run(place, text);
       }
       reset.run();
       for (const { session, rows } of step.items) {
@@ -314,9 +316,13 @@ export function makeProjector(database: DatabaseSync, logs: Logs): Projector {
       if (match === null || (session !== undefined && only === undefined)) return [];
       const rows = database
         .prepare(
-          `SELECT l.session, r.seq FROM search s
-           JOIN records r ON r.position = s.rowid JOIN logs l ON l.id = r.log
-           WHERE search MATCH ? AND l.dropped = 0 AND r.content IS NOT NULL ${only ? "AND r.log = ?" : ""}
+          `SELECT l.session, ifnull(r.seq, p.seq + s.rowid - p.position) AS seq
+           FROM search s LEFT JOIN records r ON r.position = s.rowid
+           LEFT JOIN packed_places p ON r.position IS NULL AND s.rowid < p.position + p.count
+             AND p.position = (SELECT max(position) FROM packed_places WHERE position <= s.rowid)
+           JOIN logs l ON l.id = ifnull(r.log, p.log)
+           WHERE search MATCH ? AND l.dropped = 0 AND (r.position IS NULL OR r.content IS NOT NULL)
+           ${only ? "AND l.id = ?" : ""}
            ORDER BY s.rowid DESC LIMIT ?`,
         )
         .all(match, ...(only ? [only.id] : []), Math.min(count, limit.searchMax));

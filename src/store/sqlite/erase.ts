@@ -1,23 +1,24 @@
 /**
- * Erasing in SQLite, inside the transaction of the append that asks for it: contents and salts of records, what
- * search and items know of them, and blobs that nothing else refers to. What the file may still hold of it
- * after the commit is a matter for scrub.ts.
+ * Erasing in SQLite, inside the transaction of the append that asks for it: contents and salts of records,
+ * what search and items know of them, and blobs that nothing else refers to. What the file may still hold of
+ * it after the commit is a matter for scrub.ts.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Part } from "../port.ts";
 import type { Line, Logs, Stretch } from "./log.ts";
+import type { SegmentWriter } from "./segment-write.ts";
 
 export interface Eraser {
   /**
-   * Takes away the contents at these positions of a log up to its head; gives back how many there were. Throws
-   * when there are more than `most`.
+   * Takes away the contents at these positions of a log up to its head; gives back how many there were.
+   * Throws when there are more than `most`.
    */
   erase(line: Line, headSeq: number, ranges: NonNullable<Part["erase"]>, most: number): number;
 }
 
-export function makeEraser(database: DatabaseSync, logs: Logs): Eraser {
+export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: SegmentWriter): Eraser {
   const sql = prepared(database);
 
   /** Positions of the records in a stretch that have a content. */
@@ -27,11 +28,13 @@ export function makeEraser(database: DatabaseSync, logs: Logs): Eraser {
   }
 
   function eraseStretch(stretch: Stretch, most: number): number {
-    const positions = positionsIn(stretch, most);
-    if (positions.length > most) throw tooMany();
-    for (const position of positions) sql.erase.run(position);
-    unindex(positions);
     const { log, fromSeq, toSeq } = stretch;
+    const rows = positionsIn(stretch, most);
+    const packed = segmentWriter.erase(log, fromSeq, toSeq).map(({ position }) => position);
+    const positions = [...packed, ...rows];
+    if (positions.length > most) throw tooMany();
+    for (const position of rows) sql.erase.run(position);
+    unindex(positions);
     sql.eraseItems.run(log, toSeq, fromSeq, fromSeq);
     loseBlobs(database, positions);
     return positions.length;
@@ -88,6 +91,18 @@ function prepared(database: DatabaseSync) {
   // FTS5 leaves row ids of its own behind that do not fit a number.
   statements.unindex.setReadBigInts(true);
   return statements;
+}
+
+/** What is wrong with what a part is to erase; null when nothing is. */
+export function rangesFlaw({ erase, drafts, drop }: Part): string | null {
+  if (erase === undefined) return null;
+  if (drop === true || drafts.length === 0) return "erasing goes with drafts that say so";
+  if (erase.length > limit.eraseRecordsMax) {
+    return `${erase.length} ranges to erase in one part; at most ${limit.eraseRecordsMax}`;
+  }
+  const isRange = ([fromSeq, toSeq]: readonly [number, number]): boolean =>
+    Number.isSafeInteger(fromSeq) && Number.isSafeInteger(toSeq) && fromSeq >= 1 && fromSeq <= toSeq;
+  return erase.every(isRange) ? null : "a range to erase goes from a position, from 1, to one not before it";
 }
 
 /**

@@ -187,6 +187,9 @@ export type { Replayed, ReplayOptions, ReplayProgress } from "./runtime/replay.t
 export type { ReplayJudgment, ReplayRun, ReplayScorer } from "./runtime/replay-score.ts";
 export type { ReplayCheck, ReplayMismatch } from "./runtime/replay-check.ts";
 export type { RebuildReport } from "./runtime/rebuild.ts";
+export type { Policy } from "./core/policy.ts";
+export type { PolicyEntry, SetPolicyOptions } from "./runtime/policies.ts";
+export type { Retained, RetainKept, RetainOptions, RetainReport } from "./runtime/retain.ts";
 export type { AppendRecord, Binding, Budget, ForkOptions, OpenOptions, Permission } from "./core/command.ts";
 export type { Status } from "./core/lifecycle.ts";
 export type { SessionId } from "./core/ids.ts";

@@ -174,11 +174,7 @@ export interface Due {
  * The strongest of what is due; of two that say the same, the first by name. What a session was opened with
  * comes after the policies.
  */
-export function dueFor(
-  policies: readonly NamedPolicy[],
-  candidate: Candidate,
-  nowMs: number,
-): Due | null {
+export function dueFor(policies: readonly NamedPolicy[], candidate: Candidate, nowMs: number): Due | null {
   const idleMs = nowMs - candidate.activeAt;
   const found: Omit<Due, "besides">[] = [];
   for (const { name, policy } of policies.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {

@@ -213,6 +213,7 @@ export class Session extends SessionReader {
   async reopen(options: Reason = {}): Promise<Written> {
     return this.#simple("reopen", options);
   }
+  /** Makes a closed session read-only and packs all of it. */
   async archive(options: Reason = {}): Promise<Written> {
     const done = await this.#simple("archive", options);
     await this.#context.store.pack(this.id, done.headSeq);
@@ -234,7 +235,6 @@ export class Session extends SessionReader {
   async sleep(options: Reason & { readonly untilMs?: number } = {}): Promise<Written> {
     checkOptions("sleep", options, ["untilMs", "reason"]);
     return written(await this.#change({ do: "sleep", ...options }));
-  /** Makes a closed session read-only and packs all of it. */
   }
 
   async bind(binding: Binding): Promise<Written> {

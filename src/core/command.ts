@@ -8,6 +8,7 @@ import type { MessageCommand } from "./command/message.ts";
 import type { MoveCommand } from "./command/move.ts";
 import type { TurnCommand } from "./command/turn.ts";
 import type { TreeChange } from "./files.ts";
+import type { Carried } from "./memory/choice.ts";
 import type { Amounts, State } from "./state.ts";
 
 /** What core is told of the world. */
@@ -87,8 +88,15 @@ export interface Loaded {
   readonly bytes: number;
 }
 
+/** What a session carries of what is remembered, and what that takes in the context. */
+export interface CarriedMemory {
+  readonly items: readonly Carried[];
+  readonly tokens: number;
+}
+
 export interface OpenOptions {
-  readonly objective: string;
+  /** What the session is for. One that carries on another's work has the same, unless it is given. */
+  readonly objective?: string;
   readonly name?: string;
   readonly agent?: string;
   readonly model?: string;
@@ -102,8 +110,13 @@ export interface OpenOptions {
   readonly files?: readonly string[];
   readonly grant?: readonly Permission[];
   readonly budget?: Budget;
-  /** The session whose work this one carries on. */
+  /**
+   * The session whose work this one carries on: it begins with its handoff, and takes over agent, model,
+   * bindings, permissions, labels and priority where they are not given.
+   */
   readonly from?: string;
+  /** False: nothing of what is remembered is carried along. */
+  readonly memory?: boolean;
 }
 
 export interface ForkOptions {
@@ -111,14 +124,18 @@ export interface ForkOptions {
   readonly name?: string;
   readonly budget?: Budget;
   readonly labels?: Readonly<Record<string, string>>;
+  /** False: with an objective of its own, nothing more of what is remembered is carried along. */
+  readonly memory?: boolean;
 }
 
 export type Command =
   | ({
       readonly do: "open";
       readonly workspace: string;
+      readonly objective: string;
       readonly pin?: Pin;
       readonly documents?: readonly Loaded[];
+      readonly carried?: CarriedMemory;
       readonly parent?: { readonly session: string; readonly seq: number };
     } & OpenOptions)
   /** The state is the parent's at the fork point; the decision is for the child's log. */
@@ -135,6 +152,7 @@ export type Command =
       readonly bind?: readonly Binding[];
       /** The agent that the fork goes on with, in place of the parent's. */
       readonly pin?: Pin;
+      readonly carried?: CarriedMemory;
     } & ForkOptions)
   | { readonly do: "rename"; readonly name: string }
   | {

@@ -7,31 +7,55 @@ import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Binding, CommandOf, Loaded, OpenOptions, Pin } from "../core/command.ts";
 import type { AgentDefinition } from "../core/agent.ts";
+import { present } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { listAgents, showAgent } from "./agents.ts";
 import type { Context } from "./engine-context.ts";
+import { carryOn, type TakenOver } from "./take-over.ts";
 
 type Opening = Omit<CommandOf<"open">, "do" | "workspace" | "parent">;
 
 export async function prepareOpening(context: Context, options: OpenOptions): Promise<Opening> {
   const { files = [], ...rest } = options;
-  const pinned = await pinOf(context, options.agent);
+  const carried = options.from === undefined ? null : await carryOn(context, options.from, options.objective);
+  const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
+  // Without another name it is the agent as the earlier session had it.
+  const same = taken !== undefined && options.agent === undefined;
+  const pinned = same ? (taken.pin ?? null) : await pinOf(context, options.agent);
   const definition = pinned?.definition as AgentDefinition | undefined;
-  const bind = [...(definition?.bind ?? []), ...(options.bind ?? [])].map(absolute);
-  const documents = [...(await instructionFiles(context, bind)), ...(await initialFiles(context, files))];
-  const model = options.model ?? definition?.model;
+  const own = [...(same ? [] : (definition?.bind ?? [])), ...(taken?.bind ?? []), ...(options.bind ?? [])];
+  const bind = taken === undefined ? own.map(absolute) : lastOfName(own.map(absolute));
+  const documents = [
+    // In front, since what comes after may be cut when there is too much of it.
+    ...(handoff === undefined ? [] : [handoff]),
+    ...(await instructionFiles(context, bind)),
+    ...(await initialFiles(context, files)),
+  ];
+  const agent = pinned?.agent ?? options.agent ?? taken?.agent;
+  const model = options.model ?? (same ? taken.model : (definition?.model ?? taken?.model));
   const budget = options.budget ?? definition?.budget;
   return {
+    ...(taken === undefined ? {} : described(taken)),
     ...rest,
+    objective,
     bind,
-    ...(pinned === null ? {} : { agent: pinned.agent, pin: pinned }),
-    ...(model === undefined ? {} : { model }),
-    ...(budget === undefined ? {} : { budget }),
+    ...(taken === undefined ? {} : { grant: [...taken.grant, ...(options.grant ?? [])] }),
+    ...present({ from, agent, model, budget }),
+    ...(pinned === null ? {} : { pin: pinned }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
   };
 }
+
+/** What a session takes over unless it is given. */
+const described = ({ labels, priority, instructions, constraints, expiresAfterIdleMs }: TakenOver) =>
+  present({ labels, priority, instructions, constraints, expiresAfterIdleMs });
+
+/** Of several bindings with one name the last counts. */
+const lastOfName = (bind: readonly Binding[]): Binding[] => [
+  ...new Map(bind.map((one) => [one.name ?? one.path ?? one.url ?? one.kind, one])).values(),
+];
 
 /**
  * `name` pins the newest version, `name@2` the second. A name that nobody defined stays a bare name: the

@@ -1,28 +1,40 @@
 /** Clear: one append closes a session and opens the next with the same agent, bindings and permissions. */
-import type { Command, Pin } from "../core/command.ts";
+import type { Command, Loaded } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
 import { makeSessionId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import { emptyState, type Ref, type State } from "../core/state.ts";
+import { emptyState, type State } from "../core/state.ts";
 import type { Part } from "../store/port.ts";
 import { instructionFiles } from "./bootstrap.ts";
-import { contentOf, readContent } from "./content.ts";
+import { handoffDocument } from "./handoff.ts";
 import { decideSealed, type Sealed } from "./seal.ts";
 import { indexEntry } from "./session-index.ts";
+import { objectiveFor, takeOver } from "./take-over.ts";
 import type { Context } from "./engine-context.ts";
+
+export interface ClearOptions {
+  readonly objective?: string;
+  readonly name?: string;
+  readonly reason?: string;
+  /** The next session begins with the handoff of this one. */
+  readonly handoff?: boolean;
+}
 
 export async function clearSession(
   context: Context,
   session: SessionId,
-  options: { readonly objective?: string; readonly name?: string; readonly reason?: string },
+  options: ClearOptions,
 ): Promise<SessionId> {
   const { world, writer } = context;
   for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
+    // Written down before the rest, so that it is there whatever becomes of it.
+    const handoff = options.handoff === true ? await handoffDocument(context, session) : null;
     const state = await writer.current(session);
+    const reason = options.reason ?? (handoff === null ? "cleared" : "handed off");
     const next = makeSessionId({ nowMs: world.now(), random: world.random(10) });
     const parts = [
-      await closing(context, session, state, options.reason),
-      await opening(context, state, next, session, options),
+      await closing(context, session, state, reason),
+      await opening(context, state, next, session, { ...options, handoff }),
     ];
     try {
       await writer.commit(parts);
@@ -35,14 +47,9 @@ export async function clearSession(
   throw new SkeinError("conflict", `${session} changes too fast to be cleared`, { hint: "try again later" });
 }
 
-async function closing(
-  context: Context,
-  session: SessionId,
-  state: State,
-  reason: string | undefined,
-): Promise<Part> {
+async function closing(context: Context, session: SessionId, state: State, reason: string): Promise<Part> {
   const { store, world, actor } = context;
-  const command = { do: "close", reason: reason ?? "cleared" } as const;
+  const command = { do: "close", reason } as const;
   const facts = { actor, digest: world.digest, program: store.program };
   const { drafts, events } = accepted(decideSealed(world, state, command, { facts, key: null }));
   return {
@@ -58,53 +65,24 @@ async function opening(
   state: State,
   next: SessionId,
   session: SessionId,
-  options: { readonly objective?: string; readonly name?: string },
+  options: Omit<ClearOptions, "handoff"> & { readonly handoff: Loaded | null },
 ): Promise<Part> {
   const { store, world, actor } = context;
-  const { agent, model, priority, labels, bindings, permissions, objective, expiresAfterIdleMs } =
-    state.standing;
-  const contentAt = async (ref: Ref | null) =>
-    ref === null ? {} : (((await readContent(store, session, ref.seq)) ?? {}) as Record<string, unknown>);
-  const told = options.objective ?? (await contentAt(objective))["objective"];
-  if (typeof told !== "string") {
-    throw new SkeinError("refused", "the objective was erased", {
-      hint: "give the next session an objective of its own",
-    });
-  }
-  // What was erased is not carried on: a binding without its address leads nowhere, and a rule without its
-  // pattern would be about every call.
-  const bind = [];
-  for (const [name, { kind, mode, ...ref }] of bindings.entries()) {
-    const content = await readContent(store, session, ref.seq);
-    if (content !== undefined) bind.push({ ...content, name, kind, mode });
-  }
-  const grant = [];
-  for (const [name, { tool, rule, ...ref }] of permissions.entries()) {
-    const content = await readContent(store, session, ref.seq);
-    if (content !== undefined || ref.hash === null) grant.push({ ...(content as object), name, tool, rule });
-  }
-  const { instructions, constraints } = ((await readContent(store, session, 1)) ?? {}) as {
-    readonly instructions?: string;
-    readonly constraints?: readonly string[];
-  };
-  const documents = await instructionFiles(context, bind);
+  const { pin, bind, ...rest } = await takeOver(store, session, state);
+  const documents = [
+    ...(options.handoff === null ? [] : [options.handoff]),
+    ...(await instructionFiles(context, bind)),
+  ];
   const command: Command = {
     do: "open",
     workspace: store.workspace,
-    objective: told,
-    priority,
+    objective: await objectiveFor(store, session, state, options.objective),
     from: session,
     bind,
-    grant,
+    ...rest,
+    ...(pin === undefined ? {} : { pin }),
     ...(options.name === undefined ? {} : { name: options.name }),
-    ...(agent === null ? {} : { agent: agent.name }),
-    ...(await pinnedBy(store, session, state)),
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(constraints === undefined ? {} : { constraints }),
     ...(documents.length === 0 ? {} : { documents }),
-    ...(model === null ? {} : { model }),
-    ...(expiresAfterIdleMs === null ? {} : { expiresAfterIdleMs }),
-    labels: Object.fromEntries(labels.entries()),
   };
   const facts = { actor, digest: world.digest, program: store.program };
   const sealed = accepted(decideSealed(world, emptyState, command, { facts, key: null }));
@@ -116,22 +94,6 @@ async function opening(
     drafts,
     index: await indexEntry(store, next, emptyState, events),
   };
-}
-
-/** The agent as this session pinned it: the next one works under the same version. */
-async function pinnedBy(
-  store: Context["store"],
-  session: SessionId,
-  { standing: { agent } }: State,
-): Promise<{ readonly pin?: Pin }> {
-  if (agent === null || agent.version === 0) return {};
-  const range = { fromSeq: agent.seq, toSeq: agent.seq, limit: 1, contents: true };
-  const [record] = await store.read(session, range);
-  const content = record === undefined ? undefined : await contentOf(store, record);
-  if (record === undefined || content === undefined) return {};
-  const { digest } = JSON.parse(record.body) as { digest: string };
-  const { definition } = content as { definition: unknown };
-  return { pin: { agent: agent.name, version: agent.version, digest, definition } };
 }
 
 function accepted(decision: ReturnType<typeof decideSealed>): Sealed {

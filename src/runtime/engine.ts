@@ -98,8 +98,10 @@ export class Engine implements AsyncDisposable {
     };
   }
 
-  /** Opens a session: one objective, and what it starts with. */
-  async open(options: OpenOptions): Promise<Session> {
+  /** Opens a session: one objective, and what it starts with; or with `from`, what another leaves it. */
+  async open(
+    options: OpenOptions & ({ readonly objective: string } | { readonly from: string }),
+  ): Promise<Session> {
     checkOpen(options);
     const { world, writer, actor, store } = this.#context;
     const opening = await prepareOpening(this.#context, options);

@@ -99,12 +99,14 @@ export function checkBudget(budget: Budget): void {
 export function checkOpen(options: OpenOptions): void {
   const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
   checkOptions("open", options, [...known, "expiresAfterIdleMs", "bind", "files", "grant", "budget", "from"]);
-  if (typeof options.objective !== "string" || options.objective.trim() === "") {
+  const { objective, from } = options;
+  const isCarried = from !== undefined && objective === undefined;
+  if (!isCarried && (typeof objective !== "string" || objective.trim() === "")) {
     throw new SkeinError("invalid", "open: a session needs an objective", {
       hint: "say in a sentence what it is for",
     });
   }
-  if (options.objective.length > limit.objectiveCharsMax) {
+  if ((objective ?? "").length > limit.objectiveCharsMax) {
     throw new SkeinError("invalid", `open: an objective has at most ${limit.objectiveCharsMax} characters`);
   }
   for (const name of ["bind", "grant", "constraints", "files"] as const) {

@@ -10,11 +10,14 @@ import { quote, type SessionId } from "../core/ids.ts";
 import type { Head } from "../store/port.ts";
 import { followRun, type Heard } from "./ask.ts";
 import { absolute } from "./bootstrap.ts";
+import type { ClearOptions } from "./clear.ts";
 import type { Compressed, Strategy } from "./compress.ts";
 import { agentOf, modelOf } from "./crew.ts";
 import { takeDrive, type Drive, type DriveOptions } from "./drive.ts";
 import type { Context } from "./engine-context.ts";
+import type { EraseOptions, EraseReport } from "./erase.ts";
 import { forkSession, type ForkPlace } from "./fork.ts";
+import type { Handoff, HandoffOptions } from "./handoff.ts";
 import { isFree, takeLease, type Lease } from "./lease.ts";
 import type { MergeOptions, MergeReport } from "./merge.ts";
 import type { MigrateOptions, MigrateReport } from "./migrate.ts";
@@ -141,12 +144,10 @@ export class Session extends SessionReader {
 
   /**
    * Closes this session and opens the next with the same agent, objective and bindings: one append for
-   * both.
+   * both. With `handoff` the next one begins with the handoff of this one.
    */
-  async clear(
-    options: { readonly objective?: string; readonly name?: string; readonly reason?: string } = {},
-  ): Promise<Session> {
-    checkOptions("clear", options, ["objective", "name", "reason"]);
+  async clear(options: ClearOptions = {}): Promise<Session> {
+    checkOptions("clear", options, ["objective", "name", "reason", "handoff"]);
     const { clearSession } = await import("./clear.ts");
     return new Session(this.#context, await clearSession(this.#context, this.id, options));
   }
@@ -164,6 +165,24 @@ export class Session extends SessionReader {
   ): Promise<Written> {
     checkOptions("score", options, ["seq", "because"]);
     return written(await this.#change({ do: "score", name, value, ...options }));
+  }
+
+  /** Nothing of the session is erased or deleted until the hold of this name is lifted. */
+  async hold(name: string, options: Reason = {}): Promise<Written> {
+    checkOptions("hold", options, ["reason"]);
+    return written(await this.#change({ do: "hold", name, ...options }));
+  }
+  async lift(name: string, options: Reason = {}): Promise<Written> {
+    checkOptions("lift", options, ["reason"]);
+    return written(await this.#change({ do: "lift", name, ...options }));
+  }
+
+  /**
+   * Takes contents away for good: at some positions, those that hold a text, or all of the session's own. Forks
+   * lose what they share with it. Done again after a crash, it finishes.
+   */
+  async erase(options: EraseOptions = {}): Promise<EraseReport> {
+    return (await import("./erase.ts")).eraseSession(this.#context, this.id, options);
   }
 
   /** Goes on with another model, or in another store. Done again after a crash, it finishes. */
@@ -318,6 +337,11 @@ export class Session extends SessionReader {
     checkOptions("compress", options, ["strategy", "instructions"]);
     const { compressSession } = await import("./compress.ts");
     return compressSession(this.#context, this.id, options);
+  }
+
+  /** The document for the next session. One since which nothing was said is given again as it is. */
+  async handoff(options: HandoffOptions = {}): Promise<Handoff> {
+    return (await import("./handoff.ts")).handoffSession(this.#context, this.id, options);
   }
 
   /** A message to another session's inbox: one append for both. */

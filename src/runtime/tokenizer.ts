@@ -11,6 +11,8 @@ import { estimateParts, type CountTokens } from "../core/tokens.ts";
 export interface Tokenizer {
   /** Tokens of one text. */
   count(text: string): Promise<number>;
+  /** The same for many texts in a row, once it is loaded. */
+  counter(): Promise<CountTokens>;
   /** Tokens of each part, and of all of them. */
   estimate(parts: readonly Part[]): Promise<{ readonly tokens: number; readonly perPart: readonly number[] }>;
 }
@@ -37,6 +39,7 @@ export function makeTokenizer(world: { readonly digest: Digest }): Tokenizer {
 
   return {
     count: async (text) => counting(await loadCount())(text),
+    counter: async () => counting(await loadCount()),
     async estimate(parts) {
       const perPart = estimateParts(parts, counting(await loadCount()));
       return { tokens: perPart.reduce((sum, tokens) => sum + tokens, 0), perPart };

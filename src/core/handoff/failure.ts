@@ -1,0 +1,74 @@
+/** What was tried and failed, so that the next session does not try it again unawares. */
+import { gap } from "../context/text.ts";
+import type { SessionEvent } from "../event.ts";
+import { itemKey } from "../fold/durable.ts";
+import { includes } from "../range.ts";
+import { claim, type Line, type Width } from "./section.ts";
+import type { HandoffSource } from "./source.ts";
+import { fieldOf, inLine } from "./text.ts";
+
+/** The oldest first. The same failure again is told once, where it was last, with how often it was. */
+export function failureLines(source: HandoffSource, width: Width): Line[] {
+  const { state, events, contents } = source;
+  const tools = new Map<string, string>();
+  const told = new Map<string, { seq: number; times: number }>();
+  const tell = (seq: number, text: string): void => {
+    const times = (told.get(text)?.times ?? 0) + 1;
+    told.set(text, { seq, times });
+  };
+  for (const event of events) {
+    if (event.type === "tool.requested") tools.set(event.body.call, event.body.tool);
+    // What was rewound away is told by the rewind.
+    if (includes(state.mind.lost, event.seq) && event.type !== "session.rewound") continue;
+    const text = failureText(source, event, tools, width);
+    if (text !== null) tell(event.seq, text);
+  }
+  for (const { kind, key, status, seq } of state.mind.items.values()) {
+    if (kind !== "task" || status !== "dropped") continue;
+    const content = contents.get(seq);
+    const why = fieldOf(content, "because") ?? fieldOf(content, "value");
+    const reason = why === undefined ? gap("why") : inLine(why, width.said);
+    tell(seq, `The task ${inLine(key, 200)} was dropped: ${reason}`);
+  }
+  return [...told]
+    .map(([text, { seq, times }]) => claim(source, seq, times === 1 ? text : `${text} (${times} times)`))
+    .toSorted((a, b) => a.seq - b.seq);
+}
+
+/** Null for what is no failure. */
+function failureText(
+  { state, contents }: HandoffSource,
+  event: SessionEvent,
+  tools: ReadonlyMap<string, string>,
+  { said }: Width,
+): string | null {
+  const words = (name: string): string | null => {
+    const text = fieldOf(contents.get(event.seq), name);
+    return text === undefined || text === "" ? null : inLine(text, said);
+  };
+  const after = (text: string | null): string => (text === null ? "" : `: ${text}`);
+  switch (event.type) {
+    case "tool.settled": {
+      const tool = tools.get(event.body.call) ?? "a tool";
+      if (event.body.late === true) return null;
+      if (event.body.status === "error") return `${tool} failed${after(words("output"))}`;
+      return event.body.status === "unknown" ? `${tool} may or may not have had its effect` : null;
+    }
+    case "model.failed":
+      if (event.body.error === "interrupted") return null;
+      return `${event.body.model} failed (${event.body.error})${after(words("message"))}`;
+    case "item.retracted": {
+      const { kind, key } = event.body;
+      const because = words("because");
+      if (because === null || state.mind.items.has(itemKey(kind, key))) return null;
+      return `The ${kind} ${inLine(key, 200)} was retracted: ${because}`;
+    }
+    case "session.rewound":
+      return `It was rewound to ${event.body.toSeq}${after(words("reason"))}`;
+    case "turn.ended":
+      if (event.body.outcome === "completed" || event.body.outcome === "suspended") return null;
+      return `Turn ${event.turn ?? "?"} ended: ${event.body.outcome}`;
+    default:
+      return null;
+  }
+}

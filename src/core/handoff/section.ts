@@ -1,0 +1,251 @@
+/** The sections of a handoff: what each has to say, one claim a line, each with its pointer. */
+import { budgetLeft } from "../budget.ts";
+import { gap } from "../context/text.ts";
+import { isSameVersion, type FileVersion } from "../files.ts";
+import { resources, type ItemRef } from "../state.ts";
+import { isFileTool, type HandoffSource } from "./source.ts";
+import { fieldLine, fieldOf, grouped, inLine, plural, pointerTo, saidIn } from "./text.ts";
+
+/** How many characters things may have, from the widest to the tightest. */
+export interface Width {
+  readonly objective: number;
+  readonly value: number;
+  readonly because: number;
+  readonly said: number;
+  /** How many of what waits are named. */
+  readonly waiting: number;
+}
+
+export interface Line {
+  readonly seq: number;
+  readonly text: string;
+}
+
+/** A line of a list: a pointer, and what it leads to. */
+export const claim = ({ state }: HandoffSource, seq: number, text: string): Line => ({
+  seq,
+  text: `- [${pointerTo(state.standing.session)(seq)}] ${text}`,
+});
+
+export function objectiveLines(source: HandoffSource, { objective: charsMax }: Width): Line[] {
+  const { objective } = source.state.standing;
+  if (objective === null) return [claim(source, 1, "It has no objective of its own.")];
+  const content = source.contents.get(objective.seq);
+  return [claim(source, objective.seq, fieldLine(content, "objective", "the objective", charsMax))];
+}
+
+/** Items of a kind, in order of recording. */
+const itemsOf = ({ state }: HandoffSource, kind: ItemRef["kind"], status: ItemRef["status"]): ItemRef[] =>
+  [...state.mind.items.values()]
+    .filter((item) => item.kind === kind && item.status === status)
+    .toSorted((a, b) => a.seq - b.seq);
+
+export const decisionLines = (source: HandoffSource, width: Width): Line[] =>
+  itemsOf(source, "decision", null).map((item) => itemLine(source, item, width));
+
+export const taskLines = (source: HandoffSource, width: Width): Line[] =>
+  itemsOf(source, "task", "open").map((item) => itemLine(source, item, width));
+
+export const factLines = (source: HandoffSource, width: Width): Line[] =>
+  itemsOf(source, "fact", null).map((item) => itemLine(source, item, width));
+
+export const artifactLines = (source: HandoffSource, width: Width): Line[] =>
+  itemsOf(source, "artifact", null).map((item) => itemLine(source, item, width));
+
+/** Without room for values there is the key alone, which leads to the rest. */
+function itemLine(source: HandoffSource, { seq, key }: ItemRef, width: Width): Line {
+  const name = inLine(key, 400);
+  const content = source.contents.get(seq);
+  if (width.value === 0) return claim(source, seq, name);
+  const value = fieldLine(content, "value", "its value", width.value);
+  const because = fieldOf(content, "because");
+  const isReason = typeof because === "string" && because.trim() !== "" && width.because > 0;
+  const reason = isReason ? `; because ${inLine(because, width.because)}` : "";
+  return claim(source, seq, `${name}: ${value}${reason}`);
+}
+
+export function standingLines(source: HandoffSource, width: Width): Line[] {
+  const { state, contents, answerSeq } = source;
+  const { standing, seq } = state;
+  const { status, why, turn, agent, model, zone } = standing;
+  const reason = why === null ? undefined : fieldOf(contents.get(why.seq), "reason");
+  const told = typeof reason === "string" ? `: ${inLine(reason, width.said)}` : ".";
+  const cause = why === null ? "" : ` (${why.by})`;
+  const done = itemsOf(source, "task", "done");
+  const works = [
+    ...(agent === null
+      ? []
+      : [`as ${inLine(agent.name, 100)}${agent.version > 0 ? `@${agent.version}` : ""}`]),
+    ...(model === null ? [] : [`with ${inLine(model, 100)}`]),
+  ];
+  return [
+    claim(source, why?.seq ?? seq, `It is ${status}${cause}${told}`),
+    ...(turn === null
+      ? []
+      : [
+          claim(
+            source,
+            turn.startedSeq,
+            `Turn ${turn.number} is in progress, ${plural(turn.steps, "step")} so far.`,
+          ),
+        ]),
+    ...(answerSeq === null
+      ? []
+      : [claim(source, answerSeq, `Its last answer: ${answerOf(source, answerSeq, width)}`)]),
+    ...(done.length === 0 ? [] : [doneLine(source, done)]),
+    ...(works.length === 0 ? [] : [claim(source, agent?.seq ?? 1, `It works ${works.join(" ")}.`)]),
+    claim(source, seq, usedText(source)),
+    ...(zone === "smart" ? [] : [claim(source, seq, `Its context is ${zone}.`)]),
+  ];
+}
+
+function answerOf({ contents }: HandoffSource, seq: number, width: Width): string {
+  const content = contents.get(seq);
+  if (content === undefined) return gap("what it said");
+  return inLine(saidIn(content), width.said * 2) || "(no words, only calls)";
+}
+
+const doneNamed = 5;
+
+function doneLine(source: HandoffSource, done: readonly ItemRef[]): Line {
+  const named = done.slice(-doneNamed).map(({ key }) => inLine(key, 60));
+  const last = done.at(-1)?.seq ?? source.state.seq;
+  const which = done.length > doneNamed ? "the last: " : "";
+  return claim(source, last, `${plural(done.length, "task")} done; ${which}${named.join(", ")}.`);
+}
+
+function usedText({ state }: HandoffSource): string {
+  const { used, limits, unpriced } = state.standing;
+  const left = budgetLeft(state);
+  const cost = unpriced > 0 && used.nanoUsd === 0 ? "at a price that is not known" : dollars(used.nanoUsd);
+  const spent =
+    `Used so far: ${plural(used.turns, "turn")}, ${plural(used.steps, "step")}, ` +
+    `${plural(used.toolCalls, "tool call")}, ${plural(used.tokens, "token")}, ${cost}.`;
+  const rest = resources.flatMap((name) => {
+    const amount = left[name];
+    if (amount === undefined) return [];
+    return [name === "nanoUsd" ? dollars(amount) : `${grouped(amount)} ${units[name] ?? name}`];
+  });
+  return Object.keys(limits).length === 0 ? spent : `${spent} Left of its budget: ${rest.join(", ")}.`;
+}
+
+const units: Readonly<Record<string, string>> = { toolCalls: "tool calls", wallMs: "ms" };
+const dollars = (nanoUsd: number): string => `$${(nanoUsd / 1e9).toFixed(nanoUsd < 1e7 ? 6 : 2)}`;
+
+/** What somebody who goes on would do first. */
+export function nextLines(
+  source: HandoffSource,
+  width: Width,
+): { readonly lines: Line[]; readonly left: number } {
+  const { state, contents, waiting } = source;
+  const { standing, mind } = state;
+  const said = (seq: number): string => {
+    const content = contents.get(seq);
+    return content === undefined ? gap("what it said") : inLine(saidIn(content), width.said);
+  };
+  const input = (seq: number): string => {
+    const content = contents.get(seq);
+    return content === undefined ? "" : `: ${inLine(fieldOf(content, "input"), width.said)}`;
+  };
+  const calls = [...mind.calls.values()].toSorted((a, b) => a.seq - b.seq);
+  const [first] = itemsOf(source, "task", "open");
+  const lines = [
+    ...calls.map(({ seq, tool, phase }) =>
+      claim(
+        source,
+        seq,
+        phase === "asked"
+          ? `The call of ${tool} waits for approval${input(seq)}`
+          : `The call of ${tool} has no outcome yet${input(seq)}`,
+      ),
+    ),
+    ...[...standing.asked.values()].map(({ seq, from }) =>
+      claim(source, seq, `Reply to the request from ${from}: ${said(seq)}`),
+    ),
+    ...[...standing.requests.values()].map(({ seq, to }) =>
+      claim(source, seq, `A reply from ${to} is awaited: ${said(seq)}`),
+    ),
+    ...waiting.map((seq) => claim(source, seq, `Take up the input that waits: ${said(seq)}`)),
+  ];
+  const tasks =
+    first === undefined
+      ? []
+      : [
+          claim(
+            source,
+            first.seq,
+            `Go on with the open tasks, in their order: first ${inLine(first.key, 400)}.`,
+          ),
+        ];
+  return {
+    lines: [...lines.slice(0, width.waiting), ...tasks],
+    left: Math.max(0, lines.length - width.waiting),
+  };
+}
+
+/** Paths that are not what they were, each with its last change. */
+export function fileLines(source: HandoffSource): Line[] {
+  const touched = new Map<string, { first: FileVersion | null; last: FileVersion | null; seq: number }>();
+  for (const { name, files, seq } of source.changes) {
+    for (const { path, before, after } of files) {
+      const key = `${name}/${path}`;
+      const first = touched.has(key) ? (touched.get(key)?.first ?? null) : before;
+      touched.set(key, { first, last: after, seq });
+    }
+  }
+  const known = [...touched].flatMap(([path, { first, last, seq }]) => {
+    if (isSameVersion(first, last) || (first ?? last)?.kind === "directory") return [];
+    const did = first === null ? "made" : last === null ? "removed" : "changed";
+    return [claim(source, seq, `${did} ${inLine(path, 300)}`)];
+  });
+  return [...known, ...calledFiles(source, [...touched.keys()])].toSorted((a, b) => a.seq - b.seq);
+}
+
+/** Files that a tool wrote outside of bound directories, where no versions are kept. */
+function calledFiles(source: HandoffSource, known: readonly string[]): Line[] {
+  const asked = new Map<string, { readonly tool: string; readonly path: string }>();
+  const written = new Map<string, Line>();
+  for (const event of source.events) {
+    if (event.type === "tool.requested" && isFileTool(event.body.tool)) {
+      const path = fieldOf(fieldOf(source.contents.get(event.seq), "input"), "path");
+      if (typeof path === "string") asked.set(event.body.call, { tool: event.body.tool, path });
+    }
+    if (event.type !== "tool.settled" || event.body.status !== "ok") continue;
+    const call = asked.get(event.body.call);
+    if (call === undefined || known.some((one) => one.endsWith(call.path.replace(/^\.\//, "")))) continue;
+    written.set(call.path, claim(source, event.seq, `${inLine(call.path, 300)}, by ${call.tool}`));
+  }
+  return [...written.values()];
+}
+
+/** The latest; `skein lineage` shows all. */
+const mergesShown = 5;
+
+/** Where the work came from. */
+export function lineageLines(source: HandoffSource): Line[] {
+  const { state, events, contents, carriesOn } = source;
+  const { fork, parent } = state.standing;
+  const merges = new Map(
+    events.flatMap((event) =>
+      event.type === "session.merged" ? [[event.body.from as string, event.seq]] : [],
+    ),
+  );
+  const handoffs = [...state.mind.documents.values()].filter(({ kind }) => kind === "handoff");
+  return [
+    ...(fork === null ? [] : [claim(source, fork.seq + 1, `It is a fork of ${fork.parent}@${fork.seq}.`)]),
+    ...(parent === null ? [] : [claim(source, 1, `It was opened by ${parent.session}@${parent.seq}.`)]),
+    ...(carriesOn === null ? [] : [claim(source, 1, `It carries on the work of ${carriesOn}.`)]),
+    ...handoffs.map(({ seq }) =>
+      claim(
+        source,
+        seq,
+        `It began with the handoff ${fieldLine(contents.get(seq), "path", "where it came from", 100)}.`,
+      ),
+    ),
+    ...[...state.mind.bases.entries()]
+      .map(([from, toSeq]) =>
+        claim(source, merges.get(from) ?? state.seq, `It took over what ${from} knew up to ${toSeq}.`),
+      )
+      .slice(-mergesShown),
+  ];
+}

@@ -1,0 +1,61 @@
+/**
+ * Words of a handoff: what was said, in one line that cannot be taken for anything else. A line of its own, a
+ * heading and a pointer at the beginning of a line are made here alone.
+ */
+import { gap, textOf } from "../context/text.ts";
+
+/** How a position of a session is named in its handoff: the ending of the id, as every verb takes it. */
+export const pointerTo =
+  (session: string) =>
+  (seq: number): string =>
+    `${shortId(session)}@${seq}`;
+
+export const shortId = (session: string): string => session.slice(-8);
+
+/** White space, and what would break a line or turn its direction. */
+const breaks = /[\s\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]+/gu;
+/** A bracket before what looks like a pointer. */
+const likePointer = /\[(?=[^\]\s]{0,40}@\d)/gu;
+
+/** A text or value in one line of at most so many characters; what is cut off ends in an ellipsis. */
+export function inLine(value: unknown, charsMax: number): string {
+  const whole = textOf(value);
+  // Of an enormous value only the beginning is looked at.
+  const head = whole.slice(0, charsMax * 8 + 64).toWellFormed();
+  const line = head.replaceAll(breaks, " ").trim().replaceAll(likePointer, "\\[");
+  if (line.length <= charsMax && head.length === whole.length) return line;
+  return `${line
+    .slice(0, Math.max(0, charsMax - 1))
+    .toWellFormed()
+    .trimEnd()}…`;
+}
+
+/** A field of a content as a line; the gap where it was erased. */
+export const fieldLine = (content: unknown, name: string, what: string, charsMax: number): string => {
+  const value = content === undefined ? undefined : fieldOf(content, name);
+  return value === undefined ? gap(what) : inLine(value, charsMax);
+};
+
+export const fieldOf = (content: unknown, name: string): unknown =>
+  typeof content === "object" && content !== null
+    ? (content as Readonly<Record<string, unknown>>)[name]
+    : undefined;
+
+/** What blocks say, as one text. */
+export function saidIn(content: unknown): string {
+  const blocks = fieldOf(content, "blocks");
+  const given = Array.isArray(blocks) ? (blocks as unknown[]) : [];
+  return given
+    .flatMap((block) => {
+      const text = fieldOf(block, "text");
+      const type = fieldOf(block, "type");
+      if (type === "text" && typeof text === "string") return [text];
+      return type === "image" || type === "file" ? [`[${type}]`] : [];
+    })
+    .join(" ");
+}
+
+export const plural = (count: number, noun: string): string =>
+  `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+export const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");

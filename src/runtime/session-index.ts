@@ -4,6 +4,7 @@ import type { DraftEvent } from "../core/decision.ts";
 import { readEvent, type Understood } from "../core/event.ts";
 import { fold } from "../core/fold.ts";
 import type { LogId } from "../core/ids.ts";
+import { includes } from "../core/range.ts";
 import type { Ref, State } from "../core/state.ts";
 import type { IndexEntry, Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
@@ -30,7 +31,8 @@ export async function indexEntry(
     before,
   );
   const text = async (ref: Ref | null, field: "name" | "objective"): Promise<string | null> => {
-    if (ref === null) return null;
+    // What the same append erases is still in the store.
+    if (ref === null || includes(after.standing.erased.ranges, ref.seq)) return null;
     const fresh = events[ref.seq - before.seq - 1];
     const content = fresh === undefined ? await readContent(store, session, ref.seq) : fresh.content;
     return textField(content, field);

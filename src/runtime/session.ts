@@ -19,6 +19,7 @@ import type { EraseOptions, EraseReport } from "./erase.ts";
 import { forkSession, type ForkPlace } from "./fork.ts";
 import type { Handoff, HandoffOptions } from "./handoff.ts";
 import { isFree, takeLease, type Lease } from "./lease.ts";
+import { promoteItem, type MemoryEntry, type PromoteOptions } from "./memory.ts";
 import type { MergeOptions, MergeReport } from "./merge.ts";
 import type { MigrateOptions, MigrateReport } from "./migrate.ts";
 import {
@@ -97,6 +98,12 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "retract", kind, key, ...options }));
   }
 
+  /** Puts an item into memory, for later sessions of the agent, the user or the workspace. */
+  async promote(kind: ItemKind, key: string, options: PromoteOptions): Promise<MemoryEntry> {
+    checkOptions("promote", options, ["scope", "because"]);
+    return promoteItem(this.#context, this.id, { kind, key, ...options });
+  }
+
   /** Working memory that rewinds with the session. Without a value the key is removed. */
   async scratch(key: string, value?: unknown): Promise<Written> {
     return written(await this.#change({ do: "scratch", key, value }));
@@ -121,7 +128,7 @@ export class Session extends SessionReader {
    * `files` names a new directory for the files as they were then.
    */
   async fork(options: ForkOptions & ForkPlace = {}): Promise<Session> {
-    checkOptions("fork", options, ["atSeq", "objective", "name", "budget", "labels", "files"]);
+    checkOptions("fork", options, ["atSeq", "objective", "name", "budget", "labels", "files", "memory"]);
     const { atSeq, files, ...rest } = options;
     const seq = await this.#position(atSeq ?? (await this.#head()).seq);
     return new Session(this.#context, await forkSession(this.#context, this.id, seq, { ...rest, files }));

@@ -174,9 +174,10 @@ const notes: Readonly<Record<string, Note>> = {
     if (Number(attempt) <= 1 || purpose === "compaction") return "";
     return out.dim(`asked again (${plain(attempt)} of ${limit.attemptsMax})`);
   },
-  "zone.crossed": ({ zone, tokens, windowTokens }, _content, _event, out) => {
+  "zone.crossed": ({ zone, tokens, windowTokens }, _content, { session }, out) => {
     const share = Math.round((Number(tokens) / Math.max(1, Number(windowTokens))) * 100);
-    const hint = zoneHint(zone as Zone, [`${share}% of the window`]);
+    const onward = `skein open --from ${ending(session)}, in a chat /handoff`;
+    const hint = zoneHint(zone as Zone, [`${share}% of the window`], onward);
     return hint === "" ? "" : out.yellow(hint);
   },
   "transcript.compacted": ({ strategy, tokensBefore, tokensAfter, costNanoUsd }, _content, _event, out) => {

@@ -18,6 +18,7 @@ const own: Readonly<Record<string, string>> = {
   items: "what it must not forget",
   run: "go on, after an approval from elsewhere or an error",
   switch: "talk to another session: /switch ID",
+  handoff: "close it and go on in a new one that knows where things stand: /handoff [OBJECTIVE]",
   quit: "leave; the session stays as it is",
 };
 
@@ -63,6 +64,7 @@ export async function parseCommand(
   if (name === "help" || name === "quit" || name === "items") return { do: name, words };
   if (name === "run") return { do: "go-on", words };
   if (name === "clear") return { do: "clear", words: ["clear", here.id, ...words] };
+  if (name === "handoff") return { do: "clear", words: ["clear", here.id, "--handoff", ...onward(words)] };
   if (name === "switch") return { do: "switch", id: words[0] ?? "" };
   const reason = elsewhere[name] ?? (words.some((word) => /^(-f|--follow)$/.test(word)) ? follow : undefined);
   if (reason !== undefined) throw new SkeinError("invalid", `/${name} is not for here`, { hint: reason });
@@ -79,6 +81,12 @@ export async function parseCommand(
   const { args } = await load();
   return { do: "perform", words: [name, ...placed(name, args[0] ?? "", words, here)] };
 }
+
+/** What the next session is for, in plain words; or options, as `clear` takes them. */
+const onward = (words: readonly string[]): readonly string[] =>
+  words.length === 0 || words.some((word) => word.startsWith("--"))
+    ? words
+    : [`--objective=${words.join(" ")}`];
 
 const follow = "what goes on and on needs a terminal of its own";
 

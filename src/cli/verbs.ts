@@ -61,6 +61,7 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
       merge: async () => (await import("./verb/merge.ts")).merge,
       migrate: async () => (await import("./verb/migrate.ts")).migrate,
       clear: async () => (await import("./verb/clear.ts")).clear,
+      handoff: async () => (await import("./verb/handoff.ts")).handoff,
     },
   },
   {
@@ -152,6 +153,7 @@ export const otherWords: Readonly<Record<string, string>> = {
   rerun: "replay",
   eval: "replay",
   undo: "rewind",
+  handover: "handoff",
   reset: "rewind",
   pause: "suspend",
   resume: "activate",

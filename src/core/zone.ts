@@ -52,21 +52,25 @@ export function zoneReasons(measure: ZoneMeasure, threshold: ZoneThreshold): str
   ];
 }
 
-/** For a person: how the context stands, and what can be done. Empty when there is nothing to do. */
-export function zoneHint(zone: Zone, why: readonly string[]): string {
+/**
+ * For a person: how the context stands, and what can be done. Empty when there is nothing to do. `onward` is
+ * what to type for a new session that carries on the work.
+ */
+export function zoneHint(zone: Zone, why: readonly string[], onward?: string): string {
   const reasons = why.length === 0 ? "" : ` (${why.join(", ")})`;
+  const how = onward === undefined ? "" : ` (${onward})`;
   switch (zone) {
     case "smart":
       return "";
     case "strained":
       return (
         `The context is strained${reasons}: answers may get worse. ` +
-        "Compress it, hand off to a new session, fork from an earlier point, or clear."
+        `Compress it, hand off to a new session${how}, fork from an earlier point, or clear.`
       );
     case "full":
       return (
         `The context is full${reasons}: there is little room left. ` +
-        "Compress it now, hand off to a new session, fork from an earlier point, or clear."
+        `Compress it now, hand off to a new session${how}, fork from an earlier point, or clear.`
       );
   }
 }

@@ -3,6 +3,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { Session } from "../../runtime/session.ts";
 import { eventInFull, eventLine } from "../event-line.ts";
 import { present } from "../input.ts";
+import { placeOf } from "../place.ts";
 import type { Screen } from "../screen.ts";
 import { verb } from "../verb.ts";
 
@@ -31,15 +32,17 @@ export const log = verb({
   ],
   examples: [
     { command: "skein log 4x8kz1 --from 10 --to 20 --json", what: "ten positions and one, for programs" },
+    { command: "skein log 4x8kz1@12 --full", what: "one position, as a handoff names it" },
     { command: "skein log 4x8kz1 --since 2026-11-01T00:00:00Z", what: "since a moment" },
     { command: "skein log 4x8kz1 --reverse --limit 5 --full", what: "the last five, in full" },
     { command: "skein log 4x8kz1 -f --type input.received", what: "inputs as they come; Ctrl-C ends it" },
   ],
   async run({ args, options, out, session, untilStopped }) {
-    const { from: fromSeq, to: toSeq, since, until, reverse, limit, follow, full } = options;
+    const { since, until, reverse, limit, follow, full } = options;
     checkRange(options);
     const types = options.type.flatMap((word) => word.split(",")).filter((word) => word !== "");
-    const found = await session(args.ID);
+    const { session: found, seq } = await placeOf("log", args.ID, undefined, session);
+    const { fromSeq, toSeq } = rangeOf(options, seq);
     const events = found.events({
       ...present({ fromSeq, toSeq, since, until, limit }),
       ...(types.length === 0 ? {} : { types }),
@@ -57,6 +60,18 @@ export const log = verb({
     if (count === 0 && !follow) await sayNothing(out, found);
   },
 });
+
+/** One position, if one is named with the session. */
+function rangeOf(
+  { from, to }: { readonly from: number | undefined; readonly to: number | undefined },
+  seq: number | null,
+) {
+  if (seq === null) return { fromSeq: from, toSeq: to };
+  if (from === undefined && to === undefined) return { fromSeq: seq, toSeq: seq };
+  throw new SkeinError("invalid", "log: the position is given twice", {
+    hint: "as ID@SEQ or with --from and --to, not both",
+  });
+}
 
 function checkRange({
   from,

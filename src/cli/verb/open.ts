@@ -37,12 +37,19 @@ export const open = verb({
     label: { type: "list", value: "KEY=VALUE", what: "a label" },
     priority: { type: "count", value: "0-9", what: "0 is the most urgent; by default 5" },
     "expires-after": { type: "span", value: "SPAN", what: "it expires after so long without activity" },
-    from: { type: "text", value: "ID", what: "the session whose work it carries on" },
+    from: {
+      type: "text",
+      value: "ID",
+      what: "the session whose work it carries on: it begins with its handoff, for the same objective",
+    },
     ...budgetOptions,
   },
   about: [
     "The store is made if it is not there. AGENTS.md of a bound directory, and of those above it in the " +
       "same repository, is part of what the session is told.",
+    "With --from the session begins with what the other leaves it: decisions, facts, open tasks, files, what " +
+      "failed, each with its position. It works as the same agent, with the same model, bindings, " +
+      "permissions, labels and priority, where they are not given.",
   ],
   examples: [
     { command: 'skein open "Fix login"', what: "a session in ./skein.db; prints its id" },
@@ -56,6 +63,7 @@ export const open = verb({
       command: 'skein open "November payroll" --agent payroll --label team=hr --usd 2',
       what: "with a budget",
     },
+    { command: "skein open --from 4x8kz1", what: "carry on the work of another session" },
   ],
   async run({ args, options, out, engine, place }) {
     const { name, agent, model, instructions, priority } = options;
@@ -65,7 +73,7 @@ export const open = verb({
       });
     }
     const objective = args.OBJECTIVE ?? options.objective;
-    if (objective === undefined) {
+    if (objective === undefined && options.from === undefined) {
       throw new SkeinError("invalid", "open: a session needs an objective", {
         hint: 'say in a sentence what it is for: skein open "Fix login"',
       });
@@ -73,8 +81,7 @@ export const open = verb({
     await checkModelName(model);
     const labels = pairsOf("--label", options.label);
     const asked: OpenOptions = {
-      objective,
-      ...present({ name, agent, model, instructions, priority, budget: budgetOf(options) }),
+      ...present({ objective, name, agent, model, instructions, priority, budget: budgetOf(options) }),
       ...present({ expiresAfterIdleMs: options["expires-after"] }),
       ...(options.bind.length === 0 ? {} : { bind: options.bind.map(parseBinding) }),
       ...(options.file.length === 0 ? {} : { files: options.file }),
@@ -85,7 +92,8 @@ export const open = verb({
     const session = await openFrom(options.from, asked, { engine, place });
     const { seq: headSeq } = await session.head();
     // The id alone, so that ID=$(skein open …) is one.
-    await out.answer({ id: session.id, headSeq, objective }, () => [session.id]);
+    const told = objective ?? (await session.state()).objective;
+    await out.answer({ id: session.id, headSeq, objective: told }, () => [session.id]);
     const where = fresh ? ` in a new store: ${place}` : "";
     if (fresh || out.columns !== null) out.note(out.dim(`opened${where}; any ending of the id will do`));
     await noteAgent(out, session);
@@ -106,17 +114,15 @@ async function openFrom(
   asked: OpenOptions,
   { engine, place }: Pick<Call, "engine" | "place">,
 ): Promise<Session> {
-  if (ending !== undefined) {
-    // A new store has no session to carry on.
-    const opened = await engine();
-    return opened.open({ ...asked, from: (await opened.session(ending)).id });
-  }
-  if (!existsSync(place)) await rehearse(asked);
-  return (await engine({ create: true })).open(asked);
+  // A new store has no session to carry on.
+  if (ending !== undefined) return (await engine()).open({ ...asked, from: ending });
+  const { objective = "", ...rest } = asked;
+  if (!existsSync(place)) await rehearse({ ...rest, objective });
+  return (await engine({ create: true })).open({ ...rest, objective });
 }
 
 /** Opens the session in memory first, so that what is refused does not leave an empty store behind. */
-async function rehearse(asked: OpenOptions): Promise<void> {
+async function rehearse(asked: OpenOptions & { readonly objective: string }): Promise<void> {
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
   const { memoryStore } = await import("../../store/memory.ts");

@@ -1,0 +1,53 @@
+/** Writes the document that one session leaves for the next. */
+import { writeFile } from "node:fs/promises";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { present } from "../input.ts";
+import { count, manyLines } from "../text.ts";
+import { verb } from "../verb.ts";
+
+export const handoff = verb({
+  name: "handoff",
+  line: "Write what a session leaves for the next: decisions, open tasks, files, what failed.",
+  args: ["ID"],
+  options: {
+    out: { type: "text", value: "FILE|-", what: "also write it to this file; by default it is printed" },
+    tokens: { type: "count", value: "N", what: "at most so many tokens; by default 4,000" },
+    "dry-run": { type: "flag", what: "only show it, and keep nothing in the log" },
+  },
+  about: [
+    "It is made from the log alone: objective, where it stands, decisions with their reasons, facts, open " +
+      "tasks, files touched, what was tried and failed, and what to do next, each with its position. It is " +
+      "kept in the session's log; while nothing is said since, the same is given again.",
+    '"skein open --from ID" opens the next session with it, and "skein clear ID --handoff" closes this one ' +
+      "in the same step; in a chat /handoff does so.",
+  ],
+  examples: [
+    { command: "skein handoff 4x8kz1", what: "as Markdown" },
+    { command: "skein handoff 4x8kz1 --out HANDOFF.md", what: "into a file" },
+    { command: "skein open --from 4x8kz1", what: "the next session, with the handoff" },
+  ],
+  async run({ args, options, out, session }) {
+    const found = await session(args.ID);
+    const { text, seq, tokens, toSeq, model } = await found.handoff({
+      ...present({ tokensMax: options.tokens }),
+      ...(options["dry-run"] ? { write: false } : {}),
+    });
+    const file = options.out === "-" ? undefined : options.out;
+    if (file !== undefined) await write(file, text);
+    const kept = seq === null ? "not kept in the log" : `kept at ${seq} of ${found.id}`;
+    await out.answer({ session: found.id, seq, toSeq, tokens, model, text, ...present({ file }) }, () =>
+      file === undefined ? manyLines(text.trimEnd()) : [`wrote ${file}: ${count(tokens)} tokens, ${kept}`],
+    );
+    if (file === undefined) out.note(out.dim(`${count(tokens)} tokens, ${kept}`));
+  },
+});
+
+async function write(file: string, text: string): Promise<void> {
+  await writeFile(file, text).catch((cause: unknown) => {
+    throw new SkeinError("unavailable", `handoff: ${quote(file)} cannot be written`, {
+      hint: "the handoff is kept in the log; give another path, or none to print it",
+      cause,
+    });
+  });
+}

@@ -161,11 +161,19 @@ export type { FieldChange, ItemChange } from "./core/diff.ts";
 export type { MergeWrite } from "./core/merge.ts";
 export type { ReplayCall, ReplayCallPair, ReplayMatch, ReplayPair, ReplayReport } from "./core/replay.ts";
 export type { ReplayScores, ReplayTotals, ReplayTurn, ReplayUsage } from "./core/replay.ts";
-export type { ForgetOptions, MemoryEntry, MemoryOptions, PromoteOptions, RememberOptions } from "./runtime/memory.ts";
+export type {
+  ForgetOptions,
+  MemoryEntry,
+  MemoryOptions,
+  PromoteOptions,
+  RememberOptions,
+} from "./runtime/memory.ts";
 export type { MemoryScope } from "./core/memory.ts";
 export type { MergeAnswer } from "./runtime/merge-answer.ts";
 export type { MergeConflict, MergeOptions, MergeReport, MergeSide } from "./runtime/merge.ts";
-export type { Sent } from "./runtime/send.ts";
+export type { SendOptions, Sent } from "./runtime/send.ts";
+export type { Contract } from "./runtime/contract.ts";
+export type { DeliverProgress, DeliverReport, Waiting } from "./runtime/deliver.ts";
 export type { AgentSummary, AgentVersion } from "./runtime/agents.ts";
 export { parseAgent } from "./runtime/agent-file.ts";
 export type { AgentDefinition } from "./core/agent.ts";

@@ -6,6 +6,7 @@ import { amountsOf } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import { makeSessionId } from "../core/ids.ts";
 import { resources, type Amounts, type OpenCall, type State } from "../core/state.ts";
+import { carriedForFork } from "./carry.ts";
 import type { Drive } from "./drive.ts";
 import { forkCommand } from "./fork.ts";
 import { recall } from "./recall.ts";
@@ -69,9 +70,9 @@ async function perform(
       return;
     }
     case "send": {
-      const { act: _, ...message } = act;
+      const { act: _, to = null, text: value, ...message } = act;
       const sender = { id: call.id, epoch: drive.lease.epoch, actor: call.actor };
-      await sendMessage(context, drive.session, message, sender);
+      await sendMessage(context, drive.session, { ...message, to, value }, sender);
       return;
     }
     case "fork":
@@ -94,13 +95,14 @@ async function forkHere(
     objective,
     ...(name === undefined ? {} : { name }),
   });
+  const carried = await carriedForFork(context, drive.session, from, objective);
   const act = { do: "allot", to: child, amounts } as const;
   const settle = { do: "settle", call: call.id, status: "ok", output: { session: child } } as const;
   await writer.together(
     [
       {
         session: child,
-        build: { ...command, by: "session", got: amounts },
+        build: { ...command, by: "session", got: amounts, ...(carried === null ? {} : { carried }) },
         start: { from, parent },
       },
       {

@@ -1,6 +1,6 @@
 /**
  * What a session starts with besides its options: the agent it pins, AGENTS.md from the bound directories
- * upwards, and initial files. All of it is read before the session is opened, and is part of its first
+ * upwards, initial files, and what is remembered. All of it is read before the session is opened, and is part of its first
  * append: so the log says what the model was told, whatever becomes of the files.
  */
 import { readFile, stat } from "node:fs/promises";
@@ -12,6 +12,7 @@ import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { listAgents, showAgent } from "./agents.ts";
+import { carriedFor } from "./carry.ts";
 import type { Context } from "./engine-context.ts";
 import { carryOn, type TakenOver } from "./take-over.ts";
 
@@ -36,6 +37,8 @@ export async function prepareOpening(context: Context, options: OpenOptions): Pr
   const agent = pinned?.agent ?? options.agent ?? taken?.agent;
   const model = options.model ?? (same ? taken.model : (definition?.model ?? taken?.model));
   const budget = options.budget ?? definition?.budget;
+  const whose = { objective, agent: agent ?? null, definition };
+  const remembered = options.memory === false ? null : await carriedFor(context, whose);
   return {
     ...(taken === undefined ? {} : described(taken)),
     ...rest,
@@ -45,6 +48,7 @@ export async function prepareOpening(context: Context, options: OpenOptions): Pr
     ...present({ from, agent, model, budget }),
     ...(pinned === null ? {} : { pin: pinned }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
+    ...(remembered === null ? {} : { carried: remembered }),
   };
 }
 

@@ -6,6 +6,7 @@ import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Part } from "../store/port.ts";
 import { instructionFiles } from "./bootstrap.ts";
+import { carriedFor } from "./carry.ts";
 import { handoffDocument } from "./handoff.ts";
 import { decideSealed, type Sealed } from "./seal.ts";
 import { indexEntry } from "./session-index.ts";
@@ -73,16 +74,20 @@ async function opening(
     ...(options.handoff === null ? [] : [options.handoff]),
     ...(await instructionFiles(context, bind)),
   ];
+  const objective = await objectiveFor(store, session, state, options.objective);
+  const whose = { objective, agent: rest.agent ?? null, definition: pin?.definition };
+  const carried = await carriedFor(context, whose);
   const command: Command = {
     do: "open",
     workspace: store.workspace,
-    objective: await objectiveFor(store, session, state, options.objective),
+    objective,
     from: session,
     bind,
     ...rest,
     ...(pin === undefined ? {} : { pin }),
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(documents.length === 0 ? {} : { documents }),
+    ...(carried === null ? {} : { carried }),
   };
   const facts = { actor, digest: world.digest, program: store.program };
   const sealed = accepted(decideSealed(world, emptyState, command, { facts, key: null }));

@@ -12,6 +12,7 @@ import type { ToolSource } from "../tool/port.ts";
 import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { inflate } from "./content.ts";
+import type { DeliverProgress, DeliverReport } from "./deliver.ts";
 import type { Event } from "./event-reader.ts";
 import type { ExportOptions } from "./bundle.ts";
 import type { ImportOptions, ImportReport } from "./import.ts";
@@ -26,13 +27,14 @@ import { makeEventCache } from "./context-reader.ts";
 import { findSession } from "./find.ts";
 import type { Lineage } from "./lineage.ts";
 import { makeLive } from "./live.ts";
-import { makeMemoryReader, memoryBeside } from "./memory.ts";
+import { forget, listMemory, makeMemoryReader, memoryBeside, remember } from "./memory.ts";
+import type { ForgetOptions, MemoryEntry, MemoryOptions, RememberOptions } from "./memory.ts";
 import { checkOpen } from "./options.ts";
 import { makeRuns } from "./running.ts";
 import { makeTokenizer } from "./tokenizer.ts";
 import { chunksOf } from "./tool-output.ts";
 import type { Context, OpenStore } from "./engine-context.ts";
-import { Session } from "./session.ts";
+import { Session, type Written } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
 import { makeWriter } from "./writer.ts";
@@ -158,6 +160,24 @@ export class Engine implements AsyncDisposable {
     return showAgent(this.#context, name, options.version);
   }
 
+  /** What is remembered, the newest first: all of it, or of one scope or owner, or what has these words. */
+  async memory(options: MemoryOptions = {}): Promise<MemoryEntry[]> {
+    checkOptions("memory", options, ["scope", "owner", "text"]);
+    return listMemory(this.#context, options);
+  }
+
+  /** Puts into memory what comes from no session: a preference, a rule of the house. */
+  async remember(options: RememberOptions): Promise<MemoryEntry> {
+    checkOptions("remember", options, ["scope", "owner", "kind", "key", "value", "because"]);
+    return remember(this.#context, options);
+  }
+
+  /** Ends it for all sessions that are opened later; those that carry it keep it. */
+  async forget(options: ForgetOptions): Promise<MemoryEntry> {
+    checkOptions("forget", options, ["scope", "owner", "kind", "key", "reason"]);
+    return forget(this.#context, options);
+  }
+
   /** Events of all logs: at least once, in order within each. `position` is where to go on. */
   async feed(options: { readonly after?: string; readonly limit?: number } = {}): Promise<{
     readonly events: readonly Event[];
@@ -238,6 +258,22 @@ export class Engine implements AsyncDisposable {
   /** Takes in a bundle. Nothing of it is seen before all of it was verified. Twice is as good as once. */
   async import(source: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportReport> {
     return (await import("./import.ts")).importBundle(this.#context, source, options);
+  }
+
+  /** What a person sends: an input with a topic, held to the contract that the session has for it. */
+  async send(
+    to: string,
+    message: unknown,
+    options: { readonly topic?: string; readonly key?: string } = {},
+  ): Promise<Written> {
+    checkOptions("send", options, ["topic", "key"]);
+    return (await import("./send.ts")).sendInput(this.#context, await this.#find(to), message, options);
+  }
+
+  /** Goes on with messages to other stores that wait, and gives up requests whose time is over. */
+  async deliver(options: { readonly progress?: DeliverProgress } = {}): Promise<DeliverReport> {
+    checkOptions("deliver", options, ["progress"]);
+    return (await import("./deliver.ts")).deliverAll(this.#context, options.progress);
   }
 
   /** Forgets everything derived and makes it again from the logs. */

@@ -4,6 +4,7 @@ import { withdrawn } from "../core/decide/branch.ts";
 import { SkeinError } from "../core/error.ts";
 import { makeSessionId, type SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
+import { carriedForFork } from "./carry.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
 
@@ -36,8 +37,11 @@ export async function forkSession(
     files === undefined
       ? plain
       : await (await import("./fork-files.ts")).withFiles(context, session, plain, files);
+  const { objective, memory } = options;
+  const carried = memory === false ? null : await carriedForFork(context, session, plan.from, objective);
+  const command = carried === null ? plan.command : { ...plan.command, carried };
   const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
-  await writer.begin(id, plan, { actor });
+  await writer.begin(id, { ...plan, command }, { actor });
   return id;
 }
 

@@ -98,7 +98,8 @@ export function checkBudget(budget: Budget): void {
 
 export function checkOpen(options: OpenOptions): void {
   const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
-  checkOptions("open", options, [...known, "expiresAfterIdleMs", "bind", "files", "grant", "budget", "from"]);
+  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory"];
+  checkOptions("open", options, [...known, ...more]);
   const { objective, from } = options;
   const isCarried = from !== undefined && objective === undefined;
   if (!isCarried && (typeof objective !== "string" || objective.trim() === "")) {

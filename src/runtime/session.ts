@@ -12,6 +12,7 @@ import { followRun, type Heard } from "./ask.ts";
 import { absolute } from "./bootstrap.ts";
 import type { ClearOptions } from "./clear.ts";
 import type { Compressed, Strategy } from "./compress.ts";
+import { type Contract, declareContract, readContracts } from "./contract.ts";
 import { agentOf, modelOf } from "./crew.ts";
 import { takeDrive, type Drive, type DriveOptions } from "./drive.ts";
 import type { Context } from "./engine-context.ts";
@@ -35,7 +36,7 @@ import {
 import { headOf, positionIn, resolvePlace } from "./place.ts";
 import type { RewindOptions, Rewound } from "./rewind-files.ts";
 import type { Ran, RunOptions } from "./runner.ts";
-import { sendMessage, type Sent } from "./send.ts";
+import { sendMessage, type SendOptions, type Sent } from "./send.ts";
 import { SessionReader } from "./session-reader.ts";
 import { View } from "./view.ts";
 import type { Build, Change, ChangeOptions } from "./writer.ts";
@@ -351,10 +352,22 @@ export class Session extends SessionReader {
     return (await import("./handoff.ts")).handoffSession(this.#context, this.id, options);
   }
 
-  /** A message to another session's inbox: one append for both. */
-  async send(to: string, text: string, options: { readonly topic?: string } = {}): Promise<Sent> {
-    checkOptions("send", options, ["topic"]);
-    return sendMessage(this.#context, this.id, { to, text, ...options });
+  /**
+   * A message to another session's inbox, once in effect: a text, or a value that is sent as its JSON. A reply
+   * goes to whoever asked; then the receiver may be null.
+   */
+  async send(to: string | null, message: unknown, options: SendOptions = {}): Promise<Sent> {
+    return sendMessage(this.#context, this.id, { ...options, to, value: message });
+  }
+
+  /** Declares what messages on a topic must look like, by a JSON Schema. `true` takes anything again. */
+  async contract(topic: string, schema: unknown): Promise<Written> {
+    return written(await declareContract(this.#context, this.id, topic, schema));
+  }
+
+  /** What it has declared, by topic. */
+  async contracts(): Promise<Contract[]> {
+    return readContracts(this.#context.store, this.id, await this.fold());
   }
 
   /** Takes the right to run the session; refused while somebody else holds it. */

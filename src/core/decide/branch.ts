@@ -15,12 +15,12 @@ import { changedDrafts } from "../files.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
 import { emptyStanding, type Amounts, type Mind, type Ref, type State } from "../state.ts";
-import { endTurn, pinDraft } from "./lifecycle.ts";
+import { carriedDrafts, endTurn, pinDraft } from "./lifecycle.ts";
 import { boundDraft, grantDraft } from "./work.ts";
 
 export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
   fork: (state, { parentHash, by, objective, name, budget, labels, ...rest }) => {
-    const { unbind = [], grant = [], got, bind = [], pin } = rest;
+    const { unbind = [], grant = [], got, bind = [], pin, carried } = rest;
     if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
     const has = [
       ...(objective === undefined ? [] : (["objective"] as const)),
@@ -37,6 +37,7 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
       ...unbind.map((one) => draft("resource.unbound", { name: one })),
       ...bind.map((one) => boundDraft(one)),
       ...(pin === undefined ? [] : [pinDraft(pin)]),
+      ...carriedDrafts(carried),
       ...grant.map((one) => grantDraft(one)),
       ...(labels === undefined || Object.keys(labels).length === 0
         ? []

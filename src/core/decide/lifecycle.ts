@@ -1,5 +1,5 @@
 /** Decisions on a session's life: opening, describing, lifecycle, leases. */
-import type { CommandOf, Loaded, Pin } from "../command.ts";
+import type { CarriedMemory, CommandOf, Loaded, Pin } from "../command.ts";
 import {
   accept,
   amountsOf,
@@ -129,7 +129,16 @@ export const lifecycleDecisions: Decisions<Names> = {
 
 function openNow(command: CommandOf<"open">): Decision {
   const { workspace, objective, name, agent, model, instructions, constraints, labels, from } = command;
-  const { priority = 5, expiresAfterIdleMs, bind = [], grant = [], budget, pin, documents = [] } = command;
+  const {
+    priority = 5,
+    expiresAfterIdleMs,
+    bind = [],
+    grant = [],
+    budget,
+    pin,
+    documents = [],
+    carried,
+  } = command;
   if (Object.keys(labels ?? {}).length > limit.labelsMax) {
     return refuse("invalid", `a session holds at most ${limit.labelsMax} labels`);
   }
@@ -147,6 +156,7 @@ function openNow(command: CommandOf<"open">): Decision {
     ),
     ...(pin === undefined ? [] : [pinDraft(pin)]),
     ...documents.map(loadedDraft),
+    ...carriedDrafts(carried),
     ...bind.map((one) => boundDraft(one)),
     ...grant.map((one) => grantDraft(one)),
     ...(budget === undefined ? [] : [draft("budget.set", { limits: amountsOf(budget) })]),
@@ -163,6 +173,17 @@ function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[
 
 export const pinDraft = ({ definition, ...body }: Pin): DraftEvent =>
   draft("agent.pinned", body, { definition });
+
+export const carriedDrafts = (carried: CarriedMemory | undefined): readonly DraftEvent[] =>
+  carried === undefined
+    ? []
+    : [
+        draft(
+          "memory.carried",
+          { count: carried.items.length, tokens: carried.tokens },
+          { items: carried.items.map((item) => ({ ...item })) },
+        ),
+      ];
 
 const loadedDraft = ({ path, text, ...body }: Loaded): DraftEvent =>
   draft("document.loaded", body, present({ path, text }));

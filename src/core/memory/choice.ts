@@ -16,6 +16,8 @@ export interface Candidate {
   readonly entry: MemoryRef;
   /** Why it comes along, in few words. */
   readonly why: string;
+  /** Whether the session is about it. False for preferences that come along anyway. */
+  readonly isRelevant: boolean;
 }
 
 /** One thing that is carried, as `memory.carried` has it. */
@@ -77,7 +79,11 @@ export function rankMemory(
         b.entry.seq - a.entry.seq,
     )
     .slice(0, candidatesMax)
-    .map(({ entry, relevant }) => ({ entry, why: whyOf(entry, relevant) }));
+    .map(({ entry, relevant }) => ({
+      entry,
+      why: whyOf(entry, relevant),
+      isRelevant: relevant !== undefined,
+    }));
 }
 
 const isOwn = ({ scope, owner }: MemoryRef, owners: MemoryOwners): boolean =>

@@ -1,0 +1,109 @@
+/**
+ * What a session carries of what is remembered, chosen when it is opened and written with its first append:
+ * so the log says what came along and why, whatever becomes of memory later.
+ */
+import { isStoredAgent, type AgentDefinition } from "../core/agent.ts";
+import { share } from "../core/context/text.ts";
+import type { CarriedMemory } from "../core/command.ts";
+import type { SessionId } from "../core/ids.ts";
+import { memoryId, type MemoryName, type MemoryScope } from "../core/memory.ts";
+import { carriedText, carryDefaults, rankMemory, type Carried } from "../core/memory/choice.ts";
+import type { State } from "../core/state.ts";
+import { readContent } from "./content.ts";
+import { agentOf } from "./crew.ts";
+import type { Context } from "./engine-context.ts";
+import { principalOf, readEntry } from "./memory.ts";
+
+export interface CarryAsked {
+  /** What the session is for. */
+  readonly objective: string;
+  readonly agent: string | null;
+  readonly definition: unknown;
+  /** What it knows already: not carried a second time. */
+  readonly known?: ReadonlySet<string>;
+}
+
+/** Preferences that the objective is not about take at most this share of the room. */
+const preferencesShare = 0.5;
+
+/** Null: nothing is relevant, or nothing is to be carried. */
+export async function carriedFor(context: Context, asked: CarryAsked): Promise<CarriedMemory | null> {
+  const { memory: reader, actor } = context;
+  const carry = carryOf(asked.definition);
+  if (carry === null || (await reader.fold()).memory.size === 0) return null;
+  const { memory, relevance } = await reader.index();
+  const owners = { agent: asked.agent, user: principalOf(actor) };
+  const ranked = rankMemory(memory, relevance, asked.objective, { owners, scopes: carry.scopes });
+  const items: Carried[] = [];
+  let used = 0;
+  for (const { entry, why, isRelevant } of ranked) {
+    if (used >= carry.tokensMax) break;
+    // The index may be older than an erasure; what is carried is what the store still has.
+    const { value, erased } = await readEntry(context, entry);
+    if (erased) continue;
+    const { scope, kind, key, origin } = entry;
+    const item: Carried = { scope, kind, key, value, why, ...(origin === null ? {} : { origin }) };
+    if (asked.known?.has(knownAs(entry, value)) === true) continue;
+    const tokens = await context.tokenizer.count(`${carriedText([item])}\n`);
+    const room = isRelevant ? carry.tokensMax : carry.tokensMax * preferencesShare;
+    if (used + tokens > room) continue;
+    used += tokens;
+    items.push(item);
+  }
+  return fitted(context, items, carry.tokensMax);
+}
+
+/** As many as the renderer shows within the limit, counted on its own text. */
+async function fitted(
+  { tokenizer }: Context,
+  given: readonly Carried[],
+  tokensMax: number,
+): Promise<CarriedMemory | null> {
+  for (let items = given; items.length > 0; items = items.slice(0, -1)) {
+    const text = carriedText(items);
+    const { tokens } = await tokenizer.estimate([{ part: "system", text }]);
+    if (tokens <= tokensMax && text.length <= share.memoryCharsMax) return { items, tokens };
+  }
+  return null;
+}
+
+interface Carry {
+  readonly tokensMax: number;
+  readonly scopes: readonly MemoryScope[];
+}
+
+function carryOf(definition: unknown): Carry | null {
+  const agent: AgentDefinition | null = isStoredAgent(definition) ? definition : null;
+  const carry = agent?.memory?.carry ?? {};
+  return carry === false ? null : { ...carryDefaults, ...carry };
+}
+
+/** What a fork with an objective of its own carries besides what it takes over. */
+export async function carriedForFork(
+  context: Context,
+  session: SessionId,
+  state: State,
+  objective: string | undefined,
+): Promise<CarriedMemory | null> {
+  if (objective === undefined) return null;
+  const { agent } = await agentOf(context, session, state);
+  const name = state.standing.agent?.name ?? null;
+  const known = await alreadyCarried(context, session, state);
+  return carriedFor(context, { objective, agent: name, definition: agent, known });
+}
+
+async function alreadyCarried(
+  { store }: Context,
+  session: SessionId,
+  { mind }: State,
+): Promise<ReadonlySet<string>> {
+  const known = new Set<string>();
+  for (const { seq } of mind.memory) {
+    const content = (await readContent(store, session, seq)) as { items?: readonly Carried[] } | undefined;
+    for (const item of content?.items ?? []) known.add(knownAs(item as unknown as MemoryName, item.value));
+  }
+  return known;
+}
+
+const knownAs = ({ scope, kind, key }: MemoryName, value: unknown): string =>
+  `${memoryId({ scope, owner: null, kind, key })}\n${JSON.stringify(value)}`;

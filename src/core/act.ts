@@ -4,6 +4,7 @@
  */
 import type { ItemKind } from "./catalogue/durable.ts";
 import type { Budget } from "./command.ts";
+import type { MemoryScope } from "./memory.ts";
 
 export type SessionAct =
   | {
@@ -15,6 +16,8 @@ export type SessionAct =
       readonly status?: "open" | "done" | "dropped";
     }
   | { readonly act: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
+  /** Puts an item that is recorded into memory, for later sessions. */
+  | { readonly act: "remember"; readonly kind: ItemKind; readonly key: string; readonly scope: MemoryScope }
   /** Without a value the key is removed. */
   | { readonly act: "scratch"; readonly key: string; readonly value?: unknown }
   /** Reads its own log: by position, by words, by item; or the rest of a long output. */
@@ -28,6 +31,15 @@ export type SessionAct =
       /** With `fromSeq`: the output of that call, from this character on. */
       readonly fromChar?: number;
     }
-  | { readonly act: "send"; readonly to: string; readonly text: string; readonly topic?: string }
+  /** A reply goes to whoever asked. */
+  | {
+      readonly act: "send";
+      readonly to?: string;
+      readonly text: string;
+      readonly topic?: string;
+      readonly replyTo?: string;
+      /** Makes a request of it: how long a reply is waited for. */
+      readonly withinMs?: number;
+    }
   | { readonly act: "fork"; readonly objective: string; readonly name?: string; readonly budget?: Budget }
   | { readonly act: "sleep"; readonly untilMs?: number; readonly forMs?: number; readonly reason?: string };

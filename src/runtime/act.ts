@@ -9,6 +9,7 @@ import { resources, type Amounts, type OpenCall, type State } from "../core/stat
 import { carriedForFork } from "./carry.ts";
 import type { Drive } from "./drive.ts";
 import { forkCommand } from "./fork.ts";
+import { rememberBeside } from "./memory.ts";
 import { recall } from "./recall.ts";
 import { sendMessage } from "./send.ts";
 import type { Context } from "./engine-context.ts";
@@ -46,6 +47,14 @@ async function perform(
       const { act: verb, ...rest } = act;
       const output = `${verb === "record" ? "recorded" : "retracted"} ${act.kind} ${act.key}`;
       await drive.change({ ...settle, output, act: { do: verb, ...rest } as never });
+      return;
+    }
+    case "remember": {
+      const { act: _, ...asked } = act;
+      const also = rememberBeside(context, asked);
+      const output = `later sessions will know ${act.kind} ${act.key}`;
+      await drive.state();
+      await drive.change({ ...settle, output }, { also });
       return;
     }
     case "scratch":

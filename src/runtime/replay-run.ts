@@ -247,7 +247,10 @@ async function give({ context, fork }: Replay, input: TakenInput, mode?: "steer"
   if (input.type === "message.received") {
     const { from, message, number, topic } = input.body;
     const about = topic === undefined ? {} : { topic };
-    const receive = { do: "receive", from, message, number, text: input.text, ...about } as const;
+    const said = { do: "receive", from, message, text: input.text, ...about } as const;
+    // One that was queued again after a rewind is taken up twice.
+    const receive = ({ standing }: State) =>
+      ({ ...said, number: Math.max(number, (standing.received.get(from) ?? 0) + 1) }) as const;
     await writer.change(fork, receive, { actor });
     return;
   }

@@ -11,6 +11,7 @@ import { nextOf, type Next } from "../core/turn.ts";
 import type { ModelError } from "../model/port.ts";
 import { compactNow, mustCompact } from "./compaction.ts";
 import { agentOf, gatherCrew, type Crew } from "./crew.ts";
+import { giveUp } from "./deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
 import { noteLeft } from "./file-note.ts";
 import { readWaiting } from "./inbox.ts";
@@ -45,6 +46,7 @@ export async function runSession(
   await using drive = await takeDrive(context, session, { ...lease, actor });
   await using keeper = keepLease(context, drive);
   await wakeIfDue(context, drive);
+  await giveUp(context, session);
   const state = await drive.state();
   if (isAtRest(state)) return ranOf(state);
   await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });

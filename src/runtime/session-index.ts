@@ -14,7 +14,15 @@ const quiet =
   /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|model\.|message\.|checkpoint\.|budget\.|resource\.)/;
 
 export const touchesIndex = (events: readonly DraftEvent[]): boolean =>
-  events.some(({ type }) => !quiet.test(type));
+  events.some((event) => !quiet.test(event.type) || touchesOutbox(event));
+
+/** What comes to wait, or has waited long enough: messages to other stores, and requests. */
+function touchesOutbox({ type, body }: DraftEvent): boolean {
+  const { away, deadlineMs, replyTo } = body as Partial<Record<string, unknown>>;
+  if (type === "message.sent") return away !== undefined || deadlineMs !== undefined;
+  if (type === "message.received") return replyTo !== undefined;
+  return type === "message.delivered" || type === "message.refused";
+}
 
 /**
  * The entry after these events. Times and hashes do not matter for it, so it can be made before they are
@@ -37,7 +45,8 @@ export async function indexEntry(
     const content = fresh === undefined ? await readContent(store, session, ref.seq) : fresh.content;
     return textField(content, field);
   };
-  const { status, agent, name, objective, priority, labels } = after.standing;
+  const { status, agent, name, objective, priority, labels, outbox, requests } = after.standing;
+  const open = new Set([...outbox.keys(), ...requests.keys()]).size;
   return {
     status,
     agent: agent?.name ?? null,
@@ -45,6 +54,7 @@ export async function indexEntry(
     objective: await text(objective, "objective"),
     priority,
     labels: Object.fromEntries(labels.entries()),
+    ...(open === 0 ? {} : { outbox: open }),
   };
 }
 

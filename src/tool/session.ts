@@ -3,6 +3,7 @@ import { z } from "zod";
 import { itemKinds } from "../core/catalogue/durable.ts";
 import { Key as StoredKey } from "../core/catalogue/entry.ts";
 import { limit } from "../core/limit.ts";
+import { memoryScopes } from "../core/memory.ts";
 import { defineSessionTool } from "./define.ts";
 import type { SessionTool } from "./port.ts";
 
@@ -56,6 +57,22 @@ const retract = defineSessionTool({
   act: (input) => ({ act: "retract", ...defined(input) }),
 });
 
+const remember = defineSessionTool({
+  name: "remember",
+  description:
+    "Let later sessions know something that you have recorded here. Record it first, under a key that will " +
+    "still make sense then. What you record under the same key later follows by itself, and what you retract " +
+    "is forgotten.",
+  input: z.strictObject({
+    kind: Kind.describe("Of the recorded item: mostly a fact or a decision"),
+    key: Key.describe("Of the recorded item"),
+    scope: z
+      .enum(memoryScopes)
+      .describe("agent: sessions of this agent; user: what this person prefers; workspace: all sessions"),
+  }),
+  act: (input) => ({ act: "remember", ...defined(input) }),
+});
+
 const scratch = defineSessionTool({
   name: "scratch",
   description:
@@ -105,13 +122,35 @@ const recall = defineSessionTool({
 const send = defineSessionTool({
   name: "send",
   description:
-    "Send a message to another session's inbox. It is delivered once, and wakes that session if it sleeps.",
-  input: z.strictObject({
-    to: z.string().min(1).max(limit.nameCharsMax).describe("The session's id, ses_…"),
-    text: z.string().min(1),
-    topic: Key.optional().describe("What it is about, if the receiver expects a topic"),
+    "Send a message to another session's inbox. It is delivered once, and wakes that session if it sleeps. " +
+    "With replyWithinSeconds it is a request: the reply comes as a message, or you are told that none came. " +
+    "To reply to a request, give its id as replyTo.",
+  input: z
+    .strictObject({
+      to: z
+        .string()
+        .min(1)
+        .max(limit.nameCharsMax)
+        .optional()
+        .describe("The session's id, ses_…; left out of a reply"),
+      text: z.string().min(1),
+      topic: Key.optional().describe("What it is about, if the receiver expects a topic"),
+      replyTo: Key.optional().describe("The id of the request that this replies to, msg_…"),
+      replyWithinSeconds: z
+        .number()
+        .positive()
+        .max(315_360_000)
+        .optional()
+        .describe("Makes a request of it: how long you wait for a reply"),
+    })
+    .refine(({ to, replyTo }) => to !== undefined || replyTo !== undefined, {
+      path: ["to"],
+      message: "is needed, unless you reply",
+    }),
+  act: ({ replyWithinSeconds: seconds, ...input }) => ({
+    act: "send",
+    ...defined({ ...input, withinMs: seconds === undefined ? undefined : Math.ceil(seconds * 1_000) }),
   }),
-  act: (input) => ({ act: "send", ...defined(input) }),
 });
 
 const fork = defineSessionTool({
@@ -172,7 +211,16 @@ const sleep = defineSessionTool({
 });
 
 /** In the order in which the model is shown them. */
-export const sessionTools: readonly SessionTool[] = [record, retract, scratch, recall, send, fork, sleep];
+export const sessionTools: readonly SessionTool[] = [
+  record,
+  retract,
+  remember,
+  scratch,
+  recall,
+  send,
+  fork,
+  sleep,
+];
 
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;

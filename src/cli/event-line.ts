@@ -69,6 +69,10 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "session.prioritized": ({ priority }) => plain(priority),
   "input.received": (_, { blocks }) => spoken(blocks),
   "message.sent": ({ to }, { blocks }) => joined(`to ${ending(plain(to))}`, spoken(blocks)),
+  "message.delivered": ({ to, message }) => joined(`to ${ending(plain(to))}`, plain(message)),
+  "message.refused": ({ to, error }, { reason }) =>
+    joined(`to ${ending(plain(to))}, ${plain(error)}`, plain(reason)),
+  "contract.declared": ({ topic }) => plain(topic),
   "message.received": ({ from }, { blocks }) => joined(`from ${ending(plain(from))}`, spoken(blocks)),
   "model.responded": (_, { blocks }) => spoken(blocks),
   "item.recorded": ({ kind, key, status }, { value, because }) =>

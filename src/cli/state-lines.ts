@@ -51,7 +51,7 @@ export function stateLines(
     ...row("fork of", fork === null ? "" : `${fork.parent} at ${fork.seq}`),
     ...row("labels", pairs(state.labels)),
     ...row("priority", state.priority === 5 ? "" : String(state.priority)),
-    ...row("inbox", state.inbox.count === 0 ? "" : `${plural(state.inbox.count, "input")} not taken up yet`),
+    ...messageRows(state, nowMs).flatMap(([name, text]) => row(name, text)),
     ...row("turn", turn === null ? "" : `${turn.number}, ${plural(turn.steps, "step")}`),
     ...row("run by", lease === null ? "" : `${oneLine(lease.holder)} (epoch ${lease.epoch})`),
     ...row("budget", budgetText(state.budget)),
@@ -74,6 +74,32 @@ export function stateLines(
       state.newer === null ? "" : `${oneLine(state.newer.type)} at ${state.newer.seq} needs a newer Skein`,
     ),
     ...(state.items.length === 0 ? [] : ["", out.bold("Items"), ...itemLines(state.items, out)]),
+  ];
+}
+
+/** What came in and is not done with, and what went out. */
+function messageRows(state: StateView, nowMs: number): (readonly [string, string])[] {
+  const { inbox, outbox, requests, asked, contracts } = state;
+  const full = inbox.full ? "; inbox full: it takes no more messages from sessions" : "";
+  const until = (deadlineMs: number) =>
+    deadlineMs < nowMs ? `given up ${ago(deadlineMs, nowMs)}` : `until ${exact(deadlineMs)}`;
+  const receivers = [...new Set(outbox.map(({ to }) => to))].map((to) => {
+    const count = outbox.filter((one) => one.to === to).length;
+    return `${plural(count, "message")} to ${to}`;
+  });
+  return [
+    ["inbox", inbox.count === 0 ? "" : `${plural(inbox.count, "input")} not taken up yet${full}`],
+    ["outbox", receivers.length === 0 ? "" : `not delivered yet: ${receivers.join(", ")}`],
+    ...requests
+      .slice(0, rowsMax)
+      .map(({ message, to, deadlineMs }) => ["asks", `${to}, ${message}, ${until(deadlineMs)}`] as const),
+    ...asked
+      .slice(0, rowsMax)
+      .map(
+        ({ message, from, deadlineMs }) =>
+          ["is asked", `by ${from}, ${message}, ${until(deadlineMs)}`] as const,
+      ),
+    ["contracts", contracts.map((topic) => oneLine(topic)).join("  ")],
   ];
 }
 

@@ -2,6 +2,7 @@
  * The state of a session as people and programs want to see it: plain JSON, with the contents that still
  * exist.
  */
+import { isFull } from "../core/decide/message.ts";
 import { limit } from "../core/limit.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Status } from "../core/lifecycle.ts";
@@ -46,7 +47,20 @@ export interface StateView {
     readonly phase: string;
     readonly seq: number;
   }[];
-  readonly inbox: { readonly count: number };
+  /** Inputs that nobody took up yet. A full inbox takes no more messages from sessions. */
+  readonly inbox: { readonly count: number; readonly full: boolean };
+  /** Messages to other stores that are not known to have arrived there, by receiver and number. */
+  readonly outbox: readonly {
+    readonly message: string;
+    readonly to: string;
+    readonly number: number;
+    readonly seq: number;
+  }[];
+  /** Requests that wait for a reply: those it has sent, and those that others wait for. */
+  readonly requests: readonly (Waited & { readonly to: string })[];
+  readonly asked: readonly (Waited & { readonly from: string })[];
+  /** Topics for which messages must fit a schema. */
+  readonly contracts: readonly string[];
   readonly turn: Turn | null;
   readonly lease: { readonly holder: string; readonly epoch: number } | null;
   readonly bindings: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
@@ -60,6 +74,13 @@ export interface StateView {
   /** The first record that only a newer Skein understands; then the session is read-only. */
   readonly newer: { readonly type: string; readonly v: number; readonly seq: number } | null;
   readonly mindHash: string;
+}
+
+interface Waited {
+  readonly message: string;
+  readonly seq: number;
+  /** Until when a reply is waited for. */
+  readonly deadlineMs: number;
 }
 
 export async function viewState(
@@ -100,7 +121,8 @@ export async function viewState(
     calls: [...mind.calls.entries()].map(([call, { tool, effect, phase, seq: at }]) => {
       return { call, tool, effect, phase, seq: at };
     }),
-    inbox: { count: count(standing.inbox.waiting) },
+    inbox: { count: count(standing.inbox.waiting), full: isFull(standing.inbox) },
+    ...messagesOf(standing),
     turn,
     lease: lease.held ? { holder: lease.holder, epoch: lease.epoch } : null,
     bindings: [...standing.bindings.entries()].map(([name, { kind, mode }]) => ({ name, kind, mode })),
@@ -112,6 +134,22 @@ export async function viewState(
     erased: { records: standing.erased.records, bytes: standing.erased.bytes },
     newer,
     mindHash: mindHash(world.digest, mind),
+  };
+}
+
+function messagesOf({
+  outbox,
+  requests,
+  asked,
+  contracts,
+}: State["standing"]): Pick<StateView, "outbox" | "requests" | "asked" | "contracts"> {
+  const byTo = (a: { to: string; number: number }, b: { to: string; number: number }): number =>
+    a.to === b.to ? a.number - b.number : a.to < b.to ? -1 : 1;
+  return {
+    outbox: [...outbox.entries()].map(([message, one]) => ({ message, ...one })).toSorted(byTo),
+    requests: [...requests.entries()].map(([message, one]) => ({ message, ...one })),
+    asked: [...asked.entries()].map(([message, one]) => ({ message, ...one })),
+    contracts: [...contracts.keys()],
   };
 }
 

@@ -201,7 +201,7 @@ export interface IndexEntry {
   readonly objective: string | null;
   readonly priority: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** Messages to other stores that are not known to have arrived; absent: none. */
+  /** Messages that are not done with: to other stores and not known to be there, or requests; absent: none. */
   readonly outbox?: number;
 }
 
@@ -225,7 +225,7 @@ export interface SessionFilter {
   /** Last activity at or after, and before. */
   readonly activeSince?: number;
   readonly activeBefore?: number;
-  /** Only sessions with messages to other stores that are not known to have arrived. */
+  /** Only sessions with messages that are not done with. */
   readonly outbox?: true;
 }
 

@@ -16,10 +16,13 @@ import { unscrubbed } from "./sqlite/erase.ts";
 import { makeFeed } from "./sqlite/feed.ts";
 import { makeLogs } from "./sqlite/log.ts";
 import { makeNames } from "./sqlite/names.ts";
+import { packLog } from "./sqlite/pack.ts";
 import { feedFrom } from "./sqlite/projected.ts";
 import { query } from "./sqlite/query.ts";
 import { makeReader } from "./sqlite/read.ts";
 import { makeReceiver, receptions } from "./sqlite/receive.ts";
+import { makeSegmentWriter } from "./sqlite/segment-write.ts";
+import { makeSegments } from "./sqlite/segments.ts";
 import { scrub, sweepAndScrub } from "./sqlite/scrub.ts";
 import { dropUnreferred, putBlob, readBlob } from "./sqlite/space.ts";
 import { makeWatch } from "./sqlite/watch.ts";
@@ -49,17 +52,21 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const { database, guard } = connection;
   const logs = makeLogs(database, tenant);
   const names = makeNames(database);
-  const appender = makeAppender(database, tenant, { world, logs, names });
+  const { digest } = world;
+  const segments = makeSegments(database, { digest, sessionOf: logs.sessionOf, name: names.name });
+  const segmentWriter = makeSegmentWriter(database, segments);
+  const reader = makeReader(database, { world, logs, names, segments });
+  const parts = { database, world, logs, names, reader, segments, segmentWriter };
+  const appender = makeAppender(database, tenant, parts);
   const onRollback = () => {
-    for (const cache of [logs, names, appender]) cache.forget();
+    for (const cache of [logs, names, appender, segments]) cache.forget();
   };
   const writer = makeWriter(connection, { world, lockWaitMs, path, onBegin: appender.begin, onRollback });
-  const reader = makeReader(database, { world, logs, names });
-  const feed = makeFeed(database, { logs, reader });
-  const receiver = makeReceiver(database, tenant, { world, logs, names, appender });
+  const feed = makeFeed(database, parts);
+  const receiver = makeReceiver(database, tenant, { ...parts, appender });
   const lister = makeLister(database, tenant);
   const snapshots = makeSnapshots(database, logs);
-  const projector = makeProjector(database, logs);
+  const projector = makeProjector(database, logs, segments);
   const watch = makeWatch(database, realpathSync(path), world);
   writer.onCommit(watch.notify);
   const renew = database.prepare(renewal);
@@ -74,7 +81,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     }
   };
 
-  const scrubbing = { connection, writer, world, lockWaitMs, forget: onRollback };
+  const scrubbing = { connection, writer, world, lockWaitMs, forget: onRollback, segmentWriter };
   const store: Store = {
     workspace: workspaceOf(connection),
     program: await keepProgram(connection, writer),
@@ -129,12 +136,11 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     query: (sql, limits) => look(() => query(path, sql, { ...limits, world })),
     clearDerived: () => writer.run(() => clearDerived(connection)),
     sweep: () => look(() => sweepAndScrub(scrubbing)),
-    pack: () => Promise.resolve({ records: 0, bytesBefore: 0, bytesAfter: 0 }),
+    pack: (session, toSeq, signal) => look(() => packLog({ ...parts, writer }, session, toSeq, signal)),
     packedTo: (session) =>
       look(() => {
         const line = logs.find(session);
-        const last = database.prepare("SELECT max(to_seq) AS seq FROM segments WHERE log = ?");
-        return Math.max(line?.forkSeq ?? 0, Number(last.get(line?.id ?? -1)?.["seq"]));
+        return (line && segments.upTo(line.id, Number.MAX_SAFE_INTEGER)?.toSeq) ?? line?.forkSeq ?? 0;
       }),
     scrub: () => look(() => scrub(scrubbing)),
     check: () => look(() => faults(connection)),
@@ -228,8 +234,12 @@ function stats({ database, path }: Connection, durability: Durability): StoreSta
     durability,
     bytes: fileBytes(path),
     sessions: one("SELECT count(*) FROM logs WHERE listed = 1"),
-    records: one("SELECT count(*) FROM records WHERE log > 0"),
-    contentBytes: one("SELECT sum(content_bytes) FROM records WHERE content IS NOT NULL"),
+    records:
+      one("SELECT count(*) FROM records WHERE log > 0") +
+      one("SELECT sum(to_seq + 1 - from_seq) FROM segments"),
+    contentBytes:
+      one("SELECT sum(content_bytes) FROM records WHERE content IS NOT NULL") +
+      one("SELECT sum(content_bytes) FROM segments"),
     snapshots: one("SELECT count(*) FROM snapshots"),
     snapshotBytes: one("SELECT sum(length(text)) FROM snapshots"),
     segments: one("SELECT count(*) FROM segments"),

@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { version } from "../../core/version.ts";
 import type { Durability, StoreWorld } from "../port.ts";
+import { holdFile } from "./raw-file.ts";
 import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom } from "./schema.ts";
 
 /** Locks held longer than this are waited for without blocking the process. */
@@ -65,6 +66,7 @@ export async function connect(options: ConnectionOptions): Promise<Connection> {
 function connection(database: DatabaseSync, path: string): Connection {
   const marker = `${path}-suspect`;
   let poisoned: SkeinError | null = null;
+  const letGo = holdFile(path);
   return {
     database,
     path,
@@ -97,7 +99,9 @@ function connection(database: DatabaseSync, path: string): Connection {
     trusted: () => rmSync(marker, { force: true }),
     close() {
       poisoned ??= new SkeinError("unavailable", "the store is closed", { hint: "open it again" });
-      if (database.isOpen) database.close();
+      if (!database.isOpen) return;
+      database.close();
+      letGo();
     },
   };
 }

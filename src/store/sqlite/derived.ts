@@ -295,7 +295,8 @@ export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segm
       for (const { session, seq, text } of step.texts) {
         const line = logs.find(session);
         const row = line && position.get(line.id, seq);
-        const place = line && (row === undefined ? segments.positionOf(line.id, seq) : Number(row["position"]));
+        const place =
+          line && (row === undefined ? segments.positionOf(line.id, seq) : Number(row["position"]));
         if (place !== undefined) addText.run(place, text);
       }
       reset.run();

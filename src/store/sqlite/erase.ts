@@ -30,7 +30,7 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
   function eraseStretch(stretch: Stretch, most: number): number {
     const { log, fromSeq, toSeq } = stretch;
     const rows = positionsIn(stretch, most);
-    const packed = segmentWriter.erase(log, fromSeq, toSeq).map(({ position }) => position);
+    const packed = segmentWriter.erase(stretch, most).map(({ position }) => position);
     const positions = [...packed, ...rows];
     if (positions.length > most) throw tooMany();
     for (const position of rows) sql.erase.run(position);

@@ -10,11 +10,13 @@ import { limit } from "../../core/limit.ts";
 import type { FeedPage } from "../port.ts";
 import type { Logs } from "./log.ts";
 import { whole, type Reader, type Row } from "./read.ts";
+import type { Segments } from "./segments.ts";
 
 /** Rows fetched at once; between fetches the page's bytes are counted. */
 const fetchRowsMax = 256;
 
 type FeedRow = [...Required<Row>, position: number];
+type Run = [position: number, log: number, seq: number, count: number];
 type Arrival = [position: number, log: number, fromSeq: number, toSeq: number];
 
 /** Where a reader stands: behind a position, or within the arrival at it. */
@@ -23,23 +25,36 @@ interface Place {
   readonly seq: number | null;
 }
 
+/** A record at its place, read when it is wanted. */
+interface Entry {
+  readonly position: number;
+  readonly log: number;
+  readonly seq: number;
+  readonly record: () => StoredRecord | undefined;
+}
+
+interface Step {
+  readonly record: StoredRecord | null;
+  readonly place: Place;
+}
+
 export function makeFeed(
   database: DatabaseSync,
-  context: { readonly logs: Logs; readonly reader: Reader },
+  context: { readonly logs: Logs; readonly reader: Reader; readonly segments: Segments },
 ): (after: string | null, count: number) => FeedPage {
-  const { logs, reader } = context;
+  const { logs, reader, segments } = context;
   const next = database.prepare(
     `SELECT ${whole}, position FROM records WHERE position > ? AND position < ? AND log > 0
      ORDER BY position LIMIT ?`,
   );
-  const arrived = database.prepare(
-    `SELECT ${whole}, 0 FROM records WHERE log = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`,
-  );
+  const runs = "SELECT position, log, seq, count FROM packed_places";
+  const runAt = database.prepare(`${runs} WHERE position <= ? ORDER BY position DESC LIMIT 1`);
+  const nextRuns = database.prepare(`${runs} WHERE position > ? AND position < ? ORDER BY position LIMIT ?`);
   const arrivals = "SELECT position, log, from_seq, to_seq FROM arrivals";
   const nextArrival = database.prepare(`${arrivals} WHERE position > ? ORDER BY position LIMIT 1`);
   const arrivalAt = database.prepare(`${arrivals} WHERE position = ?`);
   const arrivalsOf = database.prepare(`${arrivals} WHERE log = ?`);
-  for (const one of [next, arrived, nextArrival, arrivalAt, arrivalsOf]) one.setReturnArrays(true);
+  for (const one of [next, runAt, nextRuns, nextArrival, arrivalAt, arrivalsOf]) one.setReturnArrays(true);
 
   interface Seen {
     readonly toSeq: number;
@@ -55,7 +70,41 @@ export function makeFeed(
   const isGiven = ({ toSeq, arrivals: own }: Seen, seq: number): boolean =>
     seq <= toSeq && !own.some(([, , from, to]) => from <= seq && seq <= to);
 
-  function* rowsFrom(start: Place): Generator<{ readonly row: FeedRow | null; readonly place: Place }> {
+  /**
+   * What lies at positions between two, in order: all up to the last one given back, if any. The table is read
+   * before what is packed, so that whatever is packed meanwhile is found in one of them, or in both.
+   */
+  function between(after: number, end: number): Entry[] {
+    const rows = next.all(after, end, fetchRowsMax) as unknown as FeedRow[];
+    const rowsEnd = rows.length === fetchRowsMax ? (rows.at(-1)?.[15] ?? 0) + 1 : end;
+    const first = runAt.get(after) as unknown as Run | undefined;
+    const more = nextRuns.all(after, rowsEnd, fetchRowsMax) as unknown as Run[];
+    const runsEnd = more.length === fetchRowsMax ? (more.at(-1)?.[0] ?? 0) + 1 : rowsEnd;
+    const found = new Map<number, Entry>();
+    for (const [start, log, seq, count] of first === undefined ? more : [first, ...more]) {
+      for (let place = Math.max(0, after + 1 - start); place < count && start + place < runsEnd; place++) {
+        found.set(start + place, packedEntry(start + place, log, seq + place));
+      }
+    }
+    for (const row of rows) {
+      if (row[15] >= runsEnd) break;
+      const record = () => reader.recordOf(row.slice(0, 15) as Row);
+      found.set(row[15], { position: row[15], log: row[0], seq: row[1], record });
+    }
+    return [...found.values()].toSorted((a, b) => a.position - b.position);
+  }
+
+  const packedEntry = (position: number, log: number, seq: number): Entry => ({
+    position,
+    log,
+    seq,
+    record() {
+      const segment = segments.at(log, seq);
+      return segment && segments.records(segment, { fromSeq: seq, toSeq: seq, contents: true })[0];
+    },
+  });
+
+  function* stepsFrom(start: Place): Generator<Step> {
     const seen = new Map<number, Seen>();
     const known = (log: number): Seen => {
       const there = seen.get(log) ?? seenOf(log);
@@ -65,36 +114,34 @@ export function makeFeed(
     let { position, seq } = start;
     for (;;) {
       if (seq !== null) {
-        yield* rowsOfArrival(position, seq, known);
+        yield* stepsOfArrival(position, seq, known);
         seq = null;
-        yield { row: null, place: { position, seq } };
+        yield { record: null, place: { position, seq } };
       }
       const arrival = nextArrival.get(position) as unknown as Arrival | undefined;
       const end: number = arrival?.[0] ?? Number.MAX_SAFE_INTEGER;
-      for (let more = true; more;) {
-        const rows = next.all(position, end, fetchRowsMax) as unknown as FeedRow[];
-        for (const row of rows) {
-          position = row[15];
-          yield { row: isGiven(known(row[0]), row[1]) ? row : null, place: { position, seq: null } };
+      for (let entries = between(position, end); entries.length > 0; entries = between(position, end)) {
+        for (const entry of entries) {
+          ({ position } = entry);
+          const record = isGiven(known(entry.log), entry.seq) ? (entry.record() ?? null) : null;
+          yield { record, place: { position, seq: null } };
         }
-        more = rows.length === fetchRowsMax;
+        if (entries.length < fetchRowsMax) break;
       }
       if (arrival === undefined) return;
       [position, seq] = [arrival[0], arrival[2] - 1];
     }
   }
 
-  function* rowsOfArrival(position: number, after: number, known: (log: number) => Seen) {
+  function* stepsOfArrival(position: number, after: number, known: (log: number) => Seen): Generator<Step> {
     const found = arrivalAt.get(position) as unknown as Arrival | undefined;
     if (found === undefined) return;
     const [, log, , toSeq] = found;
-    for (let seq = after; ;) {
-      const rows = arrived.all(log, seq, toSeq, fetchRowsMax) as unknown as FeedRow[];
-      for (const row of rows) {
-        seq = row[1];
-        yield { row: seq <= known(log).toSeq ? row : null, place: { position, seq } };
+    for (const records of reader.along({ log, fromSeq: after + 1, toSeq }, () => fetchRowsMax)) {
+      for (const record of records) {
+        const { seq } = record;
+        yield { record: seq <= known(log).toSeq ? record : null, place: { position, seq } };
       }
-      if (rows.length < fetchRowsMax) return;
     }
   }
 
@@ -105,11 +152,11 @@ export function makeFeed(
     let place = start;
     let bytes = 0;
     if (want > 0) {
-      for (const one of rowsFrom(start)) {
-        if (one.row !== null) {
-          bytes += one.row[11] ?? 0;
+      for (const one of stepsFrom(start)) {
+        if (one.record !== null) {
+          bytes += one.record.contentBytes ?? 0;
           if (bytes > limit.pageBytesMax && records.length > 0) break;
-          records.push(reader.recordOf(one.row.slice(0, 15) as Row));
+          records.push(one.record);
         }
         ({ place } = one);
         if (records.length >= want) break;

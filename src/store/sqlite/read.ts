@@ -7,6 +7,7 @@ import { limit } from "../../core/limit.ts";
 import type { ReadRange, StoreWorld } from "../port.ts";
 import { hexOf, type Logs, type Stretch } from "./log.ts";
 import type { Names } from "./names.ts";
+import type { Segment, Segments } from "./segments.ts";
 
 /** Rows fetched at once; between fetches the page's bytes are counted. */
 const fetchRowsMax = 256;
@@ -18,6 +19,10 @@ export interface Reader {
   keyed(session: LogId, key: string): number | undefined;
   seqAt(session: LogId, at: number): number;
   recordOf(row: Row): StoredRecord;
+  /** Records of one log between two positions, in order, packed or not. */
+  along(stretch: Stretch, ask: () => number): Generator<readonly StoredRecord[]>;
+  /** Of a log's own record, packed or not. */
+  point(log: number, seq: number): { readonly at: number; readonly hash: string } | undefined;
 }
 
 const header = "log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash";
@@ -46,9 +51,14 @@ const lastSeq = (...seqs: readonly number[]): number => Math.min(Number.MAX_SAFE
 
 export function makeReader(
   database: DatabaseSync,
-  context: { readonly world: StoreWorld; readonly logs: Logs; readonly names: Names },
+  context: {
+    readonly world: StoreWorld;
+    readonly logs: Logs;
+    readonly names: Names;
+    readonly segments: Segments;
+  },
 ): Reader {
-  const { world, logs, names } = context;
+  const { world, logs, names, segments } = context;
   const statements = new Map<string, StatementSync>();
 
   function statement(columns: string, reverse: boolean, typed: boolean): StatementSync {
@@ -108,53 +118,112 @@ export function makeReader(
     ),
   };
 
-  /**
-   * Windows of so many rows, so that no single query holds up the process for long. Counted in rows and not
-   * in positions, since a damaged log may have a gap of any size.
-   */
-  function* windows(stretch: Stretch, reverse: boolean, rows: number): Generator<Stretch> {
-    let { fromSeq, toSeq } = stretch;
-    for (;;) {
-      const row = bound[reverse ? "down" : "up"].get(stretch.log, fromSeq, toSeq, rows - 1);
-      const end = row === undefined ? null : Number(row["seq"]);
-      if (end === null) {
-        yield { log: stretch.log, fromSeq, toSeq };
-        return;
-      }
-      yield reverse ? { log: stretch.log, fromSeq: end, toSeq } : { log: stretch.log, fromSeq, toSeq: end };
-      if (reverse) toSeq = end - 1;
-      else fromSeq = end + 1;
-      if (fromSeq > toSeq) return;
-    }
-  }
-
   interface How {
-    readonly select: StatementSync;
+    readonly contents: boolean;
     readonly reverse: boolean;
-    /** How many rows are still wanted. */
+    /** How many records are still wanted. */
     readonly ask: () => number;
   }
 
-  /** Pages of a stretch in order. */
-  function* pages(stretch: Stretch, { select, reverse, ask }: How): Generator<readonly Row[]> {
-    let { fromSeq, toSeq } = stretch;
-    for (;;) {
+  /** What is left of a stretch once it was read up to a position. */
+  const rest = (stretch: Stretch, reverse: boolean, done: Stretch): Stretch =>
+    reverse ? { ...stretch, toSeq: done.fromSeq - 1 } : { ...stretch, fromSeq: done.toSeq + 1 };
+
+  /**
+   * Pages of a stretch in order. Packed is the beginning of a log; another process may pack more at any time,
+   * so what is not in the table any more is looked for again among the segments.
+   */
+  function* pages(stretch: Stretch, how: How): Generator<readonly StoredRecord[]> {
+    const { contents, reverse, ask } = how;
+    const select = statement(contents ? whole : header, reverse, false);
+    for (let left = stretch; left.fromSeq <= left.toSeq;) {
+      const edge = reverse ? left.toSeq : left.fromSeq;
+      const segment = segments.at(stretch.log, edge);
+      if (segment !== undefined) {
+        const part = partOf(segment, left, reverse, ask());
+        const found = segments.records(segment, { ...part, contents });
+        yield reverse ? found.toReversed() : found;
+        left = rest(left, reverse, part);
+        continue;
+      }
       const count = Math.min(fetchRowsMax, ask());
-      const rows = select.all(stretch.log, fromSeq, toSeq, count) as unknown as Row[];
-      yield rows;
+      const rows = select.all(stretch.log, left.fromSeq, left.toSeq, count) as unknown as Row[];
       const last = rows.at(-1);
-      if (last === undefined || rows.length < count) return;
-      if (reverse) toSeq = last[1] - 1;
-      else fromSeq = last[1] + 1;
+      if (rows[0]?.[1] !== edge && segments.at(stretch.log, edge) !== undefined) continue;
+      if (last === undefined) {
+        const beyond = behindGap(left, reverse);
+        if (beyond === null) return;
+        left = beyond;
+        continue;
+      }
+      yield rows.map(recordOf);
+      left = rest(left, reverse, { ...left, fromSeq: last[1], toSeq: last[1] });
+      if (!reverse && rows.length < count) return;
     }
   }
 
-  /** The same for some types only, of which there may be few: between windows the others get their turn. */
-  async function* typedPages(stretch: Stretch, types: string, how: How): AsyncGenerator<readonly Row[]> {
-    for (const { log, fromSeq, toSeq } of windows(stretch, how.reverse, scanRowsMax)) {
-      yield how.select.all(log, fromSeq, toSeq, types, how.ask()) as unknown as Row[];
+  /** As much of a segment as is asked for, from the side that is read from. */
+  function partOf(segment: Segment, { fromSeq, toSeq }: Stretch, reverse: boolean, count: number): Stretch {
+    const first = Math.max(fromSeq, segment.fromSeq);
+    const last = Math.min(toSeq, segment.toSeq);
+    return reverse
+      ? { log: segment.log, fromSeq: Math.max(first, last + 1 - count), toSeq: last }
+      : { log: segment.log, fromSeq: first, toSeq: Math.min(last, first + count - 1) };
+  }
+
+  /** Only a damaged log has a gap; what is packed beyond it is read all the same. */
+  function behindGap(left: Stretch, reverse: boolean): Stretch | null {
+    const { log, fromSeq, toSeq } = left;
+    const other = reverse ? segments.upTo(log, toSeq) : segments.next(log, fromSeq);
+    if (other === undefined || other.fromSeq > toSeq || other.toSeq < fromSeq) return null;
+    return reverse ? { ...left, toSeq: other.toSeq } : { ...left, fromSeq: other.fromSeq };
+  }
+
+  /**
+   * The same for some types only, of which there may be few: after each segment, and after so many rows, the
+   * others get their turn.
+   */
+  async function* typedPages(
+    stretch: Stretch,
+    types: ReadonlySet<number>,
+    how: How,
+  ): AsyncGenerator<readonly StoredRecord[]> {
+    const { contents, reverse, ask } = how;
+    const select = statement(contents ? whole : header, reverse, true);
+    const list = JSON.stringify([...types]);
+    for (let left = stretch; left.fromSeq <= left.toSeq;) {
+      const segment = segments.at(stretch.log, reverse ? left.toSeq : left.fromSeq);
+      if (segment === undefined) {
+        const { log, fromSeq, toSeq } = windowOf(left, reverse);
+        const rows = select.all(log, fromSeq, toSeq, list, ask()) as unknown as Row[];
+        if (segments.at(log, fromSeq) !== undefined) continue;
+        yield rows.map(recordOf);
+        left = rest(left, reverse, { log, fromSeq, toSeq });
+      } else {
+        const part = partOf(segment, left, reverse, Infinity);
+        const found = segments.records(segment, { ...part, contents, types });
+        yield (reverse ? found.toReversed() : found).slice(0, ask());
+        left = rest(left, reverse, part);
+      }
       await new Promise<void>((resolve) => world.defer(resolve));
     }
+  }
+
+  /**
+   * So many rows that are not packed, so that no single query holds up the process for long. Counted in rows
+   * and not in positions, since a damaged log may have a gap of any size.
+   */
+  function windowOf({ log, fromSeq, toSeq }: Stretch, reverse: boolean): Stretch {
+    const row = bound[reverse ? "down" : "up"].get(log, fromSeq, toSeq, scanRowsMax - 1);
+    if (row !== undefined) {
+      const end = Number(row["seq"]);
+      return reverse ? { log, fromSeq: end, toSeq } : { log, fromSeq, toSeq: end };
+    }
+    const packed = reverse ? segments.upTo(log, toSeq)?.toSeq : segments.next(log, fromSeq)?.fromSeq;
+    if (packed === undefined) return { log, fromSeq, toSeq };
+    return reverse
+      ? { log, fromSeq: Math.max(fromSeq, packed + 1), toSeq }
+      : { log, fromSeq, toSeq: Math.min(toSeq, packed - 1) };
   }
 
   async function read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]> {
@@ -163,42 +232,48 @@ export function makeReader(
     if (line === undefined || head === undefined) return [];
     const { reverse = false, contents } = range;
     const ids = range.types?.map((type) => names.known(type)).filter((id) => id !== undefined);
-    if (ids?.length === 0) return [];
     const want = Math.min(range.limit, limit.pageRecordsMax);
+    if (ids?.length === 0 || want <= 0) return [];
     const found: StoredRecord[] = [];
     let bytes = 0;
     /** True when the page is full. */
-    const take = (rows: readonly Row[]): boolean => {
-      for (const row of rows) {
-        bytes += contents ? (row[11] ?? 0) : 0;
+    const take = (records: readonly StoredRecord[]): boolean => {
+      for (const record of records) {
+        bytes += contents ? (record.contentBytes ?? 0) : 0;
         if (bytes > limit.pageBytesMax && found.length > 0) return true;
-        found.push(recordOf(row));
+        found.push(record);
       }
       return found.length >= want;
     };
-    const select = statement(contents ? whole : header, reverse, ids !== undefined);
-    const how = { select, reverse, ask: () => want - found.length };
+    const how = { contents, reverse, ask: () => want - found.length };
+    const types = new Set(ids);
     const stretches = logs.stretches(line, Math.max(1, range.fromSeq), lastSeq(head.seq, range.toSeq));
     for (const stretch of reverse ? stretches.toReversed() : stretches) {
       if (ids === undefined) {
-        for (const rows of pages(stretch, how)) if (take(rows)) return found;
+        for (const records of pages(stretch, how)) if (take(records)) return found;
       } else {
-        for await (const rows of typedPages(stretch, JSON.stringify(ids), how)) if (take(rows)) return found;
+        for await (const records of typedPages(stretch, types, how)) if (take(records)) return found;
       }
     }
     return found;
   }
 
-  const moment = database.prepare("SELECT at FROM records WHERE log = ? AND seq = ?");
-  moment.setReturnArrays(true);
+  const pointAt = database.prepare("SELECT at, hash FROM records WHERE log = ? AND seq = ?");
+  pointAt.setReturnArrays(true);
+  const pointIn = (log: number, seq: number) =>
+    pointAt.get(log, seq) as unknown as [at: number, hash: Uint8Array] | undefined;
 
   const byKey = database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?");
+  byKey.setReturnArrays(true);
 
   function keyed(session: LogId, key: string): number | undefined {
     const line = logs.find(session);
-    const row = line && byKey.get(line.id, Buffer.from(key, "hex"));
-    const head = line && row && logs.headRow(line.id);
-    return head === undefined || Number(row?.["seq"]) > head.seq ? undefined : Number(row?.["seq"]);
+    const head = line && logs.headRow(line.id);
+    if (line === undefined || head === undefined) return undefined;
+    const bytes = Buffer.from(key, "hex");
+    const row = byKey.get(line.id, bytes) as unknown as [number] | undefined;
+    const seq = row === undefined ? segments.keyed(line.id, bytes) : row[0];
+    return seq === undefined || seq > head.seq ? undefined : seq;
   }
 
   /** By halving: `at` never goes back within a log. */
@@ -211,13 +286,24 @@ export function makeReader(
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
       const stretch = logs.stretches(line, middle, middle)[0];
-      const row = stretch && (moment.get(stretch.log, middle) as unknown as [number] | undefined);
-      if (row === undefined) throw new SkeinError("corrupt", `record ${middle} of ${session} is missing`);
-      if (row[0] >= at) high = middle;
+      const moment =
+        stretch && (pointIn(stretch.log, middle)?.[0] ?? segments.moment(stretch.log, middle, at));
+      if (moment === undefined) throw new SkeinError("corrupt", `record ${middle} of ${session} is missing`);
+      if (moment >= at) high = middle;
       else low = middle + 1;
     }
     return low;
   }
 
-  return { read, keyed, seqAt, recordOf };
+  return {
+    read,
+    keyed,
+    seqAt,
+    recordOf,
+    along: (stretch, ask) => pages(stretch, { contents: true, reverse: false, ask }),
+    point(log, seq) {
+      const row = pointIn(log, seq);
+      return row === undefined ? segments.record(log, seq) : { at: row[0], hash: hexOf(row[1]) };
+    },
+  };
 }

@@ -12,6 +12,9 @@ import { recordColumns, type Appender } from "./append.ts";
 import { isConstraint } from "./connection.ts";
 import { hexOf, type AnyLine, type Logs } from "./log.ts";
 import type { Names } from "./names.ts";
+import type { Reader } from "./read.ts";
+import type { SegmentWriter } from "./segment-write.ts";
+import type { Segments } from "./segments.ts";
 import { deleteAbove, shrink } from "./space.ts";
 import type { Writer } from "./writer.ts";
 
@@ -58,9 +61,12 @@ export function makeReceiver(
     readonly logs: Logs;
     readonly names: Names;
     readonly appender: Appender;
+    readonly reader: Reader;
+    readonly segments: Segments;
+    readonly segmentWriter: SegmentWriter;
   },
 ): Receiver {
-  const { world, logs, names, appender } = context;
+  const { world, logs, names, appender, reader, segments } = context;
   const sql = prepared(database);
 
   const forget = (): void => {
@@ -84,12 +90,12 @@ export function makeReceiver(
 
   /** Only a name, which a fork has for its parent. */
   const isBare = (line: AnyLine): boolean =>
-    (line.dropped === deleted || line.dropped === prefix) && sql.last.get(line.id) === undefined;
+    (line.dropped === deleted || line.dropped === prefix) && lastOwn(line.id) === undefined;
 
   function begin({ session, parent, base }: Reception, bare: AnyLine | undefined): void {
     const from = base === null ? undefined : logs.findAny(base);
     const seq = parent?.seq ?? 0;
-    if (parent !== null && (from === undefined || sql.at.get(from.id, seq) === undefined)) {
+    if (parent !== null && (from === undefined || reader.point(from.id, seq) === undefined)) {
       throw new SkeinError("not-found", `there is no position ${seq} of ${base ?? "nothing"} to go on from`);
     }
     if ((from?.depth ?? 0) >= limit.forkDepthMax) {
@@ -113,12 +119,17 @@ export function makeReceiver(
   }
 
   function lastOf(session: SessionId, line: AnyLine): Last {
-    const own = sql.last.get(line.id) as unknown as [number, Uint8Array] | undefined;
-    if (own !== undefined) return { seq: own[0], hash: hexOf(own[1]) };
+    const own = lastOwn(line.id);
+    if (own !== undefined) return own;
     if (line.base === null) return { seq: 0, hash: genesisHash };
-    const shared = sql.at.get(line.base, line.forkSeq) as unknown as [Uint8Array] | undefined;
-    if (shared !== undefined) return { seq: line.forkSeq, hash: hexOf(shared[0]) };
+    const shared = reader.point(line.base, line.forkSeq);
+    if (shared !== undefined) return { seq: line.forkSeq, hash: shared.hash };
     throw new SkeinError("corrupt", `${session} shares a record ${line.forkSeq} that is not there`);
+  }
+
+  function lastOwn(log: number): Last | undefined {
+    const row = sql.last.get(log) as unknown as [number, Uint8Array] | undefined;
+    return row === undefined ? segments.last(log) : { seq: row[0], hash: hexOf(row[1]) };
   }
 
   function put(session: SessionId, records: readonly ReceivedRecord[]): void {
@@ -141,8 +152,7 @@ export function makeReceiver(
   }
 
   function checkSame(session: SessionId, line: AnyLine, { seq, hash }: ReceivedRecord): void {
-    const there = sql.at.get(line.id, seq) as unknown as [Uint8Array] | undefined;
-    if (there !== undefined && hexOf(there[0]) === hash) return;
+    if (reader.point(line.id, seq)?.hash === hash) return;
     throw new SkeinError("conflict", `${session} has another record ${seq} here`, {
       hint: "it went on in two places; fork one of them instead",
     });
@@ -159,7 +169,8 @@ export function makeReceiver(
     if (!linked || record.session !== session) {
       throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
     }
-    const position = insertRow([
+    const keyBytes = key === null ? null : Buffer.from(key, "hex");
+    const row = [
       line.id,
       seq,
       record.at,
@@ -168,14 +179,15 @@ export function makeReceiver(
       names.id(record.actor),
       record.turn,
       record.cause,
-      key === null ? null : Buffer.from(key, "hex"),
+      keyBytes,
       body,
       contentHash === null ? null : Buffer.from(contentHash, "hex"),
       record.contentBytes,
       Buffer.from(hash, "hex"),
       salt === null ? null : Buffer.from(salt, "hex"),
       content,
-    ]);
+    ];
+    const position = insertRow(row, keyBytes);
     for (const blob of record.blobs) {
       if (sql.addRef.run(position, tenant, Buffer.from(blob, "hex")).changes === 1) continue;
       throw new SkeinError("not-found", `blob ${blob} is not in the store`, {
@@ -185,15 +197,19 @@ export function makeReceiver(
     return record;
   }
 
-  function insertRow(row: readonly SQLInputValue[]): number | bigint {
+  function insertRow(row: readonly SQLInputValue[], key: Uint8Array | null): number | bigint {
+    if (key !== null && segments.keyed(Number(row[0]), key) !== undefined) throw usedKey();
     try {
       return sql.insertRecord.run(...row).lastInsertRowid;
     } catch (error) {
       if (!isConstraint(error)) throw error;
       // Its position is free, so it is the key.
-      throw new SkeinError("corrupt", "a record has a key that is used already", { cause: error });
+      throw usedKey(error);
     }
   }
+
+  const usedKey = (cause?: unknown): SkeinError =>
+    new SkeinError("corrupt", "a record has a key that is used already", { cause });
 
   function finish(list: readonly Finished[]): void {
     for (const one of list) finishOne(one, checkEnd(one));
@@ -220,8 +236,8 @@ export function makeReceiver(
 
   function hashAt(session: SessionId, line: AnyLine, seq: number): Last | undefined {
     if (seq === line.forkSeq) return lastOf(session, { ...line, id: -1 });
-    const row = sql.at.get(line.id, seq) as unknown as [Uint8Array] | undefined;
-    return row === undefined ? undefined : { seq, hash: hexOf(row[0]) };
+    const point = reader.point(line.id, seq);
+    return point && { seq, hash: point.hash };
   }
 
   function finishOne({ seq, as, index }: Finished, line: AnyLine): void {
@@ -235,7 +251,8 @@ export function makeReceiver(
     if (wasSeen && !more && !(as === "own" && line.copy)) return;
     if (!wasSeen || more) {
       arrive(id, wasSeen ? (untilSeq ?? seq) + 1 : line.forkSeq + 1, seq);
-      sql.setTimes.run(wasSeen ? null : line.forkSeq + 1, seq, id);
+      const openedAt = wasSeen ? undefined : reader.point(id, line.forkSeq + 1)?.at;
+      sql.setTimes.run(openedAt ?? null, reader.point(id, seq)?.at ?? 0, id);
     }
     sql.setSeen.run(as === "own" ? 0 : 1, id);
     sql.endLease.run(id);
@@ -253,7 +270,7 @@ export function makeReceiver(
     const line = logs.findAny(session);
     if (line === undefined || (line.dropped !== receiving && line.untilSeq === null)) return false;
     const keep = line.dropped === receiving ? 0 : (line.untilSeq ?? 0);
-    if (deleteAbove(database, line.id, keep)) return true;
+    if (deleteAbove(database, context.segmentWriter, line.id, keep)) return true;
     if (line.dropped !== receiving) sql.setUntil.run(null, line.id);
     else if (sql.named.get(line.id, line.id) === undefined) sql.deleteLog.run(line.id);
     else sql.setPrefix.run(prefix, line.id);
@@ -268,7 +285,6 @@ function prepared(database: DatabaseSync) {
   const places = recordColumns.replaceAll(/\w+/g, "?");
   const statements = {
     last: database.prepare("SELECT seq, hash FROM records WHERE log = ? ORDER BY seq DESC LIMIT 1"),
-    at: database.prepare("SELECT hash FROM records WHERE log = ? AND seq = ?"),
     insertLog: database.prepare(
       `INSERT INTO logs
          (tenant, session, listed, dropped, parent, base, fork_seq, depth, opened_at, active_at)
@@ -289,9 +305,7 @@ function prepared(database: DatabaseSync) {
       "UPDATE logs SET copy = ?, listed = 1, dropped = 0, until_seq = NULL, epoch = 0 WHERE id = ?",
     ),
     setTimes: database.prepare(
-      `UPDATE logs SET
-         opened_at = ifnull((SELECT at FROM records WHERE log = logs.id AND seq = ?), opened_at),
-         active_at = (SELECT at FROM records WHERE log = logs.id AND seq = ?) WHERE id = ?`,
+      "UPDATE logs SET opened_at = ifnull(?, opened_at), active_at = ? WHERE id = ?",
     ),
     endLease: database.prepare("DELETE FROM leases WHERE log = ?"),
     reserve: database.prepare(
@@ -305,6 +319,6 @@ function prepared(database: DatabaseSync) {
     named: database.prepare("SELECT 1 FROM logs WHERE parent = ? OR base = ? LIMIT 1"),
     deleteLog: database.prepare("DELETE FROM logs WHERE id = ?"),
   };
-  for (const one of [statements.last, statements.at]) one.setReturnArrays(true);
+  statements.last.setReturnArrays(true);
   return statements;
 }

@@ -128,22 +128,42 @@ CREATE INDEX arrivals_log ON arrivals (log);
 `;
 
 /**
- * Since layout 3. A segment holds the records from_seq to to_seq of a log, see segment.ts; what is left of
- * them in \`records\` has an empty hash. outbox: messages that are not known to have arrived elsewhere. A row
- * \`scrub\` in meta says that the file may still hold a trace of what was erased or deleted.
+ * Since layout 3. A segment holds the records from_seq to to_seq of a log, see segment.ts, and `records` no
+ * longer does. What is packed of a log is its beginning, and never its last record, unless the log was deleted
+ * and is there for its forks. What must be found without unpacking lies beside it: places in the feed, so many
+ * in a row; the first six bytes of keys; what the views show of costs and tool calls. outbox: messages that
+ * are not known to have arrived elsewhere. A row `scrub` in meta says that the file may still hold a trace of
+ * what was erased or deleted.
  */
 const segments = `
 ALTER TABLE logs ADD COLUMN outbox INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX logs_outbox ON logs (tenant, id) WHERE outbox > 0;
 CREATE TABLE segments (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   log INTEGER NOT NULL,
   from_seq INTEGER NOT NULL,
   to_seq INTEGER NOT NULL,
+  from_at INTEGER NOT NULL,
+  to_at INTEGER NOT NULL,
+  content_bytes INTEGER NOT NULL,
   heads BLOB NOT NULL,
   contents BLOB NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX segments_seq ON segments (log, to_seq);
+CREATE TABLE packed_places (
+  position INTEGER PRIMARY KEY, log INTEGER NOT NULL, seq INTEGER NOT NULL, count INTEGER NOT NULL
+) STRICT;
+CREATE TABLE packed_keys (
+  log INTEGER NOT NULL, key INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (log, key, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE packed_costs (
+  log INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
+  model ANY, input_tokens ANY, output_tokens ANY, nano_usd ANY, PRIMARY KEY (log, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE packed_calls (
+  log INTEGER NOT NULL, call ANY NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, type INTEGER NOT NULL,
+  tool ANY, effect ANY, status ANY, ms ANY, PRIMARY KEY (log, call, seq)
+) STRICT, WITHOUT ROWID;
 `;
 
 const views = `

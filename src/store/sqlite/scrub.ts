@@ -1,11 +1,14 @@
 /**
  * Scrubbing: what was erased or deleted leaves the file. Rows are overwritten when they go (secure_delete),
- * but words stay in the index of search until its parts are merged, and the -wal file keeps what pages were
- * like before. All in small steps; that it is due stands in `meta` until the last one is done.
+ * but words stay in the index of search until its parts are merged, the -wal file keeps what pages were like
+ * before, and pages keep copies of rows that were moved (slack.ts). All in small steps; that it is due stands
+ * in `meta` until the last one is done.
  */
 import type { StoreWorld } from "../port.ts";
 import { busyTimeoutMs, isBusy, sqliteBusy, waitForLock, type Connection } from "./connection.ts";
 import { unscrubbed } from "./erase.ts";
+import type { SegmentWriter } from "./segment-write.ts";
+import { cleanSlack } from "./slack.ts";
 import { shrink, sweep } from "./space.ts";
 import type { Writer } from "./writer.ts";
 
@@ -16,6 +19,7 @@ export interface Scrubbing {
   readonly lockWaitMs: number;
   /** Forgets what is known of logs. */
   readonly forget: () => void;
+  readonly segmentWriter: SegmentWriter;
 }
 
 /** Pages of the index of search that are merged in one transaction; a few milliseconds. */
@@ -40,8 +44,8 @@ export async function sweepAndScrub(scrubbing: Scrubbing): Promise<void> {
   }
 }
 
-const sweepDeleted = ({ connection, writer, world, forget }: Scrubbing): Promise<void> =>
-  sweep(connection.database, writer, { now: world.now(), forget });
+const sweepDeleted = ({ connection, writer, world, forget, segmentWriter }: Scrubbing): Promise<void> =>
+  sweep(connection.database, writer, { now: world.now(), forget, segmentWriter });
 
 async function scrubFile(scrubbing: Scrubbing): Promise<void> {
   const { connection, writer } = scrubbing;
@@ -51,9 +55,10 @@ async function scrubFile(scrubbing: Scrubbing): Promise<void> {
   await mergeSearch(scrubbing);
   await shrink(database, writer);
   await emptyWal(scrubbing);
+  if ((await cleanSlack(scrubbing)) > 0) await emptyWal(scrubbing);
   // Whatever was erased after the note was read needs another round; it has a note of its own.
   await writer.run(() => {
-    database.prepare("DELETE FROM meta WHERE key = 'scrub' AND value = ?").run(note);
+    database.prepare("DELETE FROM meta WHERE key = 'slack' OR (key = 'scrub' AND value = ?)").run(note);
   });
 }
 

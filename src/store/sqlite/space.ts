@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { dropLostBlob, loseBlob, loseBlobs, markUnscrubbed } from "./erase.ts";
+import type { SegmentWriter } from "./segment-write.ts";
 import type { Writer } from "./writer.ts";
 
 /** Records deleted, and pages given back, in one transaction; a few milliseconds. */
@@ -115,8 +116,9 @@ export function readBlob(
 export async function sweep(
   database: DatabaseSync,
   writer: Writer,
-  { now, forget }: { readonly now: number; readonly forget: () => void },
+  options: { readonly now: number; readonly forget: () => void; readonly segmentWriter: SegmentWriter },
 ): Promise<void> {
+  const { now, forget, segmentWriter } = options;
   // What is being received is left alone, until nobody has gone on with it for long.
   const stale = database.prepare("SELECT id FROM logs WHERE dropped = 3 AND active_at < ? ORDER BY id DESC");
   for (const row of stale.all(now - unreferredMs)) {
@@ -131,7 +133,7 @@ export async function sweep(
     freed = false;
     for (const row of dropped.all()) {
       const id = Number(row["id"]);
-      while (await writer.run(() => sweepSome(database, id))) freed = true;
+      while (await writer.run(() => sweepSome(database, segmentWriter, id))) freed = true;
       if (await writer.run(() => sweepRow(database, id))) freed = true;
     }
   }
@@ -201,42 +203,49 @@ function vacuum(database: DatabaseSync): boolean {
 }
 
 /** One step; false when there is nothing left to delete in this log. */
-function sweepSome(database: DatabaseSync, id: number): boolean {
+function sweepSome(database: DatabaseSync, segmentWriter: SegmentWriter, id: number): boolean {
   const keep = database.prepare("SELECT coalesce(max(fork_seq), 0) AS seq FROM logs WHERE base = ?").get(id);
-  const some = deleteAbove(database, id, Number(keep?.["seq"]));
+  const some = deleteAbove(database, segmentWriter, id, Number(keep?.["seq"]));
   if (some) markUnscrubbed(database);
   return some;
 }
 
 /** Deletes some of a log's records beyond a position, the last first, and blobs that only they refer to. */
-export function deleteAbove(database: DatabaseSync, id: number, keep: number): boolean {
-  const rows = database
-    .prepare("SELECT position, content FROM records WHERE log = ? AND seq > ? ORDER BY seq DESC LIMIT ?")
-    .all(id, keep, sweepRowsMax);
-  if (rows.length === 0) return false;
-  const last = Number(database.prepare("SELECT max(position) AS position FROM records").get()?.["position"]);
-  const remove = database.prepare("DELETE FROM records WHERE position = ?");
+export function deleteAbove(
+  database: DatabaseSync,
+  segmentWriter: SegmentWriter,
+  id: number,
+  keep: number,
+): boolean {
+  const rows = deleteRows(database, id, keep);
+  const positions = rows.length > 0 ? rows : segmentWriter.cut(id, keep);
+  if (positions === null) return false;
   const unindex = database.prepare("DELETE FROM search WHERE rowid = ?");
   // FTS5 leaves row ids of its own behind that do not fit a number, and the next statement would stumble over
   // them.
   unindex.setReadBigInts(true);
   const reset = database.prepare("INSERT OR REPLACE INTO last_row (id) VALUES (1)");
+  for (const position of positions) unindex.run(position);
+  reset.run();
+  loseBlobs(database, positions);
+  database.prepare("DELETE FROM snapshots WHERE log = ? AND seq > ?").run(id, keep);
+  return true;
+}
+
+/** Some of those that are not packed; gives back where they lay. */
+function deleteRows(database: DatabaseSync, id: number, keep: number): readonly number[] {
+  const positions = database
+    .prepare("SELECT position FROM records WHERE log = ? AND seq > ? ORDER BY seq DESC LIMIT ?")
+    .all(id, keep, sweepRowsMax)
+    .map((row) => Number(row["position"]));
+  const last = Number(database.prepare("SELECT max(position) AS position FROM records").get()?.["position"]);
+  const remove = database.prepare("DELETE FROM records WHERE position = ?");
   const stub = database.prepare(
     `UPDATE records SET log = 0, seq = position, key = NULL, body = '{}', content = NULL, salt = NULL,
      content_hash = NULL WHERE position = ?`,
   );
-  for (const row of rows) {
-    const position = Number(row["position"]);
-    (position === last ? stub : remove).run(position);
-  }
-  for (const row of rows) unindex.run(Number(row["position"]));
-  reset.run();
-  loseBlobs(
-    database,
-    rows.map((row) => Number(row["position"])),
-  );
-  database.prepare("DELETE FROM snapshots WHERE log = ? AND seq > ?").run(id, keep);
-  return true;
+  for (const position of positions) (position === last ? stub : remove).run(position);
+  return positions;
 }
 
 /**
@@ -245,8 +254,10 @@ export function deleteAbove(database: DatabaseSync, id: number, keep: number): b
  */
 function sweepRow(database: DatabaseSync, id: number): boolean {
   const shared = database.prepare("SELECT 1 FROM logs WHERE base = ? LIMIT 1").get(id);
-  const left = database.prepare("SELECT 1 FROM records WHERE log = ? LIMIT 1").get(id);
-  if (shared !== undefined || left !== undefined) return false;
+  const holds = ["records", "segments"].some(
+    (table) => database.prepare(`SELECT 1 FROM ${table} WHERE log = ? LIMIT 1`).get(id) !== undefined,
+  );
+  if (shared !== undefined || holds) return false;
   for (const table of ["snapshots", "titles", "labels", "item_rows", "leases", "arrivals"]) {
     database.prepare(`DELETE FROM ${table} WHERE log = ?`).run(id);
   }

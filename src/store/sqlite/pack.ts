@@ -1,0 +1,209 @@
+/**
+ * Packing: old records of a log become a segment, step by step. Records are read and compressed outside of any
+ * transaction; then one short transaction makes sure that they are still the same, and puts the segment in
+ * their place. Whoever dies in between leaves everything as it was.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { flaw, genesisHash } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { LogId } from "../../core/ids.ts";
+import type { Packed, StoreWorld } from "../port.ts";
+import type { AnyLine, Logs, Stretch } from "./log.ts";
+import { whole, type Reader, type Row } from "./read.ts";
+import { pack, type PackedRow, type Packing, type Range } from "./segment.ts";
+import { runsOf, type SegmentWriter } from "./segment-write.ts";
+import type { Segment, Segments } from "./segments.ts";
+import { shrink } from "./space.ts";
+import type { Writer } from "./writer.ts";
+
+/** What a segment is made of at most: larger ones are smaller on disk, and slower to read a little of. */
+const rangeBytes = 262_144;
+const rangeRecords = 1_024;
+const fetchRows = 128;
+
+/** A step writes much more than an append does; after each the -wal file is looked at. */
+const stepWeight = 64;
+
+export interface PackContext {
+  readonly database: DatabaseSync;
+  readonly world: StoreWorld;
+  readonly logs: Logs;
+  readonly reader: Reader;
+  readonly segments: Segments;
+  readonly segmentWriter: SegmentWriter;
+  readonly writer: Writer;
+}
+
+/** Records on their way into a segment. */
+interface Batch extends Range {
+  readonly log: number;
+  /** The first that is not packed yet. */
+  readonly freshSeq: number;
+  readonly toSeq: number;
+  /** The last segment, when this was read. */
+  readonly last: Segment | null;
+  /** The same, when it is small and becomes part of the new one. */
+  readonly instead: Segment | null;
+}
+
+export async function packLog(
+  context: PackContext,
+  session: LogId,
+  toSeq: number,
+  signal?: AbortSignal,
+): Promise<Packed> {
+  const { writer, database } = context;
+  const total = { records: 0, bytesBefore: 0, bytesAfter: 0 };
+  for (;;) {
+    const batch = signal?.aborted === true ? null : nextBatch(context, session, toSeq);
+    if (batch === null) break;
+    const packing = await pack(batch);
+    const done = await writer.run(() => putInPlace(context, session, batch, packing), { weight: stepWeight });
+    if (!done) continue;
+    const fresh = batch.rows.filter(({ row }) => row[1] >= batch.freshSeq);
+    total.records += fresh.length;
+    total.bytesBefore += fresh.reduce((sum, one) => sum + bytesInTable(one), 0);
+    total.bytesAfter += packing.heads.length + packing.contents.length - (batch.instead?.bytes ?? 0);
+    total.bytesAfter += bytesBeside(fresh);
+  }
+  if (total.records > 0) await shrink(database, writer);
+  return total;
+}
+
+/** Null when there is nothing left to pack, or the log is not one that may be. */
+function nextBatch(context: PackContext, session: LogId, toSeq: number): Batch | null {
+  const { logs, segments } = context;
+  const line = packable(context, session);
+  const head = line === null ? undefined : logs.headRow(line.id);
+  if (line === null || head === undefined) return null;
+  const last = segments.upTo(line.id, Number.MAX_SAFE_INTEGER) ?? null;
+  const freshSeq = (last?.toSeq ?? line.forkSeq) + 1;
+  const end = Math.min(toSeq, head.seq - 1);
+  if (freshSeq > end) return null;
+  const instead = last !== null && isSmall(last) ? last : null;
+  const joined = instead === null ? null : segments.unpacked(instead);
+  const before = hashBefore(context, line, last);
+  const start = joined?.rows ?? [];
+  const fresh = readFresh(context, { log: line.id, fromSeq: freshSeq, toSeq: end }, start);
+  checkChain(context, session, fresh, before);
+  return {
+    log: line.id,
+    rows: [...start, ...fresh],
+    before: joined?.before ?? Buffer.from(before, "hex"),
+    freshSeq,
+    toSeq: freshSeq + fresh.length - 1,
+    last,
+    instead,
+  };
+}
+
+/** Of what is received nobody knows yet where it ends, and what was deleted goes anyway. */
+function packable({ logs }: PackContext, session: LogId): AnyLine | null {
+  const line = logs.findAny(session);
+  return line === undefined || line.dropped !== 0 || line.untilSeq !== null ? null : line;
+}
+
+const isSmall = ({ fromSeq, toSeq, contentBytes }: Segment): boolean =>
+  toSeq + 1 - fromSeq < rangeRecords / 2 && contentBytes < rangeBytes / 2;
+
+/** The hash of the record before the first that is not packed. */
+function hashBefore({ reader, segments }: PackContext, line: AnyLine, last: Segment | null): string {
+  if (last !== null) return segments.record(line.id, last.toSeq)?.hash ?? genesisHash;
+  return line.base === null ? genesisHash : (reader.point(line.base, line.forkSeq)?.hash ?? genesisHash);
+}
+
+const bytesIn = ({ row }: PackedRow): number => row[9].length + (row[14] === null ? 0 : (row[11] ?? 0)) + 40;
+
+function readFresh(
+  { database }: PackContext,
+  { log, fromSeq, toSeq }: Stretch,
+  joined: readonly PackedRow[],
+): PackedRow[] {
+  const select = database.prepare(
+    `SELECT position, ${whole} FROM records WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`,
+  );
+  select.setReturnArrays(true);
+  const found: PackedRow[] = [];
+  let bytes = joined.reduce((sum, one) => sum + bytesIn(one), 0);
+  for (let next = fromSeq; next <= toSeq && bytes < rangeBytes;) {
+    const count = Math.min(fetchRows, Math.max(1, rangeRecords - joined.length - found.length));
+    const rows = select.all(log, next, toSeq, count) as unknown as [number, ...Required<Row>][];
+    for (const [position, ...row] of rows) {
+      if (row[1] !== next || bytes >= rangeBytes) break;
+      found.push({ position, row });
+      bytes += bytesIn({ position, row });
+      next++;
+    }
+    if (rows.length < count || joined.length + found.length >= rangeRecords) break;
+  }
+  return found;
+}
+
+/** What is damaged is never packed: it would be harder to find, and to mend. */
+function checkChain(
+  { world, reader }: PackContext,
+  session: LogId,
+  rows: readonly PackedRow[],
+  before: string,
+): void {
+  let hash = before;
+  for (const { row } of rows) {
+    const record = reader.recordOf(row);
+    const bytes = record.content === null ? null : Buffer.byteLength(record.content);
+    const wrong = flaw(world.digest, hash, record, bytes);
+    if (wrong !== null) throw damaged(session, record.seq, wrong);
+    hash = record.hash;
+  }
+}
+
+const damaged = (session: LogId, seq: number, wrong: string): SkeinError =>
+  new SkeinError("corrupt", `${session} at ${seq}: ${wrong}; it was not packed`, {
+    hint: 'run "skein verify" and restore a backup',
+  });
+
+/** In the transaction. False, and nothing is changed, when anything is not as it was read. */
+function putInPlace(context: PackContext, session: LogId, batch: Batch, packing: Packing): boolean {
+  const { logs, segments, segmentWriter } = context;
+  const { log, freshSeq, toSeq, last, instead } = batch;
+  const isSameLog = packable(context, session)?.id === log;
+  if (!isSameLog || (segments.upTo(log, Number.MAX_SAFE_INTEGER)?.id ?? null) !== (last?.id ?? null)) {
+    return false;
+  }
+  if (toSeq >= (logs.headRow(log)?.seq ?? 0) || !isUnchanged(context, batch)) return false;
+  segmentWriter.add(batch, packing, { seq: freshSeq, instead });
+  return true;
+}
+
+function isUnchanged({ database }: PackContext, { log, rows, freshSeq, toSeq }: Batch): boolean {
+  const select = database.prepare(
+    "SELECT position, hash, content IS NULL FROM records WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq",
+  );
+  select.setReturnArrays(true);
+  const now = select.all(log, freshSeq, toSeq) as unknown as [number, Uint8Array, number][];
+  const fresh = rows.filter(({ row }) => row[1] >= freshSeq);
+  return (
+    now.length === fresh.length &&
+    fresh.every(({ position, row }, place) => {
+      const [there, hash, erased] = now[place] ?? [0, row[12], 0];
+      return (
+        there === position && Buffer.compare(hash, row[12]) === 0 && (erased === 1) === (row[14] === null)
+      );
+    })
+  );
+}
+
+/** About what a record takes in the table, with its entries in the indexes. */
+const bytesInTable = ({ row }: PackedRow): number =>
+  75 +
+  row[9].length +
+  (row[8] === null ? 0 : 45) +
+  (row[10] === null ? 0 : 34) +
+  (row[14] === null ? 0 : 17 + (row[11] ?? 0));
+
+/** The same of what lies beside a segment. */
+function bytesBeside(rows: readonly PackedRow[]): number {
+  const keys = rows.filter(({ row }) => row[8] !== null).length;
+  const costs = rows.filter(({ row }) => row[3] === 3).length;
+  const calls = rows.filter(({ row }) => row[3] === 1 || row[3] === 2).length;
+  return runsOf(rows).length * 20 + keys * 22 + costs * 45 + calls * 60;
+}

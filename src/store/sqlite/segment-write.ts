@@ -1,0 +1,196 @@
+/** Writing segments: new ones, without some contents, and cut short. Each call lies within a transaction. */
+import type { DatabaseSync } from "node:sqlite";
+import type { Stretch } from "./log.ts";
+import { packAtOnce, type PackedRow, type Packing, type Range } from "./segment.ts";
+import { keyNumber, type Segment, type Segments } from "./segments.ts";
+
+export interface SegmentWriter {
+  /**
+   * Adds a segment and takes its records out of the table, from this position on; those before it were in the
+   * segment that this one takes the place of.
+   */
+  add(range: Range, packing: Packing, from: { readonly seq: number; readonly instead: Segment | null }): void;
+  /**
+   * Writes the segments of a log again without the contents and salts of these positions. Gives back which
+   * records lost one, and where they lie in the feed. Goes no further once there are more than `most`.
+   */
+  erase(stretch: Stretch, most: number): readonly ErasedRecord[];
+  /**
+   * Takes out what the log's last segment holds beyond a position. Gives back where that lay in the feed; null
+   * when there is nothing packed beyond it.
+   */
+  cut(log: number, keepSeq: number): readonly number[] | null;
+}
+
+export interface ErasedRecord {
+  readonly seq: number;
+  readonly position: number;
+}
+
+export interface Run {
+  readonly position: number;
+  readonly log: number;
+  readonly seq: number;
+  readonly count: number;
+}
+
+/** Records that follow one another in the log and in the feed. */
+export function runsOf(rows: readonly PackedRow[]): Run[] {
+  const runs: Run[] = [];
+  for (const { position, row } of rows) {
+    const [log, seq] = row;
+    const last = runs.at(-1);
+    const follows = last && last.position + last.count === position && last.seq + last.count === seq;
+    if (follows) runs[runs.length - 1] = { ...last, count: last.count + 1 };
+    else runs.push({ position, log, seq, count: 1 });
+  }
+  return runs;
+}
+
+export const insertCosts = `INSERT INTO packed_costs (log, seq, at, model, input_tokens, output_tokens, nano_usd)
+  SELECT log, seq, at, json_extract(body, '$.model'), json_extract(body, '$.usage.inputTokens'),
+    json_extract(body, '$.usage.outputTokens'), json_extract(body, '$.costNanoUsd')
+  FROM records WHERE log = ? AND seq BETWEEN ? AND ? AND type = 3`;
+export const insertCalls = `INSERT INTO packed_calls (log, call, seq, at, type, tool, effect, status, ms)
+  SELECT log, ifnull(json_extract(body, '$.call'), ''), seq, at, type, json_extract(body, '$.tool'),
+    json_extract(body, '$.effect'), json_extract(body, '$.status'), json_extract(body, '$.ms')
+  FROM records WHERE log = ? AND seq BETWEEN ? AND ? AND type IN (1, 2)`;
+
+export function makeSegmentWriter(database: DatabaseSync, segments: Segments): SegmentWriter {
+  const sql = prepared(database);
+
+  function insert({ rows }: Range, packing: Packing): void {
+    const [first, last] = [rows[0]?.row, rows.at(-1)?.row];
+    if (first === undefined || last === undefined) throw new Error("invariant: a segment holds a record");
+    const bytes = rows.reduce((sum, { row }) => sum + (row[14] === null ? 0 : (row[11] ?? 0)), 0);
+    sql.insert.run(first[0], first[1], last[1], first[2], last[2], bytes, packing.heads, packing.contents);
+  }
+
+  function addPlaces(rows: readonly PackedRow[]): void {
+    for (const { position, log, seq, count } of runsOf(rows)) sql.addPlace.run(position, log, seq, count);
+  }
+
+  /** Segments that follow one another are joined, so what lies before the first of them is known to the first. */
+  function last(log: number): Segment | undefined {
+    return segments.upTo(log, Number.MAX_SAFE_INTEGER);
+  }
+
+  function forgetBeside(rows: readonly PackedRow[]): void {
+    for (const { position, row } of rows) {
+      const [log, seq, , type, , , , , key, body] = row;
+      sql.dropPlace.run(position);
+      if (key !== null) sql.dropKey.run(log, keyNumber(key), seq);
+      if (type === 3) sql.dropCost.run(log, seq);
+      if (type === 1 || type === 2) sql.dropCall.run(log, body, seq);
+    }
+  }
+
+  /** A damaged segment says nothing of what lies beside it; everything is looked through instead. */
+  function dropDamaged({ id, log, fromSeq, toSeq }: Segment): number[] {
+    const runs = sql.placesOf.all(log, fromSeq, toSeq) as unknown as [number, number][];
+    for (const one of sql.dropRange) one.run(log, fromSeq, toSeq);
+    sql.drop.run(id);
+    return runs.flatMap(([position, count]) => Array.from({ length: count }, (_, place) => position + place));
+  }
+
+  return {
+    add(range, packing, { seq, instead }) {
+      const fresh = range.rows.filter(({ row }) => row[1] >= seq);
+      const [log, toSeq] = [fresh[0]?.row[0] ?? 0, fresh.at(-1)?.row[1] ?? 0];
+      if (instead !== null) sql.drop.run(instead.id);
+      insert(range, packing);
+      addPlaces(fresh);
+      for (const { row } of fresh) if (row[8] !== null) sql.addKey.run(log, keyNumber(row[8]), row[1]);
+      for (const one of [sql.addCosts, sql.addCalls, sql.dropRecords]) one.run(log, seq, toSeq);
+    },
+    erase({ log, fromSeq, toSeq }, most) {
+      const erased: ErasedRecord[] = [];
+      for (let seq = fromSeq; erased.length <= most;) {
+        const segment = segments.next(log, seq);
+        if (segment === undefined || segment.fromSeq > toSeq) break;
+        seq = segment.toSeq + 1;
+        const { rows, before } = segments.unpacked(segment);
+        const isHit = ({ row }: PackedRow): boolean =>
+          row[1] >= fromSeq && row[1] <= toSeq && row[14] !== null;
+        const hit = rows.filter(isHit);
+        if (hit.length === 0) continue;
+        const left = { rows: rows.map((one) => (isHit(one) ? withoutContent(one) : one)), before };
+        sql.drop.run(segment.id);
+        insert(left, packAtOnce(left));
+        erased.push(...hit.map(({ position, row }) => ({ seq: row[1], position })));
+      }
+      return erased;
+    },
+    cut(log, keepSeq) {
+      const segment = last(log);
+      if (segment === undefined || segment.toSeq <= keepSeq) return null;
+      let unpacked: Range;
+      try {
+        unpacked = segments.unpacked(segment);
+      } catch {
+        return segment.fromSeq > keepSeq ? dropDamaged(segment) : null;
+      }
+      const { rows, before } = unpacked;
+      const kept = { rows: rows.filter(({ row }) => row[1] <= keepSeq), before };
+      const gone = rows.slice(kept.rows.length);
+      sql.drop.run(segment.id);
+      forgetBeside(gone);
+      if (kept.rows.length > 0) {
+        // A run may lie on both sides of the cut.
+        for (const { position } of kept.rows) sql.dropPlace.run(position);
+        addPlaces(kept.rows);
+        insert(kept, packAtOnce(kept));
+      }
+      return gone.map(({ position }) => position);
+    },
+  };
+}
+
+const withoutContent = ({ position, row }: PackedRow): PackedRow => {
+  const [log, seq, at, type, v, actor, turn, cause, key, body, contentHash, contentBytes, hash] = row;
+  const head = [
+    log,
+    seq,
+    at,
+    type,
+    v,
+    actor,
+    turn,
+    cause,
+    key,
+    body,
+    contentHash,
+    contentBytes,
+    hash,
+  ] as const;
+  return { position, row: [...head, null, null] };
+};
+
+function prepared(database: DatabaseSync) {
+  const placesOf = database.prepare(
+    "SELECT position, count FROM packed_places WHERE log = ? AND seq BETWEEN ? AND ?",
+  );
+  placesOf.setReturnArrays(true);
+  return {
+    placesOf,
+    insert: database.prepare(
+      `INSERT INTO segments (log, from_seq, to_seq, from_at, to_at, content_bytes, heads, contents)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    drop: database.prepare("DELETE FROM segments WHERE id = ?"),
+    addPlace: database.prepare("INSERT INTO packed_places (position, log, seq, count) VALUES (?, ?, ?, ?)"),
+    addKey: database.prepare("INSERT INTO packed_keys (log, key, seq) VALUES (?, ?, ?)"),
+    addCosts: database.prepare(insertCosts),
+    addCalls: database.prepare(insertCalls),
+    dropRecords: database.prepare("DELETE FROM records WHERE log = ? AND seq BETWEEN ? AND ?"),
+    dropPlace: database.prepare("DELETE FROM packed_places WHERE position = ?"),
+    dropKey: database.prepare("DELETE FROM packed_keys WHERE log = ? AND key = ? AND seq = ?"),
+    dropCost: database.prepare("DELETE FROM packed_costs WHERE log = ? AND seq = ?"),
+    dropCall: database.prepare(
+      "DELETE FROM packed_calls WHERE log = ? AND call = ifnull(json_extract(?, '$.call'), '') AND seq = ?",
+    ),
+    dropRange: ["packed_places", "packed_keys", "packed_costs", "packed_calls"].map((table) =>
+      database.prepare(`DELETE FROM ${table} WHERE log = ? AND seq BETWEEN ? AND ?`),
+    ),
+  };
+}

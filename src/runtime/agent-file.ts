@@ -30,7 +30,7 @@ export function parseAgent(text: string, { name, path }: AgentFileOptions = {}):
   return checkAgent(named, { where, lineOf });
 }
 
-interface Found {
+export interface Found {
   readonly given: Readonly<Record<string, unknown>>;
   readonly lineOf: (path: readonly PropertyKey[]) => number | undefined;
 }
@@ -71,7 +71,7 @@ function fromMarkdown(text: string, where: string): Found {
   return { ...found, given: { ...found.given, instructions: body } };
 }
 
-function fromYaml(text: string, where: string, firstLine: number): Found {
+export function fromYaml(text: string, where: string, firstLine: number): Found {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const lineAt = (position: number): number => lines.linePos(position).line + firstLine - 1;
@@ -84,7 +84,7 @@ function fromYaml(text: string, where: string, firstLine: number): Found {
   }
   const given: unknown = plainValue(document, where);
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new SkeinError("invalid", `${where}, line ${firstLine}: the front matter has no fields`, {
+    throw new SkeinError("invalid", `${where}, line ${firstLine}: there are no fields`, {
       hint: "fields are written as `name: value`, one a line",
     });
   }

@@ -84,8 +84,8 @@ test("a mistake is told with its line and the right spelling, never with a stack
       "a.md: the front matter that begins in line 1 does not end",
       "put a line with --- after its last field",
     ],
-    ["---\njust words\n---\nGo.", "a.md, line 2: the front matter has no fields", fields],
-    ["---\n- a\n---\nGo.", "a.md, line 2: the front matter has no fields", fields],
+    ["---\njust words\n---\nGo.", "a.md, line 2: there are no fields", fields],
+    ["---\n- a\n---\nGo.", "a.md, line 2: there are no fields", fields],
     ["---\nname: a\nname: b\n---\nGo.", "a.md, line 3: Map keys must be unique", fields],
     [
       "---\ninstructions: Go.\n---\nGo there.",

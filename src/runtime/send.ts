@@ -80,9 +80,9 @@ export async function sendMessage(
   const addressed = await address(context, from, to, options);
   const outgoing: Outgoing = { ...addressed, text, ...about };
   await using stores = otherStores(context);
-  return addressed.place === undefined
-    ? sendHere(context, from, outgoing, stores, call)
-    : sendAway(context, from, { ...outgoing, place: addressed.place }, stores, call);
+  const { place } = addressed;
+  if (place === undefined) return await sendHere(context, from, outgoing, stores, call);
+  return await sendAway(context, from, { ...outgoing, place }, stores, call);
 }
 
 const known = ["topic", "replyTo", "withinMs", "deadlineMs", "at", "key"];

@@ -1,25 +1,87 @@
-/** Sends a message from one session to another. */
+/** Sends a message to a session: from another one, or from a person. */
+import { SkeinError } from "../../core/error.ts";
+import type { Sent } from "../../runtime/send.ts";
 import { present } from "../input.ts";
-import { verb } from "../verb.ts";
+import { oneLine } from "../text.ts";
+import { verb, type Call } from "../verb.ts";
 import { textOf } from "./ask.ts";
+
+const options = {
+  topic: { type: "text", what: "what it is about; the receiver may have a contract for it" },
+  "reply-within": {
+    type: "span",
+    value: "SPAN",
+    what: "make it a request: wait so long for a reply, as 10m",
+  },
+  "reply-to": { type: "text", value: "MESSAGE", what: "the request that this replies to" },
+  at: { type: "text", value: "PATH", what: "the store that the receiver lives in, if it is another one" },
+  key: { type: "text", what: "a second message with the same key is not sent" },
+} as const;
+const args = ["FROM", "TO", "TEXT...?"] as const;
 
 export const send = verb({
   name: "send",
-  line: "Send a message from one session to another's inbox.",
-  args: ["FROM", "TO", "TEXT...?"],
-  options: { topic: { type: "text", what: "what it is about" } },
+  line: "Send a message to a session's inbox, from another one or from you.",
+  args,
+  options,
   about: [
-    "One append writes it to both logs, so it is never sent without being received. It wakes a sleeping " +
-      "receiver, which takes it up as an input when it is run.",
+    "FROM is a session, or a dash: then it is you who speaks. TO is a session, or a dash with --reply-to: " +
+      "then it goes to whoever asked. TEXT is a text or JSON; without it, or with a dash, it is standard " +
+      "input.",
+    "Within a store one append writes it to both logs. To another store it waits in the sender's outbox " +
+      'until it is known to be there; if it cannot be delivered now, "skein deliver" goes on with it. It ' +
+      "is received once, and in order. It wakes a receiver that sleeps, which takes it up when it is run.",
+    "What the receiver would not take is refused here, and nothing is written: it is over or lives " +
+      "elsewhere, its inbox is full, or the message breaks the contract for the topic.",
   ],
   examples: [
     { command: 'skein send 4x8kz1 9q2mf7 "The rates are in."', what: "from the first to the second" },
-    { command: "skein send 4x8kz1 9q2mf7 - --topic rates < rates.txt", what: "standard input" },
+    { command: "skein send - 9q2mf7 - --topic rates < rates.json", what: "from you, from standard input" },
+    { command: 'skein send 4x8kz1 9q2mf7 "Which rate?" --reply-within 10m', what: "a request" },
+    { command: 'skein send 9q2mf7 - "4.1" --reply-to msg_01j…', what: "the reply to it" },
+    { command: 'skein send 4x8kz1 7h3kd2 "Done." --at ~/other.db', what: "to another store" },
   ],
-  async run({ args, options, out, session }) {
-    const text = await textOf(args.TEXT);
-    const from = await session(args.FROM);
-    const { message, to, seq } = await from.send(args.TO, text, present({ topic: options.topic }));
-    await out.answer({ session: from.id, to, message, seq }, () => [`sent to ${to} at ${seq} of ${from.id}`]);
+  async run(call) {
+    const { args: given, options: told, out, session } = call;
+    if (given.FROM === "-") return fromPerson(call);
+    if (given.TO === "-" && told["reply-to"] === undefined) {
+      throw new SkeinError("invalid", "send: a dash for TO is whoever asked, so --reply-to is missing", {
+        hint: "name the receiver, or give --reply-to MESSAGE",
+      });
+    }
+    const text = await textOf(given.TEXT);
+    const from = await session(given.FROM);
+    const { topic, at, key } = told;
+    const more = present({ topic, at, key, replyTo: told["reply-to"], withinMs: told["reply-within"] });
+    const sent = await from.send(given.TO === "-" ? null : given.TO, text, more);
+    await out.answer({ session: from.id, ...sent }, () => lines(from.id, sent, more.withinMs !== undefined));
   },
 });
+
+function lines(from: string, sent: Sent, isRequest: boolean): string[] {
+  const { message, to, seq, delivered, reason } = sent;
+  const where = `${to} at ${seq} of ${from}${isRequest ? `, as request ${message}` : ""}`;
+  if (delivered) return [`sent to ${where}`];
+  return [`sent to ${where}, and not delivered yet: ${oneLine(reason ?? "")}`];
+}
+
+/** What a person says is an input. */
+async function fromPerson({
+  args: given,
+  options: told,
+  out,
+  engine,
+}: Call<typeof options, typeof args>): Promise<void> {
+  const wrong = (["reply-within", "reply-to", "at"] as const).find((name) => told[name] !== undefined);
+  if (wrong !== undefined) {
+    throw new SkeinError("invalid", `send: --${wrong} is for messages between sessions`, {
+      hint: wrong === "at" ? "use --store PATH to speak to a session of another store" : "name FROM",
+    });
+  }
+  const text = await textOf(given.TEXT);
+  const { topic, key } = told;
+  const { seq, headSeq, duplicate } = await (await engine()).send(given.TO, text, present({ topic, key }));
+  await out.answer({ to: given.TO, seq, headSeq, duplicate }, () => [
+    duplicate ? `sent before, at ${seq}; nothing was written now` : `sent to ${given.TO} at ${seq}`,
+  ]);
+}

@@ -5,6 +5,7 @@ import { isWorkspaceId, type LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Store } from "../store/port.ts";
 import { blobReference } from "./content.ts";
+import { checkErased } from "./verify-erased.ts";
 import type { World } from "./world.ts";
 
 export interface VerifyOptions {
@@ -25,7 +26,9 @@ export interface VerifyReport {
   readonly sessions: number;
   readonly records: number;
   readonly contents: number;
+  /** Contents that were erased, and how long they were in all. */
   readonly erased: number;
+  readonly erasedBytes: number;
   readonly blobs: number;
   readonly problems: readonly Problem[];
   /** The first bad position; null when all is well. */
@@ -42,6 +45,7 @@ export function emptyReport(): VerifyReport {
     records: 0,
     contents: 0,
     erased: 0,
+    erasedBytes: 0,
     blobs: 0,
     problems: [],
     firstBad: null,
@@ -55,6 +59,7 @@ export function joinReports(a: VerifyReport, b: VerifyReport): VerifyReport {
     records: a.records + b.records,
     contents: a.contents + b.contents,
     erased: a.erased + b.erased,
+    erasedBytes: a.erasedBytes + b.erasedBytes,
     blobs: a.blobs + b.blobs,
     problems: b.problems.length === 0 ? a.problems : [...a.problems, ...b.problems].slice(0, problemsMax),
     firstBad: a.firstBad ?? b.firstBad,
@@ -71,7 +76,8 @@ export async function verifyLog(
   if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
   const problems: Problem[] = [];
   const bad = (seq: number, problem: string) => void problems.push({ session, seq, problem });
-  const count = { records: 0, contents: 0, erased: 0, blobs: 0 };
+  const count = { records: 0, contents: 0, erased: 0, erasedBytes: 0, blobs: 0 };
+  const erasures = checkErased(store, head);
   const start = options.own === true ? (head.parent?.seq ?? 0) : 0;
   let before: string | null = start === 0 ? genesisHash : await hashAt(store, session, start);
   let at = 0;
@@ -89,8 +95,8 @@ export async function verifyLog(
       before = null;
       return;
     }
-    if (record.content !== null) count.contents++;
-    else if (record.contentHash !== null) count.erased++;
+    erasures.see(record);
+    countContent(count, record);
     const wrong = flawOf(world, before, record) ?? (await blobFlaw(store, world, record, count));
     if (wrong !== null) bad(record.seq, wrong);
     if (record.at < at) bad(record.seq, "its time is before that of the record before");
@@ -100,11 +106,13 @@ export async function verifyLog(
   for await (const page of readPages(store, session, next, head.seq)) {
     for (const record of page) await check(record);
   }
+  for (const { seq, problem } of await erasures.flaws()) bad(seq, problem);
   const isGone = (next <= head.seq || problems.length > 0) && (await store.head(session)) === undefined;
   if (isGone) throw new SkeinError("not-found", `${session} was deleted while it was verified`);
   if (next <= head.seq) bad(next, `the log ends here; its head says ${head.seq}`);
   else if (before !== head.hash) bad(head.seq, "the head does not match the last record");
   await checkNoted(store, session, options.head, head.seq, bad);
+  problems.sort((a, b) => a.seq - b.seq);
   return {
     ok: problems.length === 0,
     sessions: isWorkspaceId(session) ? 0 : 1,
@@ -112,6 +120,17 @@ export async function verifyLog(
     problems,
     firstBad: problems[0] ?? null,
   };
+}
+
+function countContent(
+  count: { contents: number; erased: number; erasedBytes: number },
+  { content, contentHash, contentBytes }: StoredRecord,
+): void {
+  if (content !== null) count.contents += 1;
+  else if (contentHash !== null) {
+    count.erased += 1;
+    count.erasedBytes += contentBytes ?? 0;
+  }
 }
 
 interface Unreadable {

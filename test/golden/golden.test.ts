@@ -12,6 +12,7 @@ import { readEvent } from "../../src/core/event.ts";
 import { fold } from "../../src/core/fold.ts";
 import { emptyState, mindHash, type State } from "../../src/core/state.ts";
 import { Engine } from "../../src/runtime/engine.ts";
+import type { Problem } from "../../src/runtime/verify.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { sqliteStore } from "../../src/store/sqlite.ts";
 import { numbersFrom } from "../flip/chance.ts";
@@ -57,6 +58,17 @@ function foldAll(records: readonly StoredRecord[]): State {
   return states.at(-1)!;
 }
 
+/** Before anything could be erased, contents were taken away from golden logs by hand, and 1 was not. */
+function unsaidIn(version: string): readonly Problem[] {
+  if (version !== "0.1.0" && version !== "0.2.0") return [];
+  const undone = "its content is still there, though the log says that it was erased";
+  const unsaid = "its content is missing, and nothing says that it was erased";
+  return recordsOf(textOf(version, "everything")).flatMap(({ session, seq, content, contentHash }) => {
+    if (seq === 1) return [{ session, seq, problem: undone }];
+    return contentHash !== null && content === null ? [{ session, seq, problem: unsaid }] : [];
+  });
+}
+
 test("there are golden versions, and together they hold every event type", () => {
   assert.ok(versions.length > 0);
   const texts = versions.flatMap((version) => logs.map((name) => textOf(version, name)));
@@ -91,7 +103,7 @@ for (const version of versions) {
     const expected = expectedOf(version);
     const check = async (): Promise<void> => {
       const report = await engine.verify();
-      assert.deepEqual([report.ok, report.problems, report.sessions], [true, [], 4]);
+      assert.deepEqual([report.problems, report.sessions], [unsaidIn(version), 4]);
       for (const name of logs.filter((one) => one !== "workspace")) {
         const records = recordsOf(textOf(version, name));
         const session = await engine.session(records.at(-1)!.session);
@@ -111,7 +123,7 @@ for (const version of versions) {
     );
     const leaf = await engine.session(recordsOf(textOf(version, "leaf")).at(-1)!.session);
     assert.equal((await leaf.append("still here")).duplicate, false);
-    assert.equal((await engine.verify()).ok, true);
+    assert.deepEqual((await engine.verify()).problems, unsaidIn(version));
     await engine.close();
   });
 }

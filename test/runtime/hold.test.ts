@@ -12,8 +12,8 @@ test("a hold stands until it is lifted, and both say why", async () => {
   assert.deepEqual(
     [...(await session.fold()).standing.holds.entries()],
     [
-      ["case 4711", 2],
       ["audit", 3],
+      ["case 4711", 2],
     ],
   );
   await session.lift("case 4711", { reason: "the case is closed" });

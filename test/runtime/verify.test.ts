@@ -2,11 +2,13 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import type { SessionId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Store } from "../../src/store/port.ts";
 import { madeWorld } from "./made-world.ts";
 import type { Place } from "./place.ts";
 import { inFile, inMemory, type FilePlace } from "./place.ts";
+import { writeRaw } from "./raw.ts";
 
 /** A file with a session of ten records, the last of them a blob, and a fork at 5. */
 async function filled(): Promise<{ place: FilePlace; id: string; fork: string }> {
@@ -37,7 +39,7 @@ async function after(place: FilePlace, id: string, sql: string) {
 test("a log that is whole verifies, with its counts", async () => {
   const { place, id, fork } = await filled();
   const report = await (await place.engine.session(id)).verify();
-  const counts = { sessions: 1, records: 10, contents: 10, erased: 0, blobs: 1 };
+  const counts = { sessions: 1, records: 10, contents: 10, erased: 0, erasedBytes: 0, blobs: 1 };
   assert.deepEqual(report, { ok: true, ...counts, problems: [], firstBad: null });
   const theirs = await (await place.engine.session(fork)).verify();
   assert.deepEqual([theirs.ok, theirs.records], [true, 7]);
@@ -108,11 +110,42 @@ for (const [what, sql, seq, problem] of harms) {
   });
 }
 
-test("erased contents are counted, and are no problem", async () => {
-  const { place, id } = await filled();
-  const sql = "UPDATE records SET content = NULL, salt = NULL WHERE log = 1 AND seq IN (1, 4, 10)";
-  const { report } = await after(place, id, sql);
-  assert.deepEqual([report.ok, report.contents, report.erased, report.blobs], [true, 7, 3, 0]);
+test("erased contents are counted, with their length, and are no problem", async () => {
+  const { place, id, fork } = await filled();
+  const session = await place.engine.session(id);
+  const { bytes } = await session.erase({
+    ranges: [
+      [1, 1],
+      [4, 4],
+      [10, 10],
+    ],
+  });
+  const report = await session.verify();
+  const { ok, contents, erased, erasedBytes, blobs } = report;
+  assert.deepEqual([ok, contents, erased, erasedBytes, blobs], [true, 7, 3, bytes, 0]);
+  const theirs = await (await place.engine.session(fork)).verify();
+  assert.deepEqual([theirs.ok, theirs.contents, theirs.erased], [true, 4, 2]);
+  assert.equal((await place.engine.verify()).ok, true);
+  await place[Symbol.asyncDispose]();
+});
+
+test("a content that is gone without a word is a problem, and so is one that is said to be gone", async () => {
+  const { place, id, fork } = await filled();
+  const unsaid = "its content is missing, and nothing says that it was erased";
+  const sql = "UPDATE records SET content = NULL, salt = NULL WHERE log = 1 AND seq IN (1, 2, 4)";
+  const { report, whole } = await after(place, id, sql);
+  const problems = [1, 2, 4].map((seq) => ({ session: id, seq, problem: unsaid }));
+  assert.deepEqual([report.problems, whole.problems], [problems, problems]);
+  const body = { ranges: [[1, 3]], records: 2, bytes: 0 };
+  await writeRaw(place, fork as SessionId, [{ type: "content.erased", body }]);
+  // A log that shares the positions says so, as far as it does.
+  assert.deepEqual((await after(place, id, "")).report.problems, problems.slice(2));
+  const undone = "its content is still there, though the log says that it was erased";
+  const theirs = (await after(place, fork, "")).report.problems;
+  assert.deepEqual(theirs, [
+    { session: fork, seq: 3, problem: undone },
+    { session: fork, seq: 4, problem: unsaid },
+  ]);
   await place[Symbol.asyncDispose]();
 });
 

@@ -72,12 +72,12 @@ function parseHead(text: string): { readonly seq: number; readonly hash: string 
 }
 
 function lines(report: VerifyReport, out: Screen): string[] {
-  const { ok, sessions, records, contents, erased, blobs, problems } = report;
+  const { ok, sessions, records, contents, erased, erasedBytes, blobs, problems } = report;
   const counted = [
     plural(sessions, "session"),
     plural(records, "record"),
     plural(contents, "content"),
-    ...(erased === 0 ? [] : [`${count(erased)} erased`]),
+    ...(erased === 0 ? [] : [`${count(erased)} erased (${plural(erasedBytes, "byte")})`]),
     ...(blobs === 0 ? [] : [plural(blobs, "blob")]),
   ].join(", ");
   if (ok) return [`${out.green("ok")}: ${counted}; every hash agrees`];

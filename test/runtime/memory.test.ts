@@ -62,7 +62,7 @@ suite("by hand", () => {
         },
       ],
     });
-    const { parts } = await next.context({ next: true });
+    const { parts } = await next.context();
     assert.ok(JSON.stringify(parts).includes("decision base-rate: 4.1 (the workspace's, on base, rate)"));
     const other = await engine.open({ objective: "Water the plants" });
     assert.equal(await carriedBy(other), undefined, "what is not relevant leaves no event");

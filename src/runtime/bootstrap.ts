@@ -27,6 +27,7 @@ export async function prepareOpening(context: Context, options: OpenOptions): Pr
   const same = taken !== undefined && options.agent === undefined;
   const pinned = same ? (taken.pin ?? null) : await pinOf(context, options.agent);
   const definition = pinned?.definition as AgentDefinition | undefined;
+  for (const binding of options.bind ?? []) checkBound(context.world, binding);
   const own = [...(same ? [] : (definition?.bind ?? [])), ...(taken?.bind ?? []), ...(options.bind ?? [])];
   const bind = taken === undefined ? own.map(absolute) : lastOfName(own.map(absolute));
   const documents = [

@@ -160,7 +160,9 @@ export function packAtOnce(range: Range): Packing {
 
 const compress = (bytes: Buffer): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    zstdCompress(bytes, settings(levelApart), (error, packed) => {
+    // Not knowing how long it is, Zstandard would make ready for the longest: a hundred times the work.
+    const options = { ...settings(levelApart), pledgedSrcSize: bytes.length };
+    zstdCompress(bytes, options, (error, packed) => {
       if (error === null) resolve(packed);
       else reject(error);
     });

@@ -304,7 +304,8 @@ test("deleting leaves what living forks share, and gives the rest back", async (
   assert.equal((await engine.verify()).ok, true);
   const witness = await store.read(store.workspace, { fromSeq: 1, toSeq: 99, limit: 99, contents: true });
   const [deleted] = witness.filter(({ type }) => type === "session.deleted");
-  assert.equal(JSON.parse(deleted!.content!).reason, 'policy "trash": idle for 2d, and 1d are enough');
+  const reason = 'policy "trash": idle for 2d, and 1d are enough';
+  assert.deepEqual(JSON.parse(deleted!.content!), { reason });
 });
 
 test("a dry run tells what the run does, and changes nothing", async () => {

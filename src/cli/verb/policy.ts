@@ -111,7 +111,7 @@ async function set(
     const { sessions } = await opened.stats();
     throw new SkeinError(
       "refused",
-      `${quote(name)} would in time ${wanted.do} every session there is; now there are ${plural(sessions, "session")}`,
+      `${quote(name)} would in time ${wanted.do} every session there is; the store holds ${plural(sessions, "session")}`,
       { hint: "add --yes if that is what you want, or let it match an agent, a label or a status" },
     );
   }

@@ -34,9 +34,13 @@ export const governDecisions: Decisions<"hold" | "lift" | "erase" | "handoff"> =
     const refusal = forbidden(state, "govern", "be erased from");
     return refusal ?? accept(erasedDraft({ ranges, records, bytes }, reason));
   },
-  handoff: (state, { text, digest, toSeq, tokens, model }) =>
-    forbidden(state, "describe", "write a handoff") ??
-    accept(draft("handoff.written", present({ digest, toSeq, tokens, model }), { text })),
+  handoff: (state, { text, digest, toSeq, tokens, model, usage, costNanoUsd }) => {
+    const paid = present({ usage: usage && { ...usage }, costNanoUsd });
+    const body = { ...present({ digest, toSeq, tokens, model }), ...paid };
+    return (
+      forbidden(state, "describe", "write a handoff") ?? accept(draft("handoff.written", body, { text }))
+    );
+  },
 };
 
 /** That so much is gone from these positions. */

@@ -81,8 +81,8 @@ async function mergeSearch({ connection, writer }: Scrubbing): Promise<void> {
     reset.run();
     return done;
   };
-  let more = await writer.run(() => step(-mergePages), { weight: mergeWeight });
-  while (more) more = await writer.run(() => step(mergePages), { weight: mergeWeight });
+  if (!(await writer.run(() => step(-mergePages), { weight: mergeWeight }))) return;
+  await writer.steps(() => step(mergePages), { weight: mergeWeight });
 }
 
 /** Moves all pages of the -wal file to the main file and empties it; waits while somebody reads from it. */

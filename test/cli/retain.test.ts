@@ -1,4 +1,4 @@
-/** `skein policy`, `skein retain` and `skein archive`: what they print, what they refuse, and how they end. */
+/** `skein policy`, `retain` and `archive`: what they print, what they refuse, and how they end. */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

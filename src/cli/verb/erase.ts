@@ -113,6 +113,10 @@ function planLines(plan: EraseReport, out: Screen): string[] {
   const places = records === 0 ? "" : ` at ${where.slice(0, rowsMax).join(", ")}`;
   const more = where.length > rowsMax ? ` and ${count(where.length - rowsMax)} more ranges` : "";
   const before = already === 0 ? "" : out.dim(`; ${count(already)} erased before`);
+  const copied = copies.length === 1 ? "1 copy" : `${count(copies.length)} copies`;
+  const fate = withCopies
+    ? `${copies.length === 1 ? "goes" : "go"} too`
+    : `${copies.length === 1 ? "stays" : "stay"} (--copies takes them too)`;
   return [
     `${plural(records, "content")} of ${session}${places}${more} (${bytes(plan.bytes)})${before}`,
     ...(forks.length === 0
@@ -121,11 +125,7 @@ function planLines(plan: EraseReport, out: Screen): string[] {
     ...rows(forks, out, ({ session: fork, records: lost, elsewhere }) => {
       return `${fork}  ${plural(lost, "content")}${elsewhere === true ? "; it lives elsewhere, and keeps it there" : ""}`;
     }),
-    ...(copies.length === 0
-      ? []
-      : [
-          `${copies.length === 1 ? "1 copy" : `${count(copies.length)} copies`} ${withCopies ? "go too" : "stay (--copies takes them too)"}:`,
-        ]),
+    ...(copies.length === 0 ? [] : [`${copied} ${fate}:`]),
     ...rows(copies, out, ({ session: log, seq, type, why }) => `${log}@${seq}  ${type}  ${oneLine(why)}`),
   ];
 }

@@ -23,9 +23,9 @@ export interface Scrubbing {
 }
 
 /** Pages of the index of search that are merged in one transaction; a few milliseconds. */
-const mergePages = 32;
+const mergePages = 16;
 /** As chunks of blobs: each step writes much more than an append does. */
-const mergeWeight = 32;
+const mergeWeight = 16;
 
 /** Harmless when there is nothing to scrub. */
 export async function scrub(scrubbing: Scrubbing): Promise<void> {

@@ -8,7 +8,7 @@ import type { Writer } from "./writer.ts";
 
 /** Records deleted, and pages given back, in one transaction; a few milliseconds. */
 const sweepRowsMax = 500;
-const vacuumPagesMax = 256;
+const vacuumPagesMax = 128;
 /** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
 const unreferredMs = 86_400_000;
 

@@ -61,10 +61,19 @@ export async function handoffSession(
   if (!write) return makeText(context, session, state, tokensMax);
   const { model } = options;
   if (model === undefined) return writeDown(context, session, tokensMax);
-  const { proseHandoff } = await import("./handoff-prose.ts");
-  const made = await proseHandoff(context, session, { model, tokensMax });
-  if (!("failed" in made) || "text" in made) return made;
+  const made = await inProse(context, session, state, { model, tokensMax });
+  if ("text" in made) return made;
   return { ...(await writeDown(context, session, tokensMax)), failed: made.failed };
+}
+
+async function inProse(
+  context: Context,
+  session: SessionId,
+  { standing: { status } }: State,
+  wanted: { readonly model: true | string; readonly tokensMax: number },
+): Promise<Handoff | { readonly failed: string }> {
+  if (!mayIn(status, "take")) return { failed: `a session that is ${status} asks no model` };
+  return (await import("./handoff-prose.ts")).proseHandoff(context, session, wanted);
 }
 
 /** Any is good enough for whoever wants none in particular. */

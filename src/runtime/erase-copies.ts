@@ -4,13 +4,12 @@
  * contents unless a text is looked for.
  */
 import type { StoredRecord } from "../core/chain.ts";
-import type { LogId, SessionId } from "../core/ids.ts";
-import { isWorkspaceId } from "../core/ids.ts";
+import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import * as range from "../core/range.ts";
 import type { Range, Ranges } from "../core/range.ts";
 import type { Context } from "./engine-context.ts";
-import { contentOf } from "./content.ts";
+import { contentOf, readContent } from "./content.ts";
 import type { Family } from "./erase-family.ts";
 import { pages, type Doomed } from "./erase-survey.ts";
 import type { Progress } from "./projection.ts";
@@ -259,7 +258,8 @@ async function candidateOf(
 ): Promise<Candidate | null> {
   const { session, seq, type, contentBytes } = record;
   const carried = type === "memory.carried" ? await origins(store, via, record) : [];
-  const of = [...sourcesOf(via, record, body), ...carried];
+  const taken = type === "session.opened" && from !== null ? await takenOver(store, via, record, from) : [];
+  const of = [...sourcesOf(via, record, body), ...carried, ...taken];
   const message = body.message ?? null;
   const isHandoff = type === "document.loaded" && body.kind === "handoff" && from !== null;
   const handoff = isHandoff ? { from, digest: body.digest ?? "" } : null;
@@ -300,6 +300,26 @@ async function origins(store: Context["store"], via: LogId, record: StoredRecord
     readonly items?: readonly { readonly origin?: Body["origin"] }[];
   };
   return items.flatMap(({ origin }) => (origin === undefined ? [] : [originOf(origin, record.type)]));
+}
+
+/** A session that carries on the work of another may have its objective and instructions. */
+async function takenOver(
+  store: Context["store"],
+  via: LogId,
+  { seq }: StoredRecord,
+  from: string,
+): Promise<Candidate["of"]> {
+  const head = isSessionId(from) ? await store.head(from) : undefined;
+  if (head === undefined) return [];
+  const firstSeq = (head.parent?.seq ?? 0) + 1;
+  const said = async (log: LogId, at: number): Promise<Record<string, unknown>> =>
+    ((await readContent(store, log, at)) ?? {}) as Record<string, unknown>;
+  const [ours, theirs] = [await said(via, seq), await said(head.session, firstSeq)];
+  const same = ["objective", "instructions", "constraints"].some(
+    (field) => ours[field] !== undefined && JSON.stringify(ours[field]) === JSON.stringify(theirs[field]),
+  );
+  const why = `what it is for, taken over from ${from}`;
+  return same ? [{ session: from, range: [firstSeq, firstSeq], why }] : [];
 }
 
 /** Without those that were erased before. */

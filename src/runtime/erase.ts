@@ -3,6 +3,7 @@
  * loses something can be told before, and refused as a whole; then it is done in batches (erase-write.ts), and
  * at last the files of the store are scrubbed.
  */
+import type { StoredRecord } from "../core/chain.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { isWorkspaceId, quote, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -137,7 +138,10 @@ async function planErasure(context: Context, session: SessionId, options: EraseO
   const family = await readFamily(context);
   const ranges = await wantedRanges(context, session, await family.stretches(session), options);
   const finds = options.match === undefined ? undefined : makeFinder(store, options.match);
-  const own = await survey(store, session, ranges, finds === undefined ? {} : { picks: finds });
+  // Who erased what and why is to stay, unless it is asked for by name.
+  const isAll = options.ranges === undefined && finds === undefined;
+  const picks = finds ?? (({ type }: StoredRecord) => !isAll || type !== "content.erased");
+  const own = await survey(store, session, ranges, { picks });
   const from = { session, doomed: own.doomed, family };
   const found = await findCopies(context, from, { finds, progress: options.progress });
   const target: Target = { session, survey: own, sharers: await family.sharers(session) };

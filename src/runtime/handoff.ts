@@ -4,7 +4,7 @@
  */
 import type { CommandOf, Loaded } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { readEvent, type SessionEvent } from "../core/event.ts";
+import { readEvent } from "../core/event.ts";
 import { readChange, type RecordedChange } from "../core/files.ts";
 import { handoffTokensMin, writeHandoff, type HandoffOptions as Manner } from "../core/handoff.ts";
 import {
@@ -12,6 +12,7 @@ import {
   isQuiet,
   scanRecordsMax,
   wantedSeqs,
+  type HandoffEvent,
   type HandoffSource,
 } from "../core/handoff/source.ts";
 import { quote, type SessionId } from "../core/ids.ts";
@@ -207,8 +208,8 @@ async function scan(
   { store }: Context,
   session: SessionId,
   range: { readonly fromSeq: number; readonly toSeq: number },
-): Promise<SessionEvent[]> {
-  const events: SessionEvent[] = [];
+): Promise<HandoffEvent[]> {
+  const events: HandoffEvent[] = [];
   for (let { fromSeq } = range; fromSeq <= range.toSeq;) {
     const page = await store.read(session, {
       fromSeq,
@@ -219,7 +220,7 @@ async function scan(
     });
     for (const record of page) {
       const { kind, event } = readEvent(record, false);
-      if (kind === "known") events.push(event as SessionEvent);
+      if (kind === "known") events.push(event as HandoffEvent);
     }
     const last = page.at(-1);
     if (last === undefined) break;
@@ -231,7 +232,7 @@ async function scan(
 async function readFileChanges(
   { store }: Context,
   session: SessionId,
-  events: readonly SessionEvent[],
+  events: readonly HandoffEvent[],
 ): Promise<RecordedChange[]> {
   const changes: RecordedChange[] = [];
   for (const { seq } of events.filter(({ type }) => type === "resource.changed").slice(-changesMax)) {

@@ -1,7 +1,7 @@
 /**
- * A process that says things in a session of its own, or in a fork of one, and erases some of what it and its
- * parent said, with scrubs and packing in between, until it is killed. What it says follows from its place, so
- * that whoever finds nothing there knows what was said.
+ * A process that says things in a session of its own, or in a fork of one, and erases some of what it and
+ * its parent said, with scrubs and packing in between, until it is killed. What it says follows from its
+ * place, so that whoever finds nothing there knows what was said.
  */
 import { pathToFileURL } from "node:url";
 import { realWorld } from "../../src/runtime/world.ts";

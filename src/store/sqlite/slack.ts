@@ -97,7 +97,7 @@ function clean({ database, other, file, pageBytes }: Cleaning, pages: readonly n
       writeSync(file, slack, 0, slack.length, start + slack.byteOffset - page.byteOffset);
       found += 1;
     }
-    // Whatever it is, it must be a change: a connection keeps its pages until somebody else changed something.
+    // It must be a change, whatever it is: a connection keeps its pages until somebody else changes one.
     other.exec(
       `INSERT INTO meta (key, value) VALUES ('slack', '1')
        ON CONFLICT (key) DO UPDATE SET value = CAST(value + 1 AS TEXT)`,

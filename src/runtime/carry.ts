@@ -35,8 +35,9 @@ const roughShare = 0.4;
 export async function carriedFor(context: Context, asked: CarryAsked): Promise<CarriedMemory | null> {
   const { memory: reader, actor } = context;
   const carry = carryOf(asked.definition);
-  if (carry === null || (await reader.fold()).memory.size === 0) return null;
+  if (carry === null) return null;
   const { memory, relevance } = await reader.index();
+  if (memory.size === 0) return null;
   const owners = { agent: asked.agent, user: principalOf(actor) };
   const ranked = rankMemory(memory, relevance, asked.objective, { owners, scopes: carry.scopes });
   const items: Carried[] = [];

@@ -11,7 +11,7 @@ import type { Range, Ranges } from "../core/range.ts";
 import type { Context } from "./engine-context.ts";
 import { contentOf, readContent } from "./content.ts";
 import type { Family } from "./erase-family.ts";
-import { pages, type Doomed } from "./erase-survey.ts";
+import { pages, type Gone } from "./erase-survey.ts";
 import type { Progress } from "./projection.ts";
 
 export interface EraseCopy {
@@ -25,12 +25,6 @@ export interface EraseCopy {
 
 export interface Found {
   readonly copy: EraseCopy;
-}
-
-interface Erased {
-  readonly session: SessionId;
-  readonly doomed: readonly Doomed[];
-  readonly family: Family;
 }
 
 export interface CopyOptions {
@@ -65,15 +59,16 @@ const provenance = [
 
 export async function findCopies(
   context: Context,
-  erased: Erased,
+  family: Family,
+  erased: readonly Gone[],
   options: CopyOptions,
 ): Promise<readonly Found[]> {
   const { finds } = options;
-  if (erased.doomed.length === 0 && finds === undefined) return [];
-  const { candidates, handoffs } = await readCandidates(context, erased.family, options);
-  const loss = new Loss(erased.family);
-  for (const [owner, ranges] of byOwner(erased.doomed)) loss.add(owner, ranges);
-  for (const { message } of erased.doomed) loss.addMessage(message);
+  if (erased.length === 0 && finds === undefined) return [];
+  const { candidates, handoffs } = await readCandidates(context, family, options);
+  const loss = new Loss(family);
+  for (const [owner, ranges] of byOwner(erased)) loss.add(owner, ranges);
+  for (const { message } of erased) loss.addMessage(message);
   const found = new Map<Candidate, string>();
   for (let before = -1; before < found.size;) {
     before = found.size;
@@ -141,9 +136,9 @@ class Loss {
   }
 }
 
-function byOwner(doomed: readonly Doomed[]): ReadonlyMap<LogId, Ranges> {
+function byOwner(erased: readonly Gone[]): ReadonlyMap<LogId, Ranges> {
   const owners = new Map<LogId, [number, number][]>();
-  for (const { owner, seq } of doomed) {
+  for (const { owner, seq } of erased.toSorted((a, b) => a.seq - b.seq)) {
     const ranges = owners.get(owner) ?? [];
     const last = ranges.at(-1);
     if (last?.[1] === seq - 1) last[1] = seq;
@@ -189,7 +184,7 @@ async function readCandidates(
     for (const each of ranges) {
       for await (const page of pages(store, session, each, only)) {
         for (const record of page) {
-          if (record.contentHash === null || (finds !== undefined && record.content === null)) continue;
+          if (record.contentHash === null) continue;
           const body = provenance.includes(record.type) ? (JSON.parse(record.body) as Body) : {};
           if (record.type === "session.opened") from = body.from ?? null;
           if (record.type === "handoff.written" && body.digest !== undefined)

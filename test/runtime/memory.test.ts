@@ -53,7 +53,8 @@ suite("by hand", () => {
     const next = await engine.open({ objective: "Raise the base rate in May" });
     const events = await all(next.events());
     const carried = events.find(({ type }) => type === "memory.carried");
-    assert.equal((carried?.body as { count: number }).count, 1);
+    const { count } = (carried?.body ?? {}) as { count?: number };
+    assert.equal(count, 1);
     assert.deepEqual(carried?.content, {
       items: [
         {
@@ -198,7 +199,10 @@ suite("by rule", () => {
     await session.record("decision", "rate-top", 9, { because: "asked" });
     await session.record("fact", "prefers-tea", true);
     const found = (await engine.memory()).map(({ scope, owner, key, value, by, origin }) => ({
-      ...{ scope, key, value, by },
+      scope,
+      key,
+      value,
+      by,
       owner: owner?.slice(0, 4) ?? null,
       seq: origin?.seq,
     }));

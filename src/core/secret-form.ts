@@ -23,6 +23,8 @@ export function formsOf(value: string): readonly Form[] {
   for (const text of [value, ...linesOf(value)]) {
     const bytes = bytesOf(text);
     add(text);
+    // As bytes are read that may be anything.
+    add(String.fromCharCode(...bytes));
     for (const hex of hexForms(bytes)) add(hex);
     for (const { text: base, around } of base64Forms(bytes)) add(base, { around });
   }

@@ -55,6 +55,8 @@ const provenance = [
   "message.received",
   "transcript.compacted",
   "handoff.written",
+  "resource.bound",
+  "permission.set",
 ];
 
 export async function findCopies(
@@ -253,7 +255,7 @@ async function candidateOf(
 ): Promise<Candidate | null> {
   const { session, seq, type, contentBytes } = record;
   const carried = type === "memory.carried" ? await origins(store, via, record) : [];
-  const taken = type === "session.opened" && from !== null ? await takenOver(store, via, record, from) : [];
+  const taken = from === null ? [] : await takenOver(store, via, record, from);
   const of = [...sourcesOf(via, record, body), ...carried, ...taken];
   const message = body.message ?? null;
   const isHandoff = type === "document.loaded" && body.kind === "handoff" && from !== null;
@@ -297,25 +299,34 @@ async function origins(store: Context["store"], via: LogId, record: StoredRecord
   return items.flatMap(({ origin }) => (origin === undefined ? [] : [originOf(origin, record.type)]));
 }
 
-/** A session that carries on the work of another may have its objective and instructions. */
+/** What a session that carries on the work of another has of it: what it is for, bindings, rules. */
 async function takenOver(
   store: Context["store"],
   via: LogId,
-  { seq }: StoredRecord,
+  { seq, type }: StoredRecord,
   from: string,
 ): Promise<Candidate["of"]> {
-  const head = isSessionId(from) ? await store.head(from) : undefined;
+  const isTaken = type === "session.opened" || type === "resource.bound" || type === "permission.set";
+  const head = isTaken && isSessionId(from) ? await store.head(from) : undefined;
   if (head === undefined) return [];
-  const firstSeq = (head.parent?.seq ?? 0) + 1;
-  const said = async (log: LogId, at: number): Promise<Record<string, unknown>> =>
-    ((await readContent(store, log, at)) ?? {}) as Record<string, unknown>;
-  const [ours, theirs] = [await said(via, seq), await said(head.session, firstSeq)];
-  const same = ["objective", "instructions", "constraints"].some(
-    (field) => ours[field] !== undefined && JSON.stringify(ours[field]) === JSON.stringify(theirs[field]),
-  );
-  const why = `what it is for, taken over from ${from}`;
-  return same ? [{ session: from, range: [firstSeq, firstSeq], why }] : [];
+  const ours = (await readContent(store, via, seq)) as Record<string, unknown> | undefined;
+  const types = type === "session.opened" ? ["session.opened", "session.forked"] : [type];
+  const of: Candidate["of"][number][] = [];
+  for await (const page of pages(store, head.session, [1, head.seq], { types })) {
+    for (const record of page) {
+      const theirs = (await contentOf(store, record)) as Record<string, unknown> | undefined;
+      if (!sharesField(ours, theirs)) continue;
+      of.push({ session: from, range: [record.seq, record.seq], why: `taken over from ${from}` });
+    }
+  }
+  return of;
 }
+
+const sharesField = (
+  ours: Readonly<Record<string, unknown>> = {},
+  theirs: Readonly<Record<string, unknown>> = {},
+): boolean =>
+  Object.entries(ours).some(([name, value]) => JSON.stringify(value) === JSON.stringify(theirs[name]));
 
 /** Without those that were erased before. */
 async function stillThere(

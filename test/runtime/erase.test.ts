@@ -7,6 +7,8 @@ import * as range from "../../src/core/range.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import type { Part, Store } from "../../src/store/port.ts";
+import { bundleOf, inPieces } from "./bundled.ts";
+import { livedIn, twoInMemory } from "./two-stores.ts";
 import { all, inFile, inMemory, type Place } from "./place.ts";
 
 /** A session of five records: 1 the opening, 2 to 5 inputs. */
@@ -386,4 +388,46 @@ test("whatever is forked, erased and deleted, every log says exactly what is gon
     }),
     { numRuns: 60 },
   );
+});
+
+test("a copy is deleted where it is, and a session that was moved is erased where it lives", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const { root, fork } = await livedIn(a);
+  await b.engine.import(inPieces(await bundleOf(a, root.id)));
+  const copy = await b.engine.session(root.id);
+  await assert.rejects(copy.erase(), {
+    code: "refused",
+    message: `${root.id} is a copy of a session that lives elsewhere`,
+    hint: "delete the copy here, and erase where the session lives",
+  });
+  const own = await copy.fork();
+  await assert.rejects(own.erase({ ranges: [[1, 1]] }), {
+    code: "refused",
+    hint: /is a copy here: delete it here/,
+  });
+  await b.engine.delete(root.id);
+  assert.equal((await own.erase({ ranges: [[1, 1]] })).records, 1);
+  assert.equal((await b.engine.verify()).ok, true);
+  // What is moved keeps elsewhere what goes here.
+  await b.engine.import(inPieces(await bundleOf(a, fork.id, { move: true })));
+  await assert.rejects(fork.erase(), { code: "refused", message: /was moved/, hint: /erase where it lives/ });
+  const report = await root.erase({ ranges: [[1, 1]] });
+  assert.deepEqual(
+    report.forks.map(({ session, elsewhere }) => [session, elsewhere]),
+    [[fork.id, true]],
+  );
+  assert.deepEqual((await a.engine.verify()).problems, []);
+  await a.engine.delete(root.id);
+  assert.deepEqual((await a.engine.verify()).problems, []);
+});
+
+test("a bundle of a fork says what is gone from what it shares", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const { root, fork } = await livedIn(a);
+  await root.erase({ ranges: [[1, 2]] });
+  await b.engine.import(inPieces(await bundleOf(a, fork.id)));
+  const report = await b.engine.verify();
+  assert.deepEqual([report.problems, report.erased], [[], 2]);
 });

@@ -272,7 +272,7 @@ export function makeReceiver(
     const line = logs.findAny(session);
     if (line === undefined || (line.dropped !== receiving && line.untilSeq === null)) return false;
     const keep = line.dropped === receiving ? 0 : (line.untilSeq ?? 0);
-    if (deleteAbove(database, context.segmentWriter, line.id, keep)) return true;
+    if (deleteAbove(database, context.segmentWriter, line.id, keep) > 0) return true;
     if (line.dropped !== receiving) sql.setUntil.run(null, line.id);
     else if (sql.named.get(line.id, line.id) === undefined) sql.deleteLog.run(line.id);
     else sql.setPrefix.run(prefix, line.id);

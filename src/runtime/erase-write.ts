@@ -1,7 +1,7 @@
 /**
- * Erasing in batches. Each is one append: the log of everybody who shares the positions says what is gone, and
- * the store takes it away in the same transaction. So no log ever says what is not so, and what a crash leaves
- * is whole batches; doing it again goes on with the rest.
+ * Erasing in batches. Each is one append: the log of everybody who shares the positions says what is gone,
+ * and the store takes it away in the same transaction. So no log ever says what is not so, and what a crash
+ * leaves is whole batches; doing it again goes on with the rest.
  */
 import { SkeinError } from "../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
@@ -92,8 +92,8 @@ async function eraseOfWorkspace(context: Context, batch: Batch, reason: string |
 }
 
 /**
- * Tells what is gone to whoever shares it and does not know: a fork that was made meanwhile, or one of so many
- * that an append does not take them all.
+ * Tells what is gone to whoever shares it and does not know: a fork that was made meanwhile, or one of so
+ * many that an append does not take them all.
  */
 export async function tellSharers(
   context: Context,

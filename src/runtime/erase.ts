@@ -1,7 +1,7 @@
 /**
  * Erasure: contents go for good, hashes and everything that is counted stay. It is planned whole, so that who
- * loses something can be told before, and refused as a whole; then it is done in batches (erase-write.ts), and
- * at last the files of the store are scrubbed.
+ * loses something can be told before, and refused as a whole; then it is done in batches (erase-write.ts),
+ * and at last the files of the store are scrubbed.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";

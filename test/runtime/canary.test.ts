@@ -1,6 +1,6 @@
 /**
- * Canaries: texts that nobody else would write come in through every door, are erased or deleted, and then every
- * file of the store is searched for them: raw, and what is packed in it as it was before.
+ * Canaries: texts that nobody else would write come in through every door, are erased or deleted, and then
+ * every file of the store is searched for them: raw, and what is packed in it as it was before.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";

@@ -162,7 +162,7 @@ test("a handoff is a copy in the session that began with it, if it tells of what
   assert.doesNotMatch(JSON.stringify(await all(next.events())), /fortytwo|harvest/);
 });
 
-test("what is remembered of an erased item is a copy, in the workspace and in sessions that carry it", async () => {
+test("what is remembered of an erased item is a copy, also in sessions that carry it", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "the rate of apples" });
   const { seq } = await session.record("fact", "apple-rate", "fortytwo apples");

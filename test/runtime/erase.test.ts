@@ -77,7 +77,7 @@ test("contents and salts are gone, and everything else is as it was", async () =
   assert.deepEqual([verified.ok, verified.erased, verified.erasedBytes], [true, 3, bytes]);
 });
 
-test("without positions all of it goes; who erased it and why stays, and doing it again changes nothing", async () => {
+test("without positions all goes but who erased it and why, and doing it again changes nothing", async () => {
   await using place = inMemory();
   const session = await spoken(place);
   assert.equal((await session.erase({ reason: "asked for" })).records, 5);

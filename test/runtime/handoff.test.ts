@@ -414,3 +414,34 @@ test("a turn with calls: what waits, what failed and what was answered stand in 
   assert.equal((await next.state()).budget.limits.nanoUsd, undefined);
   assert.match((await handoffIn(next)).text, /The call of pay waits for approval/);
 });
+
+test("the next session reads what a pointer leads to, and no other session", async () => {
+  const script = scripted([
+    (call) => {
+      const [, session, seq] = /\[(\w+)@(\d+)\] rounding/.exec(JSON.stringify(call.parts)) ?? [];
+      return [use("recall", { session, fromSeq: Number(seq) })];
+    },
+    [use("recall", { session: "stranger", fromSeq: 1 })],
+    (call) => [
+      use("recall", { session: /work of (ses_\w+)/.exec(JSON.stringify(call.parts))?.[1], text: "half" }),
+    ],
+    "Read.",
+  ]);
+  await using engine = engineWith(script);
+  const first = await engine.open({ objective: "Keep the books" });
+  await first.record("fact", "half", "half a loaf is better than none");
+  const second = await engine.open({ from: first.id });
+  await second.record("decision", "rounding", "x".repeat(3_000), { because: "the auditor asked" });
+  const third = await engine.open({ from: second.id });
+  await all(third.ask("Look it up."));
+  const outputs = (await all(third.events({ types: ["tool.settled"] }))).map(({ body, content }) => [
+    (body as { status: string }).status,
+    JSON.stringify((content as { output: unknown }).output),
+  ]);
+  assert.equal(outputs.length, 3, JSON.stringify(outputs));
+  assert.equal(outputs[0]?.[0], "ok");
+  assert.ok(outputs[0]?.[1]?.includes("x".repeat(3_000)), "whole, where the handoff cut it");
+  assert.equal(outputs[1]?.[0], "error");
+  assert.match(outputs[1]?.[1] ?? "", /does not carry on the work of/);
+  assert.deepEqual([outputs[2]?.[0], outputs[2]?.[1]?.includes("a loaf")], ["ok", true]);
+});

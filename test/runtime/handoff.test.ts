@@ -341,7 +341,7 @@ test("the offline model says in sentences what the lists say", async () => {
   assert.ok(text.includes("1 decided, 1 still to do. Next: Go on with the open tasks"));
 });
 
-test("a session that was moved away, and a copy of one, are handed off without a word in their logs", async () => {
+test("what was moved away, and what is a copy, is handed off without a word in its log", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { root } = await livedIn(a);

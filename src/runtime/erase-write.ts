@@ -9,6 +9,7 @@ import { limit } from "../core/limit.ts";
 import { mayIn } from "../core/lifecycle.ts";
 import * as range from "../core/range.ts";
 import type { Ranges } from "../core/range.ts";
+import type { Store } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
 import { seal } from "./seal.ts";
 import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type Survey } from "./erase-survey.ts";
@@ -83,12 +84,22 @@ async function eraseOfWorkspace(context: Context, batch: Batch, reason: string |
       await writer.commit([part]);
       return;
     } catch (error) {
-      if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
+      const code = error instanceof SkeinError ? error.code : null;
+      if (code !== "conflict" && (code !== "unknown" || tries >= limit.unknownRetriesMax)) throw error;
+      // After a lost answer it may be done already; then it must not be told twice.
+      if (code === "unknown") await world.sleep(Math.min(10 * 2 ** tries, 1_000));
+      if (await isGone(store, batch)) return;
     }
   }
   throw new SkeinError("conflict", "the workspace changes too fast to be written to", {
     hint: "try again later",
   });
+}
+
+async function isGone(store: Store, { doomed }: Batch): Promise<boolean> {
+  const seq = doomed[0]?.seq ?? 0;
+  const [record] = await store.read(store.workspace, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  return record?.content === null;
 }
 
 /**

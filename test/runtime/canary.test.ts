@@ -161,7 +161,7 @@ async function imported(engine: Engine): Promise<Session> {
   await away.append(`${"long ".repeat(20_000)}${canary("imported long input")}`);
   const bundle = await bundleOf(homes.a, away.id, { move: true });
   await engine.import(inPieces(bundle));
-  return engine.session(away.id);
+  return await engine.session(away.id);
 }
 
 /** Contents that are gone from all logs, and how long they were. */

@@ -186,6 +186,14 @@ export async function shrink(database: DatabaseSync, writer: Writer): Promise<vo
   await writer.steps(() => vacuum(database), { weight: vacuumWeight });
 }
 
+/** For many small gains in a row: what is free is used again by the next one, until it is worth a step. */
+export async function shrinkIfMuch(database: DatabaseSync, writer: Writer): Promise<void> {
+  if (freePages(database) >= vacuumPagesMax) await shrink(database, writer);
+}
+
+const freePages = (database: DatabaseSync): number =>
+  Number(database.prepare("PRAGMA freelist_count").get()?.["freelist_count"]);
+
 /** As chunks of blobs: each step writes much more than an append does. */
 const vacuumWeight = 8;
 
@@ -201,11 +209,10 @@ function dropIfUnreferred(database: DatabaseSync, tenant: string, hash: string):
 
 /** Some free pages go back to the file system; false when there are none. */
 function vacuum(database: DatabaseSync): boolean {
-  const free = () => Number(database.prepare("PRAGMA freelist_count").get()?.["freelist_count"]);
-  const before = free();
+  const before = freePages(database);
   if (before === 0) return false;
   database.exec(`PRAGMA incremental_vacuum(${vacuumPagesMax})`);
-  return free() < before;
+  return freePages(database) < before;
 }
 
 /** One step for several logs, most of which are short; false when there is nothing left to delete in them. */

@@ -167,7 +167,7 @@ export function makeWriter(
 
   /** Once for each session that has bindings, before this process first writes to it. */
   async function learn(session: LogId, state: State): Promise<void> {
-    if (state.standing.bindings.size === 0 || learned.has(session)) return;
+    if (learned.has(session)) return;
     if (learned.size === cachedSessionsMax) learned.clear();
     learned.add(session);
     await learnBound({ store, world }, session, state);
@@ -175,7 +175,7 @@ export function makeWriter(
 
   async function change(session: SessionId, build: Build, options: ChangeOptions): Promise<Change> {
     let known = cache.get(session) ?? (await refresh(session));
-    await learn(session, known.state);
+    if (known.state.standing.bindings.size > 0) await learn(session, known.state);
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       if (options.expectSeq !== undefined && known.state.seq !== options.expectSeq) {
         known = await refresh(session);
@@ -392,7 +392,7 @@ export function makeWriter(
       const blobs: Sealed["blobs"][number][] = [];
       for (const { session, build, epoch, key, erase, start } of members) {
         const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
-        await learn(session, state);
+        if (state.standing.bindings.size > 0) await learn(session, state);
         const command = typeof build === "function" ? await build(state) : build;
         const sealed = decided(state, command, { actor, key });
         if ("refusal" in sealed) throw refused(sealed.refusal);

@@ -15,7 +15,7 @@ import { startChild } from "./child.ts";
 import { saidAt, type EraseOrder, type Range } from "./erase-writer.ts";
 import { freshSeed, makeRandom } from "./random.ts";
 
-const rounds = 5;
+const rounds = 4;
 
 const idOf = (count: number) =>
   makeSessionId({ nowMs: count, random: Uint8Array.from({ length: 10 }, () => 7) });

@@ -13,7 +13,7 @@ import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import type { StoreWorld } from "../port.ts";
 import { busyTimeoutMs, sqliteBusy, waitForLock, type Connection } from "./connection.ts";
-import { fileOf } from "./raw-file.ts";
+import { fileOf, holdFile } from "./raw-file.ts";
 
 /** Pages that are looked at together, without a lock. */
 const lookPages = 128;
@@ -33,6 +33,7 @@ export async function cleanSlack(options: SlackOptions): Promise<number> {
   const { database, path } = options.connection;
   const pageBytes = pragma(database, "page_size");
   const pages = pragma(database, "page_count");
+  const letGo = holdFile(path);
   const file = fileOf(path);
   const other = new DatabaseSync(path, { timeout: busyTimeoutMs });
   let found = 0;
@@ -58,6 +59,7 @@ export async function cleanSlack(options: SlackOptions): Promise<number> {
     return found;
   } finally {
     other.close();
+    letGo();
   }
 }
 

@@ -19,6 +19,8 @@ import { fileOf, holdFile } from "./raw-file.ts";
 const lookPages = 128;
 /** Pages that are overwritten while the lock is held; a few milliseconds. */
 const cleanPages = 64;
+/** In between, others get the lock. */
+const breathMs = 5;
 
 const [readAsync, fsyncAsync] = [promisify(read), promisify(fsync)];
 
@@ -31,36 +33,44 @@ export interface SlackOptions {
 /** Gives back how many pages had something in their slack. */
 export async function cleanSlack(options: SlackOptions): Promise<number> {
   const { database, path } = options.connection;
-  const pageBytes = pragma(database, "page_size");
-  const pages = pragma(database, "page_count");
   const letGo = holdFile(path);
-  const file = fileOf(path);
-  const other = new DatabaseSync(path, { timeout: busyTimeoutMs });
-  let found = 0;
   try {
-    for (const [name, value] of settings) other.exec(`PRAGMA ${name}=${value}`);
-    const buffer = Buffer.alloc(lookPages * pageBytes);
-    for (let first = 1; first <= pages; first += lookPages) {
-      const { bytesRead } = await readAsync(file, buffer, 0, buffer.length, (first - 1) * pageBytes);
-      const dirty: number[] = [];
-      for (let start = 0; start + pageBytes <= bytesRead; start += pageBytes) {
-        const page = buffer.subarray(start, start + pageBytes);
-        const number = first + start / pageBytes;
-        if (!isEmpty(slackOf(page, number))) dirty.push(number);
-      }
-      for (let from = 0; from < dirty.length; from += cleanPages) {
-        const some = dirty.slice(from, from + cleanPages);
-        found += await waitForLock({ ...options, path }, () =>
-          clean({ database, other, file, pageBytes }, some),
-        );
-      }
+    const file = fileOf(path);
+    const other = new DatabaseSync(path, { timeout: busyTimeoutMs });
+    try {
+      for (const [name, value] of settings) other.exec(`PRAGMA ${name}=${value}`);
+      const found = await cleanFile(options, { database, other, file });
+      if (found > 0) await fsyncAsync(file);
+      return found;
+    } finally {
+      other.close();
     }
-    if (found > 0) await fsyncAsync(file);
-    return found;
   } finally {
-    other.close();
     letGo();
   }
+}
+
+async function cleanFile(options: SlackOptions, cleaning: Cleaning): Promise<number> {
+  const { database, file } = cleaning;
+  const pageBytes = pragma(database, "page_size");
+  const pages = pragma(database, "page_count");
+  const { path } = options.connection;
+  const buffer = Buffer.alloc(lookPages * pageBytes);
+  let found = 0;
+  for (let first = 1; first <= pages; first += lookPages) {
+    const { bytesRead } = await readAsync(file, buffer, 0, buffer.length, (first - 1) * pageBytes);
+    const dirty: number[] = [];
+    for (let start = 0; start + pageBytes <= bytesRead; start += pageBytes) {
+      const number = first + start / pageBytes;
+      if (!isEmpty(slackOf(buffer.subarray(start, start + pageBytes), number))) dirty.push(number);
+    }
+    for (let from = 0; from < dirty.length; from += cleanPages) {
+      const some = dirty.slice(from, from + cleanPages);
+      found += await waitForLock({ ...options, path }, () => clean(cleaning, pageBytes, some));
+      await options.world.sleep(breathMs);
+    }
+  }
+  return found;
 }
 
 /** As those of the connection itself; see connection.ts. */
@@ -74,11 +84,10 @@ interface Cleaning {
   readonly database: DatabaseSync;
   readonly other: DatabaseSync;
   readonly file: number;
-  readonly pageBytes: number;
 }
 
 /** All in one go: nothing of this process runs in between. */
-function clean({ database, other, file, pageBytes }: Cleaning, pages: readonly number[]): number {
+function clean({ database, other, file }: Cleaning, pageBytes: number, pages: readonly number[]): number {
   // Most of it is done before the lock is taken.
   moveWal(database);
   other.exec("BEGIN IMMEDIATE");

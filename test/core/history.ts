@@ -335,10 +335,18 @@ function free(life: Life, { pick, also }: Move): boolean {
   const body: Record<string, unknown> = { ...samples[type].body };
   if (type === "document.loaded") body["digest"] = digest("", String(also % 5));
   if (type === "session.merged") body["toSeq"] = also + 1;
+  if (type === "content.erased") Object.assign(body, nothingErased(life, also));
   if (type === "message.sent") body["to"] = also % 2 === 0 ? otherSession : life.session;
   const { content } = samples[type];
   append(life, content === undefined ? { type, body } : { type, body, content });
   return true;
+}
+
+/** Nothing is erased in these histories: what they say of it is about a position that has no content. */
+function nothingErased({ records }: Life, also: number): object {
+  const bare = records.filter(({ contentHash }) => contentHash === null);
+  const seq = bare[also % Math.max(1, bare.length)]?.seq;
+  return { ranges: seq === undefined ? [] : [[seq, seq]], records: 0, bytes: 0 };
 }
 
 function rewind(life: Life, { pick, flag }: Move): boolean {

@@ -77,6 +77,7 @@ test("a state shows what the session is, with the contents that exist", async ()
     checkpoints: { here: 7 },
     scores: {},
     zone: "smart",
+    holds: [],
     erased: { records: 0, bytes: 0 },
     newer: null,
   });

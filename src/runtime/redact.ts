@@ -1,6 +1,6 @@
 /**
  * Secrets at the doors of the engine: which values are registered, and what becomes of texts, values and
- * bytes that are about to be stored. Contents of records go through the seal; everything else goes through here.
+ * bytes that are about to be stored. Contents of records go through the seal; all else goes through here.
  */
 import { z } from "zod";
 import { entryOf, eventTypes } from "../core/catalogue.ts";
@@ -100,7 +100,7 @@ export function learnKeys(
 
 const secretNames = new RegExp(
   "(?:^|_)(?:API_?)?(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_BASE)?$" +
-    "|_PW?D$|_PASS$",
+    "|_PWD$|_PASS$",
   "i",
 );
 

@@ -71,7 +71,7 @@ test("what was erased is found no more, and nothing found is 0", async () => {
   assert.equal((await skein.run(["scan", "nosuch", "--store", store])).code, 3);
 });
 
-test("variables that are called so and names of the configuration are registered; words and paths are not", async () => {
+test("variables that are called so and names of the configuration are registered", async () => {
   const folder = makeFolder();
   const skein = skeinIn(folder);
   const config = join(folder, ".config", "skein");

@@ -1,6 +1,6 @@
 /**
- * Registered secrets, in every form, sent through every door of an engine on a file: none of them may be in any
- * byte of any file of the store. The same without registering them shows that each door is a door.
+ * Registered secrets, in every form, sent through every door of an engine on a file: none of them may be in
+ * any byte of any file of the store. The same without registering them shows that each door is a door.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -118,7 +118,7 @@ test("digests and sizes are those of what is stored", async () => {
   assert.deepEqual(declared?.body, { topic: "rates", digest: world.digest("", JSON.stringify(schema)) });
 });
 
-test("a binding that holds a secret is refused; what its secrets name is taken out from then on", async () => {
+test("a binding that holds a secret is refused; what its secrets name is taken out", async () => {
   const { engine, store, world } = engineOn();
   await using _ = engine;
   const session = await engine.open({ objective: "Bind" });
@@ -184,7 +184,7 @@ test("a file version with a secret is not kept, and a rewind says that it cannot
   assert.equal(readFileSync(path, "utf8"), "KEY=none\n", "nothing was touched");
 });
 
-test("a bundle with a registered secret is refused by its position; moving between stores is not", async () => {
+test("a bundle with a registered secret is refused by its position; a move is not", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const session = await a.engine.open({ objective: "Got in early" });
@@ -224,7 +224,7 @@ test("a blob of a bundle is looked at before any of it is kept", async () => {
   assert.equal(await b.store.blob(blob), undefined);
 });
 
-test("openEngine registers what it is given and the keys of providers; guessing can be turned off", async () => {
+test("openEngine registers what it is given and keys of providers; it need not guess", async () => {
   const models = { providers: { "my-server": { url: "http://localhost:1/v1", key: "configured-key-1" } } };
   const keys = { OPENAI_API_KEY: "environment-key-2", UNSET: undefined };
   const told = "configured-key-1 environment-key-2 given-value-3 password=hunter22";

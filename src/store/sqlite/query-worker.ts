@@ -118,7 +118,11 @@ function authorize(
   view: string | null,
 ) {
   const { SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE, SQLITE_OK, SQLITE_DENY } = constants;
-  if (action === SQLITE_SELECT || action === SQLITE_FUNCTION || action === SQLITE_RECURSIVE) return SQLITE_OK;
+  if (action === SQLITE_SELECT || action === SQLITE_RECURSIVE) return SQLITE_OK;
+  // What unpacks is for the views: a query of its own could ask it for what was deleted.
+  const unpacks = column === unpackField || column === unpackPositions;
+  if (action === SQLITE_FUNCTION && !unpacks) return SQLITE_OK;
+  if (action === SQLITE_FUNCTION) return view?.startsWith(inner) === true ? SQLITE_OK : SQLITE_DENY;
   if (action !== SQLITE_READ) return SQLITE_DENY;
   const open =
     // Asked for when a table counts but none of its columns does, as in count(*) of a view.

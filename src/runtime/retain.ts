@@ -74,6 +74,8 @@ interface Pass {
   readonly dryRun: boolean;
   readonly signal: AbortSignal | undefined;
   readonly isStopped: () => boolean;
+  /** How many records are attended to together. */
+  readonly pace: { records: number };
   readonly done: Retained[];
   readonly kept: RetainKept[];
 }
@@ -85,10 +87,11 @@ export async function retain(context: Context, options: RetainOptions = {}): Pro
   const policies = await followedPolicies(context);
   if (!dryRun && !everything) refuseEverything(policies);
   const isStopped = (): boolean => signal?.aborted === true;
-  const pass: Pass = { context, policies, dryRun, signal, isStopped, done: [], kept: [] };
+  const pace = { records: groupRecords.least };
+  const pass: Pass = { context, policies, dryRun, signal, isStopped, pace, done: [], kept: [] };
   const bytesBefore = await store.bytes();
   const places = new Map<LogId, number>();
-  for await (const group of groups(context)) {
+  for await (const group of groups(pass)) {
     if (pass.isStopped()) break;
     const deeds: Deed[] = [];
     for (const row of group) {
@@ -97,7 +100,7 @@ export async function retain(context: Context, options: RetainOptions = {}): Pro
       deeds.push(...(await survey(pass, row)));
       progress?.({ sessions: places.size, done: pass.done.length });
     }
-    await withRest(context, signal, () => perform(pass, deeds));
+    await withRest(pass, () => perform(pass, deeds));
   }
   await packWorkspace(pass);
   const stopped = isStopped();
@@ -110,23 +113,26 @@ export async function retain(context: Context, options: RetainOptions = {}): Pro
   return { dryRun, sessions, done, kept, bytesBefore, bytesAfter, stopped, swept };
 }
 
-/** Sessions that are attended to together, so that what is written of them is written at once … */
-const groupSessions = 32;
-/** … and their records: more than that would be felt by others. */
-const groupRecords = 512;
+/**
+ * Sessions are attended to together, so that what is written of them is written at once: so many that it takes
+ * about this long, by what the last ones took.
+ */
+const groupMs = { least: 10, most: 20 };
+const groupRecords = { least: 16, most: 512 };
+const groupSessionsMax = 32;
 
 /** All sessions, the most recently active first; what is written to meanwhile has its turn the next time. */
-async function* groups({ store }: Context): AsyncGenerator<readonly SessionRow[]> {
+async function* groups({ context: { store }, pace }: Pass): AsyncGenerator<readonly SessionRow[]> {
   let group: SessionRow[] = [];
   let records = 0;
   for (let cursor: string | null = ""; cursor !== null;) {
     const page: Page<SessionRow> = await store.list(
       {},
-      { limit: groupSessions, ...(cursor === "" ? {} : { cursor }) },
+      { limit: groupSessionsMax, ...(cursor === "" ? {} : { cursor }) },
     );
     for (const row of page.rows) {
       const own = row.headSeq - (row.parent?.seq ?? 0);
-      if (group.length > 0 && (group.length === groupSessions || records + own > groupRecords)) {
+      if (group.length > 0 && (group.length === groupSessionsMax || records + own > pace.records)) {
         yield group;
         [group, records] = [[], 0];
       }
@@ -139,17 +145,17 @@ async function* groups({ store }: Context): AsyncGenerator<readonly SessionRow[]
 }
 
 /** Nobody is kept waiting for long: a rest is as long as the work before it. */
-async function withRest(
-  { world }: Context,
-  signal: AbortSignal | undefined,
-  work: () => Promise<void>,
-): Promise<void> {
+async function withRest({ context, pace, signal }: Pass, work: () => Promise<void>): Promise<void> {
+  const { world } = context;
   const startedMs = world.now();
   await work();
-  await world.sleep(Math.min(restMsMax, world.now() - startedMs), signal);
+  const tookMs = world.now() - startedMs;
+  if (tookMs > groupMs.most) pace.records = Math.max(groupRecords.least, pace.records / 2);
+  if (tookMs < groupMs.least) pace.records = Math.min(groupRecords.most, pace.records * 2);
+  if (tookMs > 0) await world.sleep(Math.min(restMsMax, tookMs), signal);
 }
 
-const restMsMax = 50;
+const restMsMax = 250;
 
 /** Something that is to be done about one session. */
 interface Deed {

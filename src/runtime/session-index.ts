@@ -4,6 +4,9 @@ import type { DraftEvent } from "../core/decision.ts";
 import { readEvent, type Understood } from "../core/event.ts";
 import { fold } from "../core/fold.ts";
 import type { LogId } from "../core/ids.ts";
+import { isFull } from "../core/decide/message.ts";
+import { limit } from "../core/limit.ts";
+import { count } from "../core/range.ts";
 import { includes } from "../core/range.ts";
 import type { Ref, State } from "../core/state.ts";
 import type { IndexEntry, Store } from "../store/port.ts";
@@ -13,8 +16,15 @@ import { readContent } from "./content.ts";
 const quiet =
   /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|model\.|message\.|checkpoint\.|budget\.|resource\.)/;
 
-export const touchesIndex = (events: readonly DraftEvent[]): boolean =>
-  events.some((event) => !quiet.test(event.type) || touchesOutbox(event));
+export const touchesIndex = (events: readonly DraftEvent[], before: State): boolean =>
+  events.some((event) => !quiet.test(event.type) || touchesOutbox(event)) || touchesInbox(events, before);
+
+/** Whether the inbox may be full from now on, or no longer. */
+function touchesInbox(events: readonly DraftEvent[], { standing }: State): boolean {
+  const waiting = count(standing.inbox.waiting);
+  const more = events.filter(({ type }) => type === "input.received" || type === "message.received").length;
+  return waiting + more >= limit.inboxMax;
+}
 
 /** What comes to wait, or has waited long enough: messages to other stores, and requests. */
 function touchesOutbox({ type, body }: DraftEvent): boolean {
@@ -55,6 +65,7 @@ export async function indexEntry(
     priority,
     labels: Object.fromEntries(labels.entries()),
     ...(open === 0 ? {} : { outbox: open }),
+    ...(isFull(after.standing.inbox) ? { full: true } : {}),
   };
 }
 

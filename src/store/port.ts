@@ -203,6 +203,8 @@ export interface IndexEntry {
   readonly labels: Readonly<Record<string, string>>;
   /** Messages that are not done with: to other stores and not known to be there, or requests; absent: none. */
   readonly outbox?: number;
+  /** Its inbox takes no more messages from sessions. */
+  readonly full?: true;
 }
 
 export interface SessionRow extends IndexEntry {

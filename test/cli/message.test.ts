@@ -6,6 +6,8 @@ import { suite, test } from "node:test";
 import { runWords } from "../../src/cli/run.ts";
 import { collectingSurface } from "../../src/cli/screen.ts";
 import { SkeinError } from "../../src/core/error.ts";
+import { makeWorkspaceId } from "../../src/core/ids.ts";
+import { limit } from "../../src/core/limit.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { sqliteStore } from "../../src/store/sqlite.ts";
@@ -97,11 +99,21 @@ suite("messages on the command line", { concurrency: true }, () => {
     const [a, b] = [await open(), await open("b.db")];
     assert.equal((await json("send", a, b, "one", "--at", path("b.db")))["delivered"], true);
     const world = realWorld();
-    const store = await sqliteStore({ path: path("a.db"), world, workspace: "unused", create: false });
+    const workspace = makeWorkspaceId({ nowMs: 1, random: new Uint8Array(10) });
+    const store = await sqliteStore({ path: path("a.db"), world, workspace, create: false });
     const openStore = () => Promise.reject(new SkeinError("unavailable", "it is locked"));
     const engine = new Engine({ store, world, openStore });
     await (await engine.session(a)).send(b, "two", { at: path("b.db") });
+    const busy = await engine.open({ objective: "busy" });
+    const inputs = Array.from(
+      { length: limit.inboxMax },
+      () => ({ type: "input.received", text: "x" }) as const,
+    );
+    await busy.append(inputs);
     await engine.close();
+    assert.match((await say("ps")).stdout, /open, inbox full/);
+    assert.match((await say("show", busy.id)).stdout, /1,000 inputs not taken up yet; inbox full/);
+    assert.match((await say("ps")).stdout, /open, outbox 1/);
     assert.match((await say("show", a)).stdout, new RegExp(`outbox +not delivered yet: 1 message to ${b}\n`));
     renameSync(path("b.db"), path("kept.db"));
     const waits = await say("deliver");

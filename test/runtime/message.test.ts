@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
 import type { Session } from "../../src/runtime/session.ts";
-import { all, inMemory, type Place } from "./place.ts";
+import { all, inFile, inMemory, type Place } from "./place.ts";
 
 const saying = (code: string, text: RegExp) => (error: unknown) => {
   assert.ok(error instanceof SkeinError, String(error));
@@ -220,16 +220,40 @@ test("a contract that is no schema, or that would hold nothing, is refused with 
   for (const pattern of patterns) await b.contract("t", { type: "string", pattern });
 });
 
-test("a full inbox refuses sessions and takes what people say", async () => {
-  await using place = inMemory();
-  const { a, b } = await pair(place);
-  await b.append(Array.from({ length: limit.inboxMax }, () => ({ type: "input.received", text: "x" })));
-  await assert.rejects(a.send(b.id, "x"), saying("refused", /is full \(1,000 wait\); it takes more once/));
-  assert.deepEqual((await b.state()).inbox, { count: limit.inboxMax, full: true });
-  await place.engine.send(b.id, "I am a person");
-  assert.deepEqual((await b.state()).inbox, { count: limit.inboxMax + 1, full: true });
-  assert.deepEqual(await typesOf(a), ["session.opened"]);
-});
+for (const [name, make] of [
+  ["memory", inMemory],
+  ["a file", inFile],
+] as const) {
+  test(`a full inbox refuses sessions, takes what people say, and is seen in lists, in ${name}`, async () => {
+    await using place = await make();
+    const { a, b } = await pair(place);
+    const full = async () =>
+      (await place.engine.sessions()).rows.filter((row) => row.full === true).map(({ session }) => session);
+    const inputs = Array.from(
+      { length: limit.inboxMax - 1 },
+      () => ({ type: "input.received", text: "x" }) as const,
+    );
+    await b.append(inputs);
+    assert.deepEqual(
+      [await full(), (await b.state()).inbox],
+      [[], { count: limit.inboxMax - 1, full: false }],
+    );
+    await a.send(b.id, "the last one");
+    await assert.rejects(a.send(b.id, "x"), saying("refused", /is full \(1,000 wait\); it takes more once/));
+    assert.deepEqual(
+      [await full(), (await b.state()).inbox],
+      [[b.id], { count: limit.inboxMax, full: true }],
+    );
+    await place.engine.send(b.id, "I am a person");
+    assert.deepEqual((await b.state()).inbox, { count: limit.inboxMax + 1, full: true });
+    await place.engine.rebuild();
+    assert.deepEqual(await full(), [b.id]);
+    await using drive = await b.drive();
+    await drive.begin();
+    assert.deepEqual(await full(), []);
+    await a.send(b.id, "there is room again");
+  });
+}
 
 test("five who send to one another at once: each pair in order, none lost, none twice", async () => {
   await using place = inMemory();

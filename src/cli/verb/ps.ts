@@ -86,25 +86,38 @@ async function listed(
   return { rows: kept, more: true };
 }
 
+/** How it stands; and what is held up: messages to it, or messages and requests of its own. */
+function statusWord({ status, copy, full, outbox = 0 }: SessionRow): string {
+  if (copy === true) return "copy";
+  const held = [...(full === true ? ["inbox full"] : []), ...(outbox > 0 ? [`outbox ${count(outbox)}`] : [])];
+  return [status ?? "?", ...held].join(", ");
+}
+
 /** On a terminal ids and times are short; elsewhere they are whole. */
 function lines(rows: readonly SessionRow[], out: Screen, nowMs: number): string[] {
   const short = out.columns !== null;
   const color = { open: out.green, running: out.green, suspended: out.yellow, sleeping: out.yellow };
   const columns = [
     { title: "ID" },
-    { title: "STATUS", paint: (text: string) => (color[text as keyof typeof color] ?? out.dim)(text) },
+    {
+      title: "STATUS",
+      paint: (text: string) => (color[text.split(",")[0] as keyof typeof color] ?? out.dim)(text),
+    },
     { title: "AGENT" },
     { title: "EVENTS", align: "right" as const },
     { title: "ACTIVE", paint: out.dim },
     { title: "OBJECTIVE" },
   ];
-  const cells = rows.map(({ session, status, agent, headSeq, activeAt, name, objective, parent, copy }) => [
-    short ? ending(session) : session,
-    copy === true ? "copy" : (status ?? "?"),
-    agent ?? "-",
-    count(headSeq),
-    short ? ago(activeAt, nowMs) : exact(activeAt),
-    titleOf({ name, objective, fork: parent && { parent: parent.session, seq: parent.seq } }),
-  ]);
+  const cells = rows.map((row) => {
+    const { session, agent, headSeq, activeAt, name, objective, parent } = row;
+    return [
+      short ? ending(session) : session,
+      statusWord(row),
+      agent ?? "-",
+      count(headSeq),
+      short ? ago(activeAt, nowMs) : exact(activeAt),
+      titleOf({ name, objective, fork: parent && { parent: parent.session, seq: parent.seq } }),
+    ];
+  });
   return table(columns, cells, { width: out.columns, heading: out.bold });
 }

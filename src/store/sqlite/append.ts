@@ -294,7 +294,8 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
   }
 
   function setIndex(log: number, entry: IndexEntry): void {
-    index.setFields.run(entry.status, entry.agent, entry.priority, entry.outbox ?? 0, log);
+    const { status, agent, priority, outbox = 0, full = false } = entry;
+    index.setFields.run(status, agent, priority, outbox, full ? 1 : 0, log);
     index.setTitle.run(log, entry.name, entry.objective);
     index.clearLabels.run(log);
     for (const [key, value] of Object.entries(entry.labels)) index.addLabel.run(log, key, value);
@@ -368,7 +369,7 @@ function preparedForIndex(database: DatabaseSync) {
     endLease: database.prepare("DELETE FROM leases WHERE log = ?"),
     drop: database.prepare("UPDATE logs SET listed = 0, dropped = 1, epoch = 0, outbox = 0 WHERE id = ?"),
     setFields: database.prepare(
-      "UPDATE logs SET status = ?, agent = ?, priority = ?, outbox = ? WHERE id = ?",
+      "UPDATE logs SET status = ?, agent = ?, priority = ?, outbox = ?, inbox_full = ? WHERE id = ?",
     ),
     setTitle: database.prepare("INSERT OR REPLACE INTO titles (log, name, objective) VALUES (?, ?, ?)"),
     clearLabels: database.prepare("DELETE FROM labels WHERE log = ?"),

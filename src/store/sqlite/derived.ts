@@ -25,6 +25,7 @@ type ListArray = [
   forkSeq: number,
   copy: number,
   outbox: number,
+  full: number,
 ];
 
 interface Place {
@@ -109,7 +110,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   }
 
   function sessionRow({ row, headSeq, at }: Found): SessionRow {
-    const [id, , session, openedAt, status, agent, priority, forkSeq, copy, outbox] = row;
+    const [id, , session, openedAt, status, agent, priority, forkSeq, copy, outbox, full] = row;
     const [name, objective] = (title.get(id) as unknown as [string | null, string | null] | undefined) ?? [
       null,
       null,
@@ -128,6 +129,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
       parent: parent === undefined ? null : { session: parent[0], seq: forkSeq },
       labels: Object.fromEntries(labels.all(id) as unknown as [string, string][]),
       ...(outbox > 0 ? { outbox } : {}),
+      ...(full === 1 ? { full: true } : {}),
       ...(copy === 1 ? { copy: true } : {}),
     };
   }
@@ -180,7 +182,8 @@ function selection(
   const few = filter.outbox === true ? "logs l INDEXED BY logs_outbox" : "logs l NOT INDEXED";
   const table = rare || filter.outbox === true ? few : "logs l INDEXED BY logs_recent";
   const columns =
-    "l.id, l.active_at, l.session, l.opened_at, l.status, l.agent, l.priority, l.fork_seq, l.copy, l.outbox";
+    "l.id, l.active_at, l.session, l.opened_at, l.status, l.agent, l.priority, l.fork_seq, l.copy, " +
+    "l.outbox, l.inbox_full";
   const order = "ORDER BY l.active_at DESC, l.session DESC";
   return { sql: `SELECT ${columns} FROM ${table} WHERE ${where.join(" AND ")} ${order}`, values };
 }

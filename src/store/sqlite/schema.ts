@@ -137,6 +137,7 @@ CREATE INDEX arrivals_log ON arrivals (log);
  */
 const segments = `
 ALTER TABLE logs ADD COLUMN outbox INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE logs ADD COLUMN inbox_full INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX logs_outbox ON logs (tenant, id) WHERE outbox > 0;
 CREATE TABLE segments (
   id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -54,7 +54,7 @@ export const memoryTypes = ["memory.promoted", "memory.forgotten", "content.eras
 /** What is remembered, as of a position of the workspace's log. It belongs to one reader. */
 export class Memory {
   readonly #entries = new Map<string, MemoryRef>();
-  /** By the session that they came from. */
+  /** By the item that they came from. */
   readonly #from = new Map<string, Set<string>>();
   readonly #forgotten = new Set<string>();
 
@@ -72,10 +72,9 @@ export class Memory {
 
   /** What came from this item of the session, in whatever scopes. */
   from(session: string, kind: string, key: string): MemoryRef[] {
-    return [...(this.#from.get(session) ?? [])].flatMap((id) => {
-      const entry = this.#entries.get(id);
-      return entry?.kind === kind && entry.key === key ? [entry] : [];
-    });
+    return [...(this.#from.get(itemOf(session, kind, key)) ?? [])].flatMap(
+      (id) => this.#entries.get(id) ?? [],
+    );
   }
 
   /** Whether a person or a model had it forgotten, so that no rule may bring it back. */
@@ -95,7 +94,8 @@ export class Memory {
       this.#forgotten.delete(id);
       this.#entries.set(id, { ...named, seq, at, actor, origin: origin ?? null, by: by ?? null });
       if (origin !== undefined && origin !== null) {
-        this.#from.set(origin.session, (this.#from.get(origin.session) ?? new Set()).add(id));
+        const item = itemOf(origin.session, named.kind, named.key);
+        this.#from.set(item, (this.#from.get(item) ?? new Set()).add(id));
       }
       return id;
     }
@@ -106,14 +106,17 @@ export class Memory {
   }
 
   #drop(id: string): void {
-    const session = this.#entries.get(id)?.origin?.session;
+    const entry = this.#entries.get(id);
     this.#entries.delete(id);
-    if (session === undefined) return;
-    const ids = this.#from.get(session);
+    if (entry === undefined || entry.origin === null) return;
+    const item = itemOf(entry.origin.session, entry.kind, entry.key);
+    const ids = this.#from.get(item);
     ids?.delete(id);
-    if (ids?.size === 0) this.#from.delete(session);
+    if (ids?.size === 0) this.#from.delete(item);
   }
 }
+
+const itemOf = (session: string, kind: string, key: string): string => `${session}\n${kind}\n${key}`;
 
 /** Scopes and kinds that only a newer program knows are passed over. */
 function nameIn(body: unknown): MemoryName | null {

@@ -13,7 +13,8 @@ import { roughTokens } from "../core/tokens.ts";
 import { readContent } from "./content.ts";
 import { agentOf } from "./crew.ts";
 import type { Context } from "./engine-context.ts";
-import { principalOf, readEntry } from "./memory.ts";
+import { readEntry } from "./memory.ts";
+import { principalOf } from "./memory-follow.ts";
 
 export interface CarryAsked {
   /** What the session is for. */

@@ -12,7 +12,6 @@ import {
   forgottenDraft,
   isTooLong,
   Memory,
-  memoryDrafts,
   memoryId,
   memoryScopes,
   memoryTypes,
@@ -20,9 +19,7 @@ import {
   promotedDraft,
   type MemoryBy,
   type MemoryName,
-  type MemoryOwners,
   type MemoryRef,
-  type MemoryRule,
   type MemoryScope,
   type Promotion,
 } from "../core/memory.ts";
@@ -30,10 +27,10 @@ import { Relevance } from "../core/memory/relevance.ts";
 import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { contentOf, readContent } from "./content.ts";
-import { agentOf } from "./crew.ts";
 import type { Context } from "./engine-context.ts";
+import { mend, ownersOf, principalOf } from "./memory-follow.ts";
 import { writeWorkspace } from "./workspace.ts";
-import type { Also, AlsoChange, Beside } from "./writer.ts";
+import type { Also } from "./writer.ts";
 
 /** What is remembered, with its value. */
 export interface MemoryEntry extends MemoryRef {
@@ -287,9 +284,6 @@ function checkKind(where: string, kind: unknown): asserts kind is ItemKind {
   });
 }
 
-/** The principal behind an actor, if it is a person. */
-export const principalOf = (actor: string): string | null => /^user:(prn_.+)$/.exec(actor)?.[1] ?? null;
-
 function nameOf(
   where: string,
   { actor }: Context,
@@ -370,37 +364,6 @@ async function promotionOf(
   return { scope, owner, kind, key, value, because: because ?? own, origin, by };
 }
 
-/** Whom a session works for: its agent, and the person who opened it. */
-async function ownersOf({ store }: Context, session: SessionId, { standing }: State): Promise<MemoryOwners> {
-  const [first] = await store.read(session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
-  return { agent: standing.agent?.name ?? null, user: first === undefined ? null : principalOf(first.actor) };
-}
-
-/**
- * What goes into the workspace's log with a change of a session: what its agent's rules promote, and what
- * follows from its items being replaced or retracted.
- */
-export async function memoryBeside(context: Context, change: AlsoChange): Promise<Beside | null> {
-  const { session, state, drafts } = change;
-  const items = drafts.filter(({ type }) => type === "item.recorded" || type === "item.retracted");
-  if (items.length === 0) return null;
-  const { memory, headSeq } = await context.memory.fold();
-  const rules = await rulesOf(context, session, state);
-  const owners = rules.length === 0 ? noOwners : await ownersOf(context, session, state);
-  const events = memoryDrafts(memory, { session, firstSeq: state.seq + 1, drafts, rules, owners });
-  if (events.length > 0) return { headSeq, events };
-  const after = async (): Promise<void> => {
-    const now = (await context.store.head(context.store.workspace))?.seq ?? 0;
-    if (now !== headSeq)
-      await mend(
-        context,
-        session,
-        items.map(({ body }) => body as Named),
-      );
-  };
-  return { headSeq, events, after };
-}
-
 /** What goes into the workspace's log when a model has one of its session's items remembered. */
 export const rememberBeside =
   (context: Context, asked: Asked): Also =>
@@ -410,59 +373,3 @@ export const rememberBeside =
     checkFits(memory, promotion);
     return { headSeq, events: [promotedDraft({ ...promotion, actor: "tool:remember" })] };
   };
-
-const noOwners: MemoryOwners = { agent: null, user: null };
-
-interface Named {
-  readonly kind: ItemKind;
-  readonly key: string;
-}
-
-/**
- * Two programs may promote an item and replace it at one time. Whoever is done looks again, and lets memory
- * follow what the session says now.
- */
-async function mend(context: Context, session: SessionId, items: readonly Named[]): Promise<void> {
-  await writeWorkspace(context, async () => {
-    const { memory } = await context.memory.fold();
-    if (items.every(({ kind, key }) => memory.from(session, kind, key).length === 0)) return [];
-    const state = await context.writer.current(session);
-    const events = [];
-    for (const { kind, key } of items) {
-      const item = state.mind.items.get(itemKey(kind, key));
-      const stale = memory.from(session, kind, key).filter(({ origin }) => origin?.seq !== item?.seq);
-      if (stale.length === 0) continue;
-      const content = item === undefined ? undefined : await readContent(context.store, session, item.seq);
-      const { value, because } = (content ?? {}) as { value?: unknown; because?: string };
-      for (const name of stale) {
-        const gone = item === undefined || value === undefined || isTooLong(key, value);
-        if (gone) events.push(forgottenDraft(name, { by: "rule" }));
-        else {
-          const origin = { session, seq: item.seq };
-          events.push(promotedDraft({ ...name, actor: undefined, value, because, origin, by: "rule" }));
-        }
-      }
-    }
-    return events;
-  });
-}
-
-/** Sessions whose rules are kept at hand. */
-const keptRulesMax = 1_000;
-const keptRules = new WeakMap<Store, Map<string, readonly MemoryRule[]>>();
-
-async function rulesOf(context: Context, session: SessionId, state: State): Promise<readonly MemoryRule[]> {
-  const { agent, fork, labels } = state.standing;
-  // What a replay records again is no news.
-  const isReplay = fork !== null && labels.has("replay");
-  if (agent === null || agent.version === 0 || isReplay) return [];
-  const kept = keptRules.get(context.store) ?? new Map<string, readonly MemoryRule[]>();
-  keptRules.set(context.store, kept);
-  const place = `${session}@${agent.seq}`;
-  const known = kept.get(place);
-  if (known !== undefined) return known;
-  const rules = (await agentOf(context, session, state)).agent?.memory?.promote ?? [];
-  if (kept.size >= keptRulesMax) kept.clear();
-  kept.set(place, rules);
-  return rules;
-}

@@ -110,6 +110,19 @@ suite("what lasts", () => {
     assert.deepEqual(found.toSorted(), wanted.toSorted());
   });
 
+  test("a merge of very many items is followed whole, in more than one append", async () => {
+    await using place = inMemory();
+    const { engine } = place;
+    await engine.addAgent(agent({ promote: [{ scope: "workspace" }, { scope: "agent" }] }));
+    const session = await engine.open({ objective: "o", agent: "payroll" });
+    const branch = await session.fork();
+    for (let number = 0; number < 1_100; number++) await branch.record("fact", `k${number}`, number);
+    await session.merge({ from: branch.id });
+    const found = await engine.memory();
+    assert.deepEqual([found.length, new Set(found.map(({ key }) => key)).size], [2_200, 1_100]);
+    assert.ok(found.every(({ origin }) => origin?.session === session.id));
+  });
+
   test("an item that changes while it is promoted is followed", async () => {
     await using place = await inFile();
     await using other = await place.again();

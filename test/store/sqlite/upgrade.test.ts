@@ -54,3 +54,33 @@ test("a store of layout 1 keeps its records, gets the new tables and takes in a 
     rmSync(path, { force: true });
   }
 });
+
+test("a store of layout 2 keeps its records, and those of both older layouts can be packed", async () => {
+  for (const [version, layout] of [
+    ["0.1.0", 1],
+    ["0.2.0", 2],
+  ] as const) {
+    const { path, remove } = newPath();
+    try {
+      writeFileSync(path, gunzipSync(golden(`${version}/store.skein.gz`)));
+      assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: layout }]);
+      const store = await sqliteStore({ path, world: realWorld(), workspace, durability: "process" });
+      assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 3 }]);
+      await using engine = new Engine({ store, world: realWorld() });
+      const found = await engine.verify();
+      const before = await store.feed(null, 1_000);
+      assert.equal((await store.stats()).segments, 0);
+      const ask = { limit: 10_000, timeoutMs: 30_000 };
+      const events = "SELECT * FROM events ORDER BY session, seq";
+      const shown = await store.query(events, ask);
+      for (const log of await store.logs(null, 1_000)) await store.pack(log, Number.MAX_SAFE_INTEGER);
+      assert.ok((await store.stats()).segments > 0);
+      assert.deepEqual((await store.feed(null, 1_000)).records, before.records);
+      assert.deepEqual(await store.query(events, ask), shown);
+      assert.deepEqual(await store.check(), []);
+      assert.deepEqual(await engine.verify(), found);
+    } finally {
+      remove();
+    }
+  }
+});

@@ -256,12 +256,12 @@ suite("the choice", () => {
       const id = memory.apply({ seq: place + 1, at: 0, type: "memory.promoted", actor: "system", body });
       relevance.set(id ?? "", { key: "clock", value: "is wound", because: "" });
     }
-    const ranked = rankMemory(memory, relevance, "Wind the clock", { owners, scopes: everywhere });
+    const ranked = rankMemory(memory, relevance, "Wind the Clocks", { owners, scopes: everywhere });
     assert.deepEqual(
       ranked.map(({ entry }) => entry.key),
       ["clock two", "clock one"],
     );
-    assert.deepEqual(ranked[0]?.why, "the workspace's, on clock");
+    assert.deepEqual(ranked[0]?.why, "the workspace's, on clocks");
   });
 
   test("what is carried is shown line by line, each with its reason", () => {

@@ -14,7 +14,7 @@ export interface MemoryText {
 export interface Relevant {
   readonly id: string;
   readonly score: number;
-  /** The words that both have, the most telling first. */
+  /** The words that both have, as the question has them, the most telling first. */
   readonly words: readonly string[];
   /** Whether one of them is in the key. */
   readonly inKey: boolean;
@@ -88,7 +88,8 @@ export class Relevance {
 
   /** What is about the text, of the entries that may be: in no order. */
   about(text: string, may: (id: string) => boolean): Relevant[] {
-    const asked = [...new Set(wordsOf(text))]
+    const forms = new Map<string, string>();
+    const asked = [...new Set(wordsOf(text, forms))]
       .flatMap((word) => {
         const having = this.#having.get(word);
         return having === undefined ? [] : [{ word, having, rarity: this.#rarity(having.size) }];
@@ -117,7 +118,7 @@ export class Relevance {
       id,
       score,
       inKey,
-      words: words.toSorted((a, b) => b.score - a.score).map(({ word }) => word),
+      words: words.toSorted((a, b) => b.score - a.score).map(({ word }) => forms.get(word) ?? word),
     }));
   }
 

@@ -29,8 +29,8 @@ const accents = /[\u0300-\u036f]/g;
 /** Words of one text that are looked at; a longer one says by then what it is about. */
 const wordsMax = 2_000;
 
-/** In order, and as often as they stand there. */
-export function wordsOf(text: string): string[] {
+/** In order, and as often as they stand there. `forms` gets how each was written first. */
+export function wordsOf(text: string, forms?: Map<string, string>): string[] {
   const head = text.length > wordsMax * 10 ? text.slice(0, wordsMax * 10) : text;
   const isPlain = !beyondAscii.test(head);
   const plain = isPlain ? head : head.normalize("NFKD").replace(accents, "").normalize("NFC");
@@ -43,7 +43,9 @@ export function wordsOf(text: string): string[] {
     if (!isPlain && unspaced.test(piece)) found.push(...pairsOf(piece));
     else {
       const known = stemOf(piece);
-      if (known !== "") found.push(known);
+      if (known === "") continue;
+      found.push(known);
+      if (forms !== undefined && !forms.has(known)) forms.set(known, piece);
     }
   }
   return found;

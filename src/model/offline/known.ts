@@ -101,12 +101,15 @@ function itemOf(given: { readonly kind: ItemKind } & Readonly<Record<string, unk
 const itemLine =
   /^(?:- |\[recorded meanwhile: )?(fact|decision|task|artifact) (.+?)(?: \((open|done|dropped)\))?: (.*)$/;
 
+/** Why something was carried, which stands after its value. */
+const carriedWhy = / \((?:this agent's|the user's preference|the workspace's)(?:, on [^()]*)?\)$/;
+
 /** Items as contexts show them: at compactions, in notes, from memory. */
 function itemsOfText(text: string): Known[] {
   return text.split("\n").flatMap((line) => {
     const [, kind, key = "", status, rest = ""] = itemLine.exec(line) ?? [];
     if (!isKind(kind)) return [];
-    const said = line.startsWith("[") ? rest.replace(/\]$/, "") : rest;
+    const said = line.startsWith("[") ? rest.replace(/\]$/, "") : rest.replace(carriedWhy, "");
     const [value = "", because] = said.split(/; because (.*)/s);
     return [
       {

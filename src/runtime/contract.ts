@@ -146,7 +146,7 @@ export function checkSchema(schema: unknown): string {
 
 const notSchema = (why: string, cause?: unknown): SkeinError =>
   new SkeinError("invalid", `this is no schema that messages can be held to: ${why}`, {
-    hint: 'a JSON Schema such as {"type":"object","properties":{"rate":{"type":"number"}},"required":["rate"]}',
+    hint: 'a JSON Schema such as {"type":"object","properties":{"rate":{"type":"number"}}}',
     cause,
   });
 

@@ -1,4 +1,4 @@
-/** A message on its way: what is said of it at both ends, and how a receiver is looked at before it is sent. */
+/** A message on its way: what is said of it at both ends, and how a receiver is looked at before. */
 import type { CommandOf } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -54,7 +54,8 @@ function noteOf({ message, replyTo, deadlineMs }: Letter): { readonly note?: str
     deadlineMs === undefined
       ? []
       : [
-          `[request ${message}: reply with the send tool, replyTo ${message}, until ${momentText(deadlineMs)}]`,
+          `[request ${message}: reply with the send tool, replyTo ${message}, ` +
+            `until ${momentText(deadlineMs)}]`,
         ];
   const reply = replyTo === undefined ? [] : [`[this is the reply to ${replyTo}]`];
   const lines = [...reply, ...request];

@@ -355,8 +355,8 @@ export class Session extends SessionReader {
   }
 
   /**
-   * A message to another session's inbox, once in effect: a text, or a value that is sent as its JSON. A reply
-   * goes to whoever asked; then the receiver may be null.
+   * A message to another session's inbox, once in effect: a text, or a value that is sent as its JSON. A
+   * reply goes to whoever asked; then the receiver may be null.
    */
   async send(to: string | null, message: unknown, options: SendOptions = {}): Promise<Sent> {
     return sendMessage(this.#context, this.id, { ...options, to, value: message });

@@ -125,8 +125,8 @@ const send = defineSessionTool({
   name: "send",
   description:
     "Send a message to another session's inbox. It is delivered once, and wakes that session if it sleeps. " +
-    "With replyWithinSeconds it is a request: the reply comes as a message, or you are told that none came. " +
-    "To reply to a request, give its id as replyTo.",
+    "With replyWithinSeconds it is a request: the reply comes as a message, or you are told that none " +
+    "came. To reply to a request, give its id as replyTo.",
   input: z
     .strictObject({
       to: z

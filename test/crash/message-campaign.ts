@@ -21,7 +21,8 @@ const minutes = wholeNumber("minutes", values.minutes);
 const seed = values.seed === undefined ? freshSeed() : wholeNumber("seed", values.seed);
 
 console.log(
-  `${messages} messages between ${sessions} sessions of two stores; kills for ${minutes} minutes; seed ${seed}`,
+  `${messages} messages between ${sessions} sessions of two stores; ` +
+    `kills for ${minutes} minutes; seed ${seed}`,
 );
 const report = await killMessages({
   messages,
@@ -41,7 +42,8 @@ function wholeNumber(name: string, text: string): number {
 
 function lineOf({ ms, kills, points, sent, relayed, problems }: MessageKillReport): string {
   const seconds = (ms / 1_000).toFixed(0).padStart(5);
-  return `${seconds} s  ${sent} sent, ${relayed} relayed, ${kills + points} kills, ${problems.length} problems`;
+  const died = kills + points;
+  return `${seconds} s  ${sent} sent, ${relayed} relayed, ${died} kills, ${problems.length} problems`;
 }
 
 function summaryOf(report: MessageKillReport): string {

@@ -6,7 +6,7 @@ import { freshSeed } from "./random.ts";
 
 const messages = 600;
 
-test("600 messages within and between two stores, everybody killed now and then: each once, in order", async (t) => {
+test("600 messages in and between two stores, all killed now and then: each once, in order", async (t) => {
   const seed = freshSeed();
   t.diagnostic(`seed ${seed}`);
   const { problems, ...counts } = await killMessages({ messages, sessions: 6, seed, forMs: 6_000 });

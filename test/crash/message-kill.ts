@@ -122,7 +122,8 @@ class Campaign {
     const random = this.#random;
     const mayDie = performance.now() < this.#killUntilMs;
     const type = random.pick<string>(pointTypes[kind]);
-    const point = `${random.pick(["before", "after"])} ${type} ${1 + random.below(kind === "send" ? this.#sentMax >> 2 : 3)}`;
+    const place = 1 + random.below(kind === "send" ? this.#sentMax >> 2 : 3);
+    const point = `${random.pick(["before", "after"])} ${type} ${place}`;
     const at = mayDie && random.chance(0.5) ? { at: point } : {};
     const child = startChild(worker, { cache: this.#cache });
     const order: MessageOrder = { do: kind, paths: this.#paths, plan: this.#plan, work, ...at };

@@ -125,7 +125,7 @@ test("a relay that dies at any call is followed by another, and nothing is recei
   }
 });
 
-test("what is sent while the other store is out of reach waits, is seen, and is delivered in order", async () => {
+test("what is sent while the other store is out of reach waits, is seen, and goes in order", async () => {
   await using world = twoWorlds();
   const from = await world.a.open({ objective: "A" });
   const to = await world.b.open({ objective: "B" });
@@ -147,7 +147,7 @@ test("what is sent while the other store is out of reach waits, is seen, and is 
   assert.deepEqual((await world.a.sessions()).rows[0]?.outbox, undefined);
 });
 
-test("a place without a store, and a receiver that would not take it, are refused before anything", async () => {
+test("a place without a store, and a receiver that would not take it, are refused at once", async () => {
   await using world = twoWorlds();
   const from = await world.a.open({ objective: "A" });
   const to = await world.b.open({ objective: "B" });
@@ -171,7 +171,7 @@ test("a place without a store, and a receiver that would not take it, are refuse
   assert.deepEqual(await typesOf(from), ["session.opened"]);
 });
 
-test("a full inbox holds up those behind it; what is refused for good is told and holds up nobody", async () => {
+test("a full inbox holds up those behind it; what is refused for good is told and does not", async () => {
   await using world = twoWorlds();
   const from = await world.a.open({ objective: "A" });
   const full = await world.b.open({ objective: "full" });
@@ -208,7 +208,7 @@ test("a full inbox holds up those behind it; what is refused for good is told an
   assert.deepEqual((await told(full)).slice(-2), ["1", "2"]);
 });
 
-test("a reply finds its way back by the place that came with the request, or by one that is given", async () => {
+test("a reply finds its way back by the place that came with the request, or by another", async () => {
   await using world = twoWorlds();
   const from = await world.a.open({ objective: "A" });
   const to = await world.b.open({ objective: "B" });
@@ -226,7 +226,7 @@ test("a reply finds its way back by the place that came with the request, or by 
   assert.deepEqual(await told(from), ["this", "that"]);
 });
 
-test("a request that nobody could be given is given up at its deadline, and never delivered after", async () => {
+test("a request that could not be delivered in time is given up, and never delivered", async () => {
   await using world = twoWorlds();
   const from = await world.a.open({ objective: "A" });
   const to = await world.b.open({ objective: "B" });

@@ -31,7 +31,7 @@ async function pair(place: Place): Promise<{ a: Session; b: Session }> {
   };
 }
 
-test("a message is in both logs, a value goes as its JSON, and a second one with the key is not sent", async () => {
+test("a message is in both logs, a value goes as its JSON, and a key sends only once", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   const first = await a.send(b.id, "hello", { key: "once" });
@@ -106,7 +106,7 @@ test("a request is replied to once, by its id alone, and the requester is told w
   );
 });
 
-test("a request without a reply in time is given up by deliver, told, and a late reply is refused", async () => {
+test("a request without a reply in time is given up and told, and a late reply is refused", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   const { message } = await a.send(b.id, "Which rate?", { withinMs: 1_000 });

@@ -13,12 +13,12 @@ const contentBytes = 1_024;
 
 const engine = await openEngine({ store: path });
 let times: number[] = [];
-let going = true;
+const stop = new AbortController();
 
 async function work(): Promise<void> {
   const session = await engine.open({ objective: "work that goes on" });
   const text = inputOf(contentBytes);
-  while (going) {
+  while (!stop.signal.aborted) {
     const start = performance.now();
     await session.append(text);
     times.push(performance.now() - start);
@@ -32,6 +32,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   console.log(JSON.stringify(times));
   times = [];
 }
-going = false;
+stop.abort();
 await all;
 await engine.close();

@@ -1,5 +1,5 @@
 /** Retention of many sessions beside writers that go on, and what is left of the file afterwards. */
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -166,19 +166,17 @@ function percentile(times: readonly number[]): number {
 
 function startWriter(path: string): { take(): Promise<number[]>; end(): Promise<void> } {
   const file = join(import.meta.dirname, "retain-writer.ts");
-  const child: ChildProcess = spawn(process.execPath, [file, path, `${tasks}`], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+  const child = spawn(process.execPath, [file, path, `${tasks}`], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     async take() {
-      child.stdin?.write("take\n");
+      child.stdin.write("take\n");
       const { value } = (await lines.next()) as { readonly value: string };
       return JSON.parse(value) as number[];
     },
     async end() {
       const exited = once(child, "exit");
-      child.stdin?.end("end\n");
+      child.stdin.end("end\n");
       await exited;
     },
   };

@@ -187,8 +187,8 @@ export class Session extends SessionReader {
   }
 
   /**
-   * Takes contents away for good: at some positions, those that hold a text, or all of the session's own. Forks
-   * lose what they share with it. Done again after a crash, it finishes.
+   * Takes contents away for good: at some positions, those that hold a text, or all of the session's own.
+   * Forks lose what they share with it. Done again after a crash, it finishes.
    */
   async erase(options: EraseOptions = {}): Promise<EraseReport> {
     return (await import("./erase.ts")).eraseSession(this.#context, this.id, options);

@@ -95,6 +95,7 @@ test(`packers are killed ${kills} times, and no record is lost, changed or there
       }
       await sleep(Math.random() * 40);
       const place = killed++ % 2;
+      assert.equal(packers[place]?.exitCode, null, "a packer ended by itself");
       packers[place]?.kill("SIGKILL");
       packers[place] = await startPacker(path);
     }

@@ -53,6 +53,7 @@ export async function packLog(
   for (;;) {
     const batch = signal?.aborted === true ? null : nextBatch(context, session, toSeq);
     if (batch === null) break;
+    if (batch === "again") continue;
     const packing = await pack(batch);
     const done = await writer.run(() => putInPlace(context, session, batch, packing), { weight: stepWeight });
     if (!done) continue;
@@ -66,8 +67,11 @@ export async function packLog(
   return total;
 }
 
-/** Null when there is nothing left to pack, or the log is not one that may be. */
-function nextBatch(context: PackContext, session: LogId, toSeq: number): Batch | null {
+/**
+ * Null when there is nothing left to pack, or the log is not one that may be; `again` when another process
+ * packed something while this one was reading.
+ */
+function nextBatch(context: PackContext, session: LogId, toSeq: number): Batch | "again" | null {
   const { logs, segments } = context;
   const line = packable(context, session);
   const head = line === null ? undefined : logs.headRow(line.id);
@@ -78,9 +82,14 @@ function nextBatch(context: PackContext, session: LogId, toSeq: number): Batch |
   if (freshSeq > end) return null;
   const instead = last !== null && isSmall(last) ? last : null;
   const joined = instead === null ? null : segments.unpacked(instead);
+  if (joined === undefined) return "again";
   const before = hashBefore(context, line, last);
   const start = joined?.rows ?? [];
   const fresh = readFresh(context, { log: line.id, fromSeq: freshSeq, toSeq: end }, start);
+  if (fresh.length === 0) {
+    if (segments.at(line.id, freshSeq) !== undefined) return "again";
+    throw damaged(session, freshSeq, "the record is missing");
+  }
   checkChain(context, session, fresh, before);
   return {
     log: line.id,

@@ -60,7 +60,9 @@ type Looks = ReturnType<typeof prepared>;
 function faultsOf(segments: Segments, segment: Segment, looks: Looks): string[] {
   let rows: readonly PackedRow[];
   try {
-    ({ rows } = segments.unpacked(segment));
+    const unpacked = segments.unpacked(segment);
+    if (unpacked === undefined) return [];
+    ({ rows } = unpacked);
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)];
   }

@@ -64,6 +64,13 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
     sql.insert.run(first[0], first[1], last[1], first[2], last[2], bytes, packing.heads, packing.contents);
   }
 
+  /** In a transaction nobody else can take it away. */
+  function unpack(segment: Segment): Range {
+    const found = segments.unpacked(segment);
+    if (found === undefined) throw new Error("invariant: the segment was just found");
+    return found;
+  }
+
   function addPlaces(rows: readonly PackedRow[]): void {
     for (const { position, log, seq, count } of runsOf(rows)) sql.addPlace.run(position, log, seq, count);
   }
@@ -87,7 +94,7 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
   }
 
   function eraseOf(segment: Segment, ranges: Ranges): number[] {
-    const { rows, before } = segments.unpacked(segment);
+    const { rows, before } = unpack(segment);
     const isHit = ({ row }: PackedRow): boolean =>
       row[14] !== null && ranges.some(([fromSeq, toSeq]) => fromSeq <= row[1] && row[1] <= toSeq);
     const hit = new Set(rows.filter(isHit));
@@ -126,7 +133,7 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
       if (segment === undefined || segment.toSeq <= keepSeq) return null;
       let unpacked: Range;
       try {
-        unpacked = segments.unpacked(segment);
+        unpacked = unpack(segment);
       } catch {
         return segment.fromSeq > keepSeq ? dropDamaged(segment) : null;
       }

@@ -6,7 +6,7 @@ import type { LogId } from "../../core/ids.ts";
 import { hexOf } from "./log.ts";
 import type { Row } from "./read.ts";
 import { groupRecords, hasContent, isGroupEnd, unpackContents, unpackHeads, unzigzag } from "./segment.ts";
-import type { Contents, Heads, PackedRow } from "./segment.ts";
+import type { Contents, Heads, PackedRow, Range } from "./segment.ts";
 
 /** Where a segment lies, without what is in it. It never changes: one that is written again is another. */
 export interface Segment {
@@ -31,8 +31,8 @@ export interface Segments {
   at(log: number, seq: number): Segment | undefined;
   /** Its records between two positions, in order; of these types only. */
   records(segment: Segment, range: RecordRange): StoredRecord[];
-  /** All of it, as it was packed. */
-  unpacked(segment: Segment): { readonly rows: readonly PackedRow[]; readonly before: Uint8Array };
+  /** All of it, as it was packed; undefined when another has taken its place. */
+  unpacked(segment: Segment): Range | undefined;
   record(log: number, seq: number): StoredRecord | undefined;
   positionOf(log: number, seq: number): number | undefined;
   /** Whether there is a content that was not erased. */
@@ -268,9 +268,9 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     return found;
   }
 
-  function unpacked(segment: Segment) {
+  function unpacked(segment: Segment): Range | undefined {
     const opened = open(segment, true);
-    if (opened === undefined) throw new SkeinError("conflict", "the segment is not there any more");
+    if (opened === undefined) return undefined;
     const { heads } = opened;
     const rows = Array.from({ length: heads.count }, (_, place): PackedRow => {
       const record = recordOf(segment, opened, place, true);

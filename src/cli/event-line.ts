@@ -3,7 +3,7 @@ import type { Event } from "../runtime/event-reader.ts";
 import { bindingText } from "./binding-word.ts";
 import { exact } from "./moment.ts";
 import type { Screen } from "./screen.ts";
-import { cut, manyLines, oneLine } from "./text.ts";
+import { cut, manyLines, oneLine, plural } from "./text.ts";
 import { ending } from "./title.ts";
 
 /** No line of people's text needs more of an event than this, however wide the place it goes to. */
@@ -88,7 +88,7 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "checkpoint.saved": ({ name, seq }, { note }) => joined(`${plain(name)} = ${plain(seq)}`, plain(note)),
   "content.erased": ({ ranges, records }, { reason }) =>
     joined(
-      `${plain(records)} contents at ${((ranges ?? []) as readonly (readonly number[])[])
+      `${plural(Number(records), "content")} at ${((ranges ?? []) as readonly (readonly number[])[])
         .map(([from, to]) => (from === to ? `${from}` : `${from}..${to}`))
         .join(", ")}`,
       plain(reason),

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
+import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
+import type { Store } from "../../src/store/port.ts";
 import { all, inFile, inMemory, type Place } from "./place.ts";
 
 const saying = (code: string, text: RegExp) => (error: unknown) => {
@@ -164,6 +166,26 @@ test("a message is held to the contract of its topic, from sessions and from peo
   await a.send(b.id, "four", { topic: "rates" });
   assert.deepEqual(await b.contracts(), [{ topic: "rates", schema: true, seq: 7 }]);
   assert.deepEqual((await b.state()).contracts, ["rates"]);
+});
+
+test("a contract that is declared while a message is on its way counts", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  let isFirst = true;
+  const store: Store = {
+    ...place.store,
+    async append(parts) {
+      if (isFirst) {
+        isFirst = false;
+        await b.contract("rates", rates);
+      }
+      return place.store.append(parts);
+    },
+  };
+  const slow = new Engine({ store, world: place.world });
+  const sending = (await slow.session(a.id)).send(b.id, "four", { topic: "rates" });
+  await assert.rejects(sending, saying("refused", /breaks the contract/));
+  assert.deepEqual([await typesOf(a), await told(b)], [["session.opened"], []]);
 });
 
 test("a text fits a contract for texts, also when it looks like a number", async () => {

@@ -197,6 +197,7 @@ export function obstacle(what: Due["do"], standing: Standing, nowMs: number): st
   const [held] = standing.holds.keys();
   if (held !== undefined) return `it is under the hold ${quote(held)}`;
   if (standing.status === "running") return "it is running";
+  if (standing.newer !== null) return "only a newer program understands all of it";
   if (what === "expire") return null;
   if (standing.outbox.size > 0) return `${standing.outbox.size} of its messages did not arrive yet`;
   const isOpen = ({ deadlineMs }: { readonly deadlineMs: number }): boolean => deadlineMs > nowMs;

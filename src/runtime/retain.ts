@@ -178,15 +178,21 @@ async function survey(pass: Pass, row: SessionRow): Promise<Deed[]> {
     if (due !== null) await note(pass, row, due);
     if (plan !== null) await packed(pass, row.session, plan);
   } catch (error) {
-    passOver(error);
+    passOver(pass, { row, due: null, plan: null }, error);
   }
   return [];
 }
 
-/** What somebody else deleted or changed in between is left to the next run. */
-function passOver(error: unknown): void {
-  const changed = error instanceof SkeinError && ["not-found", "conflict"].includes(error.code);
-  if (!changed) throw error;
+/**
+ * What somebody else deleted or changed in between is left to the next run. What is damaged, or cannot be
+ * written here, is told of and keeps nobody else from having a turn.
+ */
+function passOver({ kept }: Pass, { row, due }: Deed, error: unknown): void {
+  if (!(error instanceof SkeinError)) throw error;
+  if (error.code === "not-found" || error.code === "conflict") return;
+  if (error.code !== "refused" && error.code !== "corrupt") throw error;
+  const { session } = row;
+  kept.push({ session, do: due?.do ?? "pack", policy: due?.policy ?? null, why: error.message });
 }
 
 async function dueNow(pass: Pass, row: SessionRow): Promise<Due | null> {
@@ -234,7 +240,12 @@ async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
   const all = await Promise.allSettled([...work, dropAll(pass, doomed)]);
   // Whoever works on sessions here is to find their states at hand, not those that were passed through.
   for (const { row } of deeds) pass.context.writer.forget(row.session);
-  for (const one of all) if (one.status === "rejected") passOver(one.reason);
+  for (const [place, one] of all.entries()) {
+    const deed = deeds[place];
+    if (one.status === "fulfilled") continue;
+    if (deed === undefined) throw one.reason;
+    passOver(pass, deed, one.reason);
+  }
 }
 
 /** On the state that the change is decided on: what is due is due still. */
@@ -265,28 +276,30 @@ async function close(pass: Pass, row: SessionRow, due: Due): Promise<void> {
   pass.done.push({ session, ...due, ...found });
 }
 
-/** Together; if one of them changed in between, each for itself. */
+/** Together; if that cannot be, each for itself. */
 async function dropAll(pass: Pass, deeds: readonly Deed[]): Promise<void> {
+  if (deeds.length === 0) return;
+  try {
+    await drop(pass, deeds);
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    for (const deed of deeds) await drop(pass, [deed]).catch((one) => passOver(pass, deed, one));
+  }
+}
+
+async function drop(pass: Pass, deeds: readonly Deed[]): Promise<void> {
   const { context, done } = pass;
-  const doomed: Dropped[] = [];
+  const dropped: Dropped[] = [];
   const told: Retained[] = [];
   for (const { row, due } of deeds) {
     if (due === null) continue;
     const { session, headSeq, parent } = row;
     const found = await weigh(context.store, session, (parent?.seq ?? 0) + 1, headSeq);
-    doomed.push({ session, reason: reasonOf(due), check: (state) => check(pass, row, due, state) });
+    dropped.push({ session, reason: reasonOf(due), check: (state) => check(pass, row, due, state) });
     told.push({ session, ...due, ...found, bytesAfter: 0 });
   }
-  try {
-    await dropSessions(context, doomed);
-    done.push(...told);
-  } catch (error) {
-    passOver(error);
-    for (const [place, one] of doomed.entries()) {
-      const gone = await dropSessions(context, [one]).then(() => true, passOver);
-      if (gone === true) done.push(...told.slice(place, place + 1));
-    }
-  }
+  await dropSessions(context, dropped);
+  done.push(...told);
 }
 
 /** The workspace's own log is packed by policies that are for every session. */

@@ -236,8 +236,9 @@ test("a hold, a run and what is still under way keep a session from what is due"
   const waits = { ...emptyStanding, requests: Keyed.from([["m", open]]) };
   const asked = { ...emptyStanding, asked: Keyed.from([["m", { from: "s", seq: 2, deadlineMs: now + 1 }]]) };
   const late = { ...emptyStanding, requests: Keyed.from([["m", { ...open, deadlineMs: now }]]) };
-  const seen = [held, { ...emptyStanding, status: "running" as const }, sent, waits, asked, late].map((one) =>
-    (["expire", "archive", "delete"] as const).map((what) => obstacle(what, one, now)),
+  const newer = { ...emptyStanding, newer: { type: "session.beamed", v: 1, seq: 3 } };
+  const seen = [held, { ...emptyStanding, status: "running" as const }, newer, sent, waits, asked, late].map(
+    (one) => (["expire", "archive", "delete"] as const).map((what) => obstacle(what, one, now)),
   );
   const [letters, reply, owed] = [
     "1 of its messages did not arrive yet",
@@ -247,6 +248,7 @@ test("a hold, a run and what is still under way keep a session from what is due"
   assert.deepEqual(seen, [
     Array.from({ length: 3 }, () => 'it is under the hold "audit"'),
     Array.from({ length: 3 }, () => "it is running"),
+    Array.from({ length: 3 }, () => "only a newer program understands all of it"),
     [null, letters, letters],
     [null, reply, reply],
     [null, owed, owed],

@@ -488,3 +488,29 @@ test("a session that somebody works on just then is left alone", async () => {
   assert.deepEqual([report.done, report.sessions], [[], 2]);
   assert.deepEqual([(await open.state()).status, (await over.state()).status], ["open", "closed"]);
 });
+
+test("a damaged session, or one that cannot be written, keeps no other from having its turn", async () => {
+  await using place = await inFile();
+  const { engine, store } = place;
+  await doomed(place);
+  const [first, second, third] = (await engine.sessions()).rows.map(({ session }) => session);
+  await writeRaw(place, third!, [{ type: "session.beamed", body: {} }]);
+  place.world.pass(2 * day);
+  const read: Store["read"] = async (session, range) => {
+    if (session === first) throw new SkeinError("corrupt", "record 1 is missing");
+    return store.read(session, range);
+  };
+  const append: Store["append"] = async (parts) => {
+    if (parts.some(({ session }) => session === second)) throw new SkeinError("refused", "it is a copy");
+    return store.append(parts);
+  };
+  const report = await new Engine({ ...place, store: { ...store, read, append } }).retain();
+  const why = new Map(report.kept.map((one) => [one.session, one.why]));
+  const expected: [typeof first, string][] = [
+    [first, "record 1 is missing"],
+    [second, "it is a copy"],
+    [third, "only a newer program understands all of it"],
+  ];
+  assert.deepEqual(why, new Map(expected));
+  assert.deepEqual(report.done.filter((one) => one.do === "delete").length, 7);
+});

@@ -6,15 +6,15 @@ import { isStoredAgent, type AgentDefinition } from "../core/agent.ts";
 import { share } from "../core/context/text.ts";
 import type { CarriedMemory } from "../core/command.ts";
 import type { SessionId } from "../core/ids.ts";
-import { memoryId, type MemoryName, type MemoryScope } from "../core/memory.ts";
-import { carriedText, carryDefaults, memoryLine, rankMemory, type Carried } from "../core/memory/choice.ts";
+import { memoryId, type MemoryName, type MemoryRef, type MemoryScope } from "../core/memory.ts";
+import { carryDefaults, memoryLine, rankMemory, type Carried } from "../core/memory/choice.ts";
 import type { State } from "../core/state.ts";
 import { roughTokens } from "../core/tokens.ts";
 import { readContent } from "./content.ts";
 import { agentOf } from "./crew.ts";
 import type { Context } from "./engine-context.ts";
 import { readEntry } from "./memory.ts";
-import { principalOf } from "./memory-follow.ts";
+import { ifDamaged, principalOf } from "./memory-follow.ts";
 
 export interface CarryAsked {
   /** What the session is for. */
@@ -29,6 +29,8 @@ export interface CarryAsked {
 const preferencesShare = 0.5;
 /** So many that do not fit any more, and no further ones are looked at. */
 const misfitsMax = 8;
+/** The line above them all, and what is around a part. A line begins a token, so lines add up. */
+const frameTokens = 10;
 /** An estimate of tokens may be off; by so much it never is. */
 const roughShare = 0.4;
 
@@ -37,19 +39,20 @@ export async function carriedFor(context: Context, asked: CarryAsked): Promise<C
   const { memory: reader, actor } = context;
   const carry = carryOf(asked.definition);
   if (carry === null) return null;
-  const { memory, relevance } = await reader.index();
-  if (memory.size === 0) return null;
+  const indexed = await reader.index().catch(ifDamaged);
+  if (indexed === undefined || indexed.memory.size === 0) return null;
+  const { memory, relevance, values } = indexed;
   const owners = { agent: asked.agent, user: principalOf(actor) };
   const ranked = rankMemory(memory, relevance, asked.objective, { owners, scopes: carry.scopes });
   const items: Carried[] = [];
-  let [used, misfits] = [0, 0];
+  let [used, misfits, chars] = [frameTokens, 0, 0];
   // Until it gets narrow an estimate will do: a tokenizer takes long to load.
   let count: (text: string) => number | Promise<number> = roughTokens;
   for (const { entry, why, isRelevant } of ranked) {
     if (misfits >= misfitsMax) break;
-    // The index may be older than an erasure; what is carried is what the store still has.
-    const { value, erased } = await readEntry(context, entry);
-    if (erased) continue;
+    const id = memoryId(entry);
+    const value = values.has(id) ? values.get(id) : await readValue(context, entry);
+    if (value === undefined) continue;
     const { scope, kind, key, origin } = entry;
     const item: Carried = { scope, kind, key, value, why, ...(origin === null ? {} : { origin }) };
     if (asked.known?.has(knownAs(entry, value)) === true) continue;
@@ -57,37 +60,26 @@ export async function carriedFor(context: Context, asked: CarryAsked): Promise<C
     const room = isRelevant ? carry.tokensMax : carry.tokensMax * preferencesShare;
     if (count === roughTokens && used + tokens > room * roughShare) {
       count = (text) => context.tokenizer.count(text);
-      used = 0;
+      used = frameTokens;
       for (const one of items) used += await count(lineOf(one));
       tokens = await count(lineOf(item));
     }
-    if (used + tokens > room) {
+    if (used + tokens > room || chars + lineOf(item).length > share.memoryCharsMax) {
       misfits++;
       continue;
     }
     used += tokens;
+    chars += lineOf(item).length;
     items.push(item);
   }
-  if (items.length === 0) return null;
-  return count === roughTokens
-    ? { items, tokens: roughTokens(carriedText(items)) }
-    : fitted(context, items, carry.tokensMax);
+  return items.length === 0 ? null : { items, tokens: used };
 }
 
 const lineOf = (item: Carried): string => `${memoryLine(item)}\n`;
 
-/** As many as the renderer shows within the limit, counted on its own text. */
-async function fitted(
-  { tokenizer }: Context,
-  given: readonly Carried[],
-  tokensMax: number,
-): Promise<CarriedMemory | null> {
-  for (let items = given; items.length > 0; items = items.slice(0, -1)) {
-    const text = carriedText(items);
-    const { tokens } = await tokenizer.estimate([{ part: "system", text }]);
-    if (tokens <= tokensMax && text.length <= share.memoryCharsMax) return { items, tokens };
-  }
-  return null;
+async function readValue(context: Context, entry: MemoryRef): Promise<unknown> {
+  const { value, erased } = await readEntry(context, entry);
+  return erased ? undefined : value;
 }
 
 interface Carry {

@@ -3,6 +3,7 @@
  * records and retracts, and what mends it where two programs met.
  */
 import type { ItemKind } from "../core/catalogue/durable.ts";
+import { SkeinError } from "../core/error.ts";
 import { itemKey } from "../core/fold/durable.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -37,7 +38,9 @@ export async function memoryBeside(context: Context, change: AlsoChange): Promis
   const rules = await rulesOf(context, session, state);
   const owners = rules.length === 0 ? noOwners : await ownersOf(context, session, state);
   const given = { session, firstSeq: state.seq + 1, drafts, rules, owners };
-  const { memory, headSeq } = await context.memory.fold();
+  const folded = await context.memory.fold().catch(ifDamaged);
+  if (folded === undefined) return null;
+  const { memory, headSeq } = folded;
   const events = memoryDrafts(memory, given);
   const room = limit.appendRecordsMax - drafts.length;
   if (events.length > 0 && events.length <= room) return { headSeq, events };
@@ -61,6 +64,11 @@ export async function ownersOf(
 ): Promise<MemoryOwners> {
   const [first] = await store.read(session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
   return { agent: standing.agent?.name ?? null, user: first === undefined ? null : principalOf(first.actor) };
+}
+
+/** Damage to the workspace's log keeps no session from going on without memory. */
+export function ifDamaged(error: unknown): undefined {
+  if (!(error instanceof SkeinError) || error.code !== "corrupt") throw error;
 }
 
 const noOwners: MemoryOwners = { agent: null, user: null };

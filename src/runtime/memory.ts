@@ -28,7 +28,7 @@ import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { contentOf, readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
-import { mend, ownersOf, principalOf } from "./memory-follow.ts";
+import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import { writeWorkspace } from "./workspace.ts";
 import type { Also } from "./writer.ts";
 
@@ -43,13 +43,21 @@ export interface MemoryEntry extends MemoryRef {
 export interface MemoryReader {
   /** What is remembered at the head of the workspace's log. */
   fold(): Promise<{ readonly memory: Memory; readonly headSeq: number }>;
-  /** The same, and what it is about. */
-  index(): Promise<{ readonly memory: Memory; readonly relevance: Relevance }>;
+  /** The same, what it is about, and values that are not long, by id. */
+  index(): Promise<{
+    readonly memory: Memory;
+    readonly relevance: Relevance;
+    readonly values: ReadonlyMap<string, unknown>;
+  }>;
 }
+
+/** Longer values are read when they are carried. */
+const keptValueCharsMax = 2_000;
 
 export function makeMemoryReader(store: Store): MemoryReader {
   const memory = new Memory();
   const relevance = new Relevance();
+  const values = new Map<string, unknown>();
   let [foldedSeq, indexedSeq] = [0, 0];
   let last: Promise<unknown> = Promise.resolve();
 
@@ -68,7 +76,7 @@ export function makeMemoryReader(store: Store): MemoryReader {
       const page = await store.read(store.workspace, range);
       for (const record of page) {
         if (!memoryTypes.some((type) => type === record.type)) continue;
-        const body: unknown = JSON.parse(record.body);
+        const body = bodyOf(record);
         if (record.seq > foldedSeq) memory.apply({ ...record, body });
         if (contents) note({ ...record, body }, await textOf(store, record));
       }
@@ -83,28 +91,50 @@ export function makeMemoryReader(store: Store): MemoryReader {
     if (record.type === "content.erased") {
       const { ranges = [] } = record.body as { ranges?: readonly (readonly [number, number])[] };
       for (const [id, { seq }] of memory.entries())
-        if (ranges.some(([from, to]) => seq >= from && seq <= to)) relevance.remove(id);
+        if (ranges.some(([from, to]) => seq >= from && seq <= to)) drop(id);
       return;
     }
     const id = memoryId(record.body as MemoryName);
     const entry = memory.get(id);
-    if (entry === undefined || (entry.seq === record.seq && text === null)) relevance.remove(id);
-    else if (entry.seq === record.seq && text !== null) relevance.set(id, { key: entry.key, ...text });
+    // Of what was superseded since, only the last counts.
+    if (entry !== undefined && entry.seq !== record.seq) return;
+    drop(id);
+    if (entry === undefined || text === null) return;
+    relevance.set(id, { key: entry.key, value: text.words, because: text.because });
+    if (text.words.length <= keptValueCharsMax) values.set(id, text.value);
+  }
+
+  function drop(id: string): void {
+    relevance.remove(id);
+    values.delete(id);
   }
 
   return {
     fold: () => inTurn(async () => ({ headSeq: await advance(false), memory })),
-    index: () => inTurn(async () => ({ headSeq: await advance(true), memory, relevance })),
+    index: () => inTurn(async () => ({ headSeq: await advance(true), memory, relevance, values })),
   };
 }
 
-type Text = { readonly value: string; readonly because: string } | null;
+function bodyOf({ body, seq, session }: { readonly body: string; readonly seq: number; session: string }) {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch (cause) {
+    throw new SkeinError("corrupt", `record ${seq} of ${session} cannot be read: its body is not JSON`, {
+      hint: `run "skein verify ${session}" to see what is damaged`,
+      cause,
+    });
+  }
+}
 
+type Text = { readonly value: unknown; readonly words: string; readonly because: string } | null;
+
+/** Null also for a content that is damaged. */
 async function textOf(store: Store, record: Parameters<typeof contentOf>[1]): Promise<Text> {
-  const content = record.type === "memory.promoted" ? await contentOf(store, record) : undefined;
+  if (record.type !== "memory.promoted") return null;
+  const content = await contentOf(store, record).catch(ifDamaged);
   if (content === undefined) return null;
   const { value, because = "" } = content as { value: unknown; because?: string };
-  return { value: typeof value === "string" ? value : JSON.stringify(value), because };
+  return { value, words: typeof value === "string" ? value : JSON.stringify(value), because };
 }
 
 /** The entry with its value as the store has it now. */
@@ -270,7 +300,7 @@ function notThere(memory: Memory, { scope, owner, kind, key }: MemoryName): Skei
   });
 }
 
-export function checkScope(where: string, scope: unknown): asserts scope is MemoryScope {
+function checkScope(where: string, scope: unknown): asserts scope is MemoryScope {
   if (memoryScopes.some((one) => one === scope)) return;
   throw new SkeinError("invalid", `${where}: there is no scope ${quote(scope)}`, {
     hint: `one of ${memoryScopes.join(", ")}`,

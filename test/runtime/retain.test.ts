@@ -106,6 +106,7 @@ test("an archived session is packed, read-only, listed, searched, and restored b
   }
   const before = await all(byPolicy.events());
   await byHand.archive({ reason: "year's end" });
+  assert.equal(await store.packedTo(byHand.id), 8);
   world.pass(2 * day);
   await engine.retain({ everything: true });
   for (const session of [byHand, byPolicy]) {
@@ -255,6 +256,7 @@ test("what is run, or still under way, is left alone", async () => {
   const sender = await engine.open({ objective: "Sender" });
   const asking = await engine.open({ objective: "Asking" });
   const running = await engine.open({ objective: "Running" });
+  await grow(running, 2 * packRecordsMin);
   await running.append("go");
   const drive = await running.drive({ holder: "a loop" });
   await drive.begin();

@@ -52,7 +52,7 @@ const lastSeq = (...seqs: readonly number[]): number => Math.min(Number.MAX_SAFE
 function makeRecordOf(logs: Logs, names: Names): (row: Row) => StoredRecord {
   return (row) => {
     const [log, seq, at, type, v, actor, turn, cause, key, body] = row;
-    const [, , , , , , , , , , contentHash, contentBytes, hash, salt, content] = row;
+    const { 10: contentHash, 11: contentBytes, 12: hash, 13: salt, 14: content } = row;
     return {
       session: logs.sessionOf(log),
       seq,
@@ -71,6 +71,26 @@ function makeRecordOf(logs: Logs, names: Names): (row: Row) => StoredRecord {
       content: content ?? null,
     };
   };
+}
+
+interface How {
+  readonly contents: boolean;
+  readonly reverse: boolean;
+  /** How many records are still wanted. */
+  readonly ask: () => number;
+}
+
+/** What is left of a stretch once it was read up to a position. */
+const rest = (stretch: Stretch, reverse: boolean, done: Stretch): Stretch =>
+  reverse ? { ...stretch, toSeq: done.fromSeq - 1 } : { ...stretch, fromSeq: done.toSeq + 1 };
+
+/** As much of a segment as is asked for, from the side that is read from. */
+function partOf(segment: Segment, { fromSeq, toSeq }: Stretch, reverse: boolean, count: number): Stretch {
+  const first = Math.max(fromSeq, segment.fromSeq);
+  const last = Math.min(toSeq, segment.toSeq);
+  return reverse
+    ? { log: segment.log, fromSeq: Math.max(first, last + 1 - count), toSeq: last }
+    : { log: segment.log, fromSeq: first, toSeq: Math.min(last, first + count - 1) };
 }
 
 export function makeReader(
@@ -106,17 +126,6 @@ export function makeReader(
     ),
   };
 
-  interface How {
-    readonly contents: boolean;
-    readonly reverse: boolean;
-    /** How many records are still wanted. */
-    readonly ask: () => number;
-  }
-
-  /** What is left of a stretch once it was read up to a position. */
-  const rest = (stretch: Stretch, reverse: boolean, done: Stretch): Stretch =>
-    reverse ? { ...stretch, toSeq: done.fromSeq - 1 } : { ...stretch, fromSeq: done.toSeq + 1 };
-
   /**
    * Pages of a stretch in order. Packed is the beginning of a log; another process may pack more at any time,
    * so what is not in the table any more is looked for again among the segments.
@@ -148,15 +157,6 @@ export function makeReader(
       left = rest(left, reverse, { ...left, fromSeq: last[1], toSeq: last[1] });
       if (!reverse && rows.length < count) return;
     }
-  }
-
-  /** As much of a segment as is asked for, from the side that is read from. */
-  function partOf(segment: Segment, { fromSeq, toSeq }: Stretch, reverse: boolean, count: number): Stretch {
-    const first = Math.max(fromSeq, segment.fromSeq);
-    const last = Math.min(toSeq, segment.toSeq);
-    return reverse
-      ? { log: segment.log, fromSeq: Math.max(first, last + 1 - count), toSeq: last }
-      : { log: segment.log, fromSeq: first, toSeq: Math.min(last, first + count - 1) };
   }
 
   /** Only a damaged log has a gap; what is packed beyond it is read all the same. */
@@ -246,6 +246,20 @@ export function makeReader(
     return found;
   }
 
+  const points = makePoints(database, { logs, segments });
+  return {
+    ...points,
+    read,
+    recordOf,
+    along: (stretch, ask) => pages(stretch, { contents: true, reverse: false, ask }),
+  };
+}
+
+/** Single records of a log, by position, key or moment. */
+function makePoints(
+  database: DatabaseSync,
+  { logs, segments }: { readonly logs: Logs; readonly segments: Segments },
+): Pick<Reader, "keyed" | "seqAt" | "point"> {
   const pointAt = database.prepare("SELECT at, hash FROM records WHERE log = ? AND seq = ?");
   pointAt.setReturnArrays(true);
   const pointIn = (log: number, seq: number) =>
@@ -284,11 +298,8 @@ export function makeReader(
   }
 
   return {
-    read,
     keyed,
     seqAt,
-    recordOf,
-    along: (stretch, ask) => pages(stretch, { contents: true, reverse: false, ask }),
     point(log, seq) {
       const row = pointIn(log, seq);
       return row === undefined ? segments.record(log, seq) : { at: row[0], hash: hexOf(row[1]) };

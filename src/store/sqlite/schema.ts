@@ -256,8 +256,8 @@ export const queryViews = viewsWith({
   events: `
 UNION ALL
 SELECT l.session, j.value, ${field("at")}, ${field("type")}, ${field("v")}, ${field("actor")},
-  ${field("turn")}, ${field("cause")}, ${field("body")}, ${field("content")}, ${field("contentBytes")}, ${field("erased")},
-  ${field("hash")}
+  ${field("turn")}, ${field("cause")}, ${field("body")}, ${field("content")}, ${field("contentBytes")},
+  ${field("erased")}, ${field("hash")}
 FROM logs l JOIN segments s ON s.log = l.id
 JOIN json_each(${unpackPositions}(s.from_seq, s.to_seq)) j ON ${seenUpTo("l", "j.value")}
 WHERE l.dropped = 0`,

@@ -201,7 +201,7 @@ export interface IndexEntry {
   readonly objective: string | null;
   readonly priority: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** Messages that are not done with: to other stores and not known to be there, or requests; absent: none. */
+  /** Messages not done with: to other stores and not known to be there, or requests; absent: none. */
   readonly outbox?: number;
   /** Its inbox takes no more messages from sessions. */
   readonly full?: true;
@@ -430,8 +430,8 @@ export interface Store {
    */
   sweep(): Promise<void>;
   /**
-   * Packs the log's own records up to a position, but never its last one, into segments: in small steps beside
-   * other work, each whole. Reading gives the same as before. What is packed already stays. Resolves to what
+   * Packs the log's own records up to a position, but never its last one, into segments: in small steps
+   * beside other work, each whole. Reading gives the same as before. What is packed already stays. Resolves to what
    * this call packed; stops early, with what it did, when the signal is aborted.
    */
   pack(session: LogId, toSeq: number, signal?: AbortSignal): Promise<Packed>;

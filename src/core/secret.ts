@@ -124,7 +124,15 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
       for (const form of formsOf(value)) grams.addKnown({ ...form, name });
     },
     text: redact,
-    json: (value) => walk(value, redact, looksLike) as typeof value,
+    json(value) {
+      try {
+        return walk(value, redact, looksLike) as typeof value;
+      } catch (error) {
+        // It cannot be stored as it is, and whoever would is told so.
+        if (error instanceof TooDeep) return value;
+        throw error;
+      }
+    },
     jsonText(text) {
       if (!suspects(text)) return text;
       const value: unknown = JSON.parse(text);
@@ -250,19 +258,23 @@ class Grams {
 const next = (gram: number, code: number): number => (gram << 8) | (folded[code & 255] ?? 0);
 const slot = (gram: number): number => Math.imul(gram, 0x9e3779b1) >>> (32 - tableBits);
 
+class TooDeep extends Error {}
+
 /** Every text of a JSON value; the very same value when none changes. */
-function walk(value: unknown, each: (text: string) => string, byField: boolean): unknown {
+function walk(value: unknown, each: (text: string) => string, byField: boolean, depth = 0): unknown {
   if (typeof value === "string") return each(value);
   if (typeof value !== "object" || value === null) return value;
+  if (depth > limit.jsonDepthMax) throw new TooDeep();
+  const below = (one: unknown): unknown => walk(one, each, byField, depth + 1);
   if (Array.isArray(value)) {
-    const list = value.map((one: unknown) => walk(one, each, byField));
+    const list = value.map(below);
     return list.every((one, place) => one === value[place]) ? value : list;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
   let changed = false;
   const fields = Object.entries(value).map(([field, one]): [string, unknown] => {
-    const clean = byField && typeof one === "string" ? fieldText(field, one, each) : walk(one, each, byField);
+    const clean = byField && typeof one === "string" ? fieldText(field, one, each) : below(one);
     const named = each(field);
     changed ||= clean !== one || named !== field;
     return [named, clean];
@@ -284,11 +296,11 @@ function fieldText(field: string, text: string, each: (text: string) => string):
 
 /** Two fields may be told apart by nothing but their secrets. */
 function distinct(fields: readonly (readonly [string, unknown])[]): Record<string, unknown> {
-  const object: Record<string, unknown> = {};
+  const object = new Map<string, unknown>();
   for (const [field, value] of fields) {
     let name = field;
-    for (let count = 2; Object.hasOwn(object, name); count++) name = `${field} ${count}`;
-    object[name] = value;
+    for (let count = 2; object.has(name); count++) name = `${field} ${count}`;
+    object.set(name, value);
   }
-  return object;
+  return Object.fromEntries(object);
 }

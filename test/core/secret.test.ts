@@ -61,6 +61,13 @@ suite("a registered value", () => {
     assert.equal(redactor.json(clean), clean);
   });
 
+  test("in a value that never ends is left to whoever refuses to store it", () => {
+    const endless: Record<string, unknown> = { text: value };
+    endless["again"] = endless;
+    endless["andAgain"] = [endless, endless];
+    assert.equal(holding("DB", value).json(endless), endless);
+  });
+
   test("two fields that only a secret tells apart both stay", () => {
     const redactor = makeRedactor();
     redactor.register("A", "first-secret");

@@ -59,6 +59,26 @@ test("a key, a label or a topic that holds a secret is refused, and nothing is w
   assert.equal((await session.head()).seq, 1);
 });
 
+test("a name of a host or a model that is registered keeps nothing from running", async () => {
+  const { engine } = engineOn(["Fine."], { secrets: { HOST: "test/scripted", MORE: "an engine" } });
+  await using _ = engine;
+  const session = await engine.open({ objective: "Run" });
+  await ask(session, "Hi");
+  assert.equal((await session.state()).status, "open");
+});
+
+test("the key of an item says whether its value is secret", async () => {
+  await using engine = engineOn().engine;
+  const session = await engine.open({ objective: "Items" });
+  await session.record("fact", "db_password", "correcthorse");
+  await session.record("fact", "horse", "correcthorse");
+  await session.scratch("api_key", { length: 12 });
+  assert.deepEqual(await contentsOf(session, "item.recorded"), [
+    { value: "[redacted: password]" },
+    { value: "correcthorse" },
+  ]);
+});
+
 test("a word of the catalogue may be a secret, and the session goes on all the same", async () => {
   const { engine } = engineOn(["Fine."], { secrets: { WORD: "completed", OTHER: "tool-calls" } });
   await using _ = engine;

@@ -330,7 +330,7 @@ export const objectives: readonly LabelledObjective[] = [
 ];
 
 /** Whether they share a subject. */
-export function isRelevant({ subjects }: LabelledEntry, objective: LabelledObjective): boolean {
+function isRelevant({ subjects }: LabelledEntry, objective: LabelledObjective): boolean {
   const wanted = new Set(objective.subjects.split(" "));
   return subjects.split(" ").some((subject) => wanted.has(subject));
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
 import { entries, objectives, rate } from "../../bench/memory-labels.ts";
+import { checkAgent } from "../../src/core/agent.ts";
 import type { DraftEvent } from "../../src/core/decision.ts";
 import { limit } from "../../src/core/limit.ts";
 import { isTooLong, Memory, memoryDrafts, memoryId, type MemoryRule } from "../../src/core/memory.ts";
@@ -201,6 +202,31 @@ suite("what follows from a change of a session", () => {
     assert.equal(isTooLong("k", "word ".repeat(1_000)), false);
     assert.equal(isTooLong("k", "word ".repeat(3_000)), true);
     assert.equal(isTooLong("k", " ".repeat(10_000_000)), true);
+  });
+});
+
+suite("an agent's memory", () => {
+  const check = (memory: unknown) => checkAgent({ name: "a", instructions: "b", memory });
+
+  test("says what is promoted by rule and what is carried", () => {
+    const memory = {
+      promote: [{ kinds: ["fact"], keys: ["rate-*"], scope: "agent" }, { scope: "user" }],
+      carry: { tokensMax: limit.memoryTokensMax, scopes: ["user"] },
+    };
+    assert.deepEqual(check(memory).memory, memory);
+    assert.deepEqual(check({ carry: false }).memory, { carry: false });
+    assert.deepEqual(check({}).memory, {});
+  });
+
+  test("is refused where it makes no sense, with the place", () => {
+    const fails = (memory: unknown, message: RegExp) =>
+      assert.throws(() => check(memory), { code: "invalid", message });
+    fails({ promote: [{ scope: "team" }] }, /"memory\.promote\[0\]\.scope" cannot be "team"/);
+    fails({ promote: [{ kinds: ["idea"], scope: "user" }] }, /kinds\[0\]" cannot be "idea"/);
+    fails({ promote: [{ scope: "user", keys: [] }] }, /promote\[0\]\.keys/);
+    fails({ promot: [] }, /there is no field "memory\.promot"/);
+    fails({ carry: true }, /"memory\.carry": is false, or has tokensMax/);
+    fails({ carry: { tokensMax: limit.memoryTokensMax + 1 } }, /memory\.carry\.tokensMax/);
   });
 });
 

@@ -108,15 +108,14 @@ function cleanText(redactor: Redactor, event: DraftEvent, text: string): string 
   return safe === field ? clean : JSON.stringify({ ...content, value: Object.values(safe)[0] });
 }
 
-/** Nobody gave what their bodies hold, but for names of hosts and models: no run fails on their account. */
-const ofProgram = /^(?:(?:lease|model|turn|zone)\.|session\.migrated$)/;
+/** Nobody gave what their bodies hold: no run fails because a host is called like a secret. */
+const ofProgram = /^(?:lease|model|turn|zone)\./;
 
 /** Bodies are never erased, and what they name is found by its name: a secret in one is refused. */
 function checkBody(redactor: Redactor, type: string, text: string): void {
   if (ofProgram.test(type) || redactor.registeredIn(text) === null) return;
   // Only what somebody gave is looked at: words of the catalogue may be anybody's password.
-  const { model: _, ...named } = JSON.parse(text) as Record<string, unknown>;
-  const given = leavesOf(named).filter((leaf) => !vocabulary().has(leaf));
+  const given = leavesOf(JSON.parse(text)).filter((leaf) => !vocabulary().has(leaf));
   const name = given.map((leaf) => redactor.registeredIn(leaf)).find((found) => found !== null);
   if (name === undefined) return;
   throw new SkeinError("invalid", `${type}: a key cannot hold a secret, and one here holds ${name}`, {

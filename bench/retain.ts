@@ -38,7 +38,7 @@ export async function benchRetain(): Promise<Measure[]> {
   const megabytes = (bytes: number): string => `${number(bytes / 1e6)} MB`;
   return [
     {
-      name: `99th percentile of an append while ${sessions.toLocaleString("en-US")} sessions are retained, added`,
+      name: `99th percentile of an append beside retention of ${number(sessions)} sessions, added`,
       value: Math.max(0, during - alone),
       unit: "ms",
       bar: { most: 50 },

@@ -114,8 +114,8 @@ export async function retain(context: Context, options: RetainOptions = {}): Pro
 }
 
 /**
- * Sessions are attended to together, so that what is written of them is written at once: so many that it takes
- * about this long, by what the last ones took.
+ * Sessions are attended to together, so that what is written of them is written at once: so many that it
+ * takes about this long, by what the last ones took.
  */
 const groupMs = { least: 10, most: 20 };
 const groupRecords = { least: 16, most: 512 };

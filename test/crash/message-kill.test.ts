@@ -9,7 +9,7 @@ const messages = 600;
 test("600 messages in and between two stores, all killed now and then: each once, in order", async (t) => {
   const seed = freshSeed();
   t.diagnostic(`seed ${seed}`);
-  const { problems, ...counts } = await killMessages({ messages, sessions: 6, seed, forMs: 6_000 });
+  const { problems, ...counts } = await killMessages({ messages, sessions: 6, seed, forMs: 5_000 });
   t.diagnostic(JSON.stringify(counts));
   assert.deepEqual(problems.slice(0, 20), [], `seed ${seed}`);
   const { lost, twice, disordered, received, sent } = counts;

@@ -143,7 +143,7 @@ class Campaign {
     const random = this.#random;
     const due = Promise.withResolvers<null>();
     let left = mayDie ? random.below(this.#sentMax) : Infinity;
-    const stop = kind === "send" ? null : setTimeout(() => due.resolve(null), 200 + random.below(1_500));
+    const stop = kind === "send" ? null : setTimeout(() => due.resolve(null), 600 + random.below(3_000));
     child.listen(
       (line) => void (kind === "send" && line.startsWith("ok ") && left-- <= 0 && due.resolve(null)),
     );

@@ -122,14 +122,11 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
     ),
   "memory.promoted": ({ scope, owner, kind, key }, { value, because }) =>
     joined(
-      `${plain(scope)}${owner === undefined ? "" : ` ${plain(owner)}`}: ${plain(kind)} ${plain(key)} = ${plain(value)}`,
+      `${ownedBy(scope, owner)}: ${plain(kind)} ${plain(key)} = ${plain(value)}`,
       because === undefined ? "" : `because ${plain(because)}`,
     ),
   "memory.forgotten": ({ scope, owner, kind, key }, { reason }) =>
-    joined(
-      `${plain(scope)}${owner === undefined ? "" : ` ${plain(owner)}`}: ${plain(kind)} ${plain(key)}`,
-      plain(reason),
-    ),
+    joined(`${ownedBy(scope, owner)}: ${plain(kind)} ${plain(key)}`, plain(reason)),
   "tools.bound": ({ count }, { definitions }) =>
     joined(`${plain(count)} tools`, ((definitions ?? []) as readonly Fields[]).map(nameOf).join(", ")),
   "turn.started": ({ inputs }) => `takes up ${(inputs as readonly unknown[]).length}`,
@@ -159,6 +156,9 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "tool.requested": ({ tool }, { input }) => `${plain(tool)} ${plain(input)}`,
   "tool.settled": ({ status }, { output }) => joined(plain(status), plain(output)),
 };
+
+const ownedBy = (scope: unknown, owner: unknown): string =>
+  owner === undefined ? plain(scope) : `${plain(scope)} ${plain(owner)}`;
 
 const otherwise = (body: Fields, content: Fields): string =>
   [body, content]

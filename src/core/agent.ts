@@ -87,7 +87,7 @@ const MemoryRules = z.strictObject({
         }),
       ],
       {
-        error: `is false, or has tokensMax (up to ${limit.memoryTokensMax}) and scopes (agent, user, workspace)`,
+        error: `is false, or has tokensMax (up to ${limit.memoryTokensMax}) and scopes`,
       },
     )
     .exactOptional(),

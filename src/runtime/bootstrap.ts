@@ -1,7 +1,7 @@
 /**
  * What a session starts with besides its options: the agent it pins, AGENTS.md from the bound directories
- * upwards, initial files, and what is remembered. All of it is read before the session is opened, and is part of its first
- * append: so the log says what the model was told, whatever becomes of the files.
+ * upwards, initial files, and what is remembered. All of it is read before the session is opened, and is part
+ * of its first append: so the log says what the model was told, whatever becomes of the files.
  */
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -38,7 +38,7 @@ import type { Context, OpenStore } from "./engine-context.ts";
 import { Session, type Written } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
-import { makeWriter } from "./writer.ts";
+import { makeWriter, type Also } from "./writer.ts";
 import type { World } from "./world.ts";
 
 export interface SessionsOptions {
@@ -81,7 +81,8 @@ export class Engine implements AsyncDisposable {
   constructor({ store, tenant = "default", actor, ...options }: EngineOptions) {
     const world = { redactor: openRedactor(options.secrets), ...options.world };
     const states = makeStateReader(store);
-    const writer = makeWriter(store, world, states, tenant, (change) => memoryBeside(this.#context, change));
+    const always: Also = (change) => memoryBeside(this.#context, change);
+    const writer = makeWriter(store, world, states, { tenant, always });
     const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
     this.#context = {
       store,

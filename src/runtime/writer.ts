@@ -108,13 +108,14 @@ type Certain = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
 /** Sessions whose state is kept at hand. */
 const cachedSessionsMax = 1_000;
 
-export function makeWriter(
-  store: Store,
-  world: World,
-  states: StateReader,
-  tenant: string,
-  always?: Also,
-): Writer {
+export interface WriterOptions {
+  readonly tenant: string;
+  /** What goes into the workspace's log with any change. */
+  readonly always?: Also;
+}
+
+export function makeWriter(store: Store, world: World, states: StateReader, how: WriterOptions): Writer {
+  const { tenant, always } = how;
   const cache = new Map<LogId, Known>();
   const turns = new Map<LogId, Promise<unknown>>();
   const learned = new Set<LogId>();

@@ -61,8 +61,8 @@ const remember = defineSessionTool({
   name: "remember",
   description:
     "Let later sessions know something that you have recorded here. Record it first, under a key that will " +
-    "still make sense then. What you record under the same key later follows by itself, and what you retract " +
-    "is forgotten.",
+    "still make sense then. What you record under the same key later follows by itself, and what you " +
+    "retract is forgotten.",
   input: z.strictObject({
     kind: Kind.describe("Of the recorded item: mostly a fact or a decision"),
     key: Key.describe("Of the recorded item"),

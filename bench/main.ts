@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: every bar, as a ratio to what plain code does in the same run. `--only append` runs a
- * part.
+ * part; `--quick` retains fewer sessions.
  */
 import { availableParallelism, cpus } from "node:os";
 import { meets, table, type Measure } from "./measure.ts";

@@ -220,7 +220,7 @@ function sweepLogs(database: DatabaseSync, segmentWriter: SegmentWriter, ids: re
   let freed = false;
   let rows = 0;
   for (const id of ids) {
-    const some = rows < sweepRowsMax ? sweepSome(database, segmentWriter, id) : 0;
+    const some = rows < sweepRowsMax / 2 ? sweepSome(database, segmentWriter, id) : 0;
     rows += some;
     if (sweepRow(database, id) || some > 0) freed = true;
   }

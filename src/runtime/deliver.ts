@@ -54,7 +54,7 @@ export function otherStores({ openStore, world }: Context): Stores {
   const open = async (place: string): Promise<There> => {
     if (openStore === undefined) throw new SkeinError("unavailable", "this engine cannot open other stores");
     const store = await openStore(place, { create: false });
-    return { store, writer: makeWriter(store, world, makeStateReader(store), "default") };
+    return { store, writer: makeWriter(store, world, makeStateReader(store), { tenant: "default" }) };
   };
   return {
     at(place) {

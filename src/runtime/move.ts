@@ -55,7 +55,7 @@ export async function moveSession(
   const move = await moveTo(context, session, to, where);
   const receiver = await copyAll(copying, session, { ahead: "allowed" });
   await receiver.finish(({ kind }) => (kind === "session" ? "own" : "prefix"));
-  const writer = makeWriter(to, world, makeStateReader(to), "default");
+  const writer = makeWriter(to, world, makeStateReader(to), { tenant: "default" });
   await arriveHere({ store: to, writer, actor }, session, { move, where: store.workspace });
   await checkThere(to, session, await writer.current(session));
   const head = await to.head(session);

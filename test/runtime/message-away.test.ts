@@ -309,7 +309,7 @@ async function dyingRelay(
   const { makeWriter } = await import("../../src/runtime/writer.ts");
   const { makeStateReader } = await import("../../src/runtime/state-reader.ts");
   const { store, world: clock } = world.homes.b;
-  const writer = makeWriter(store, clock, makeStateReader(store), "default");
+  const writer = makeWriter(store, clock, makeStateReader(store), { tenant: "default" });
   await writer.change(to.id, { do: "receive", ...letter }, { actor: "system" });
   return { writer: "written" };
 }

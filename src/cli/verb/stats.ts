@@ -32,7 +32,9 @@ export const stats = verb({
           bytes(contentBytes) + (ratio === null ? "" : `, ${ratio} bytes on disk for each byte said`),
         ),
         row("snapshots", `${count(figures.snapshots)}, ${bytes(figures.snapshotBytes)}`),
+        row("segments", `${count(figures.segments)}, ${bytes(figures.segmentBytes)}`),
         row("blobs", `${count(figures.blobs)}, ${bytes(blobBytes)}`),
+        ...(figures.unscrubbed ? [row("scrub", "due: something was erased or deleted")] : []),
       ],
     );
   },

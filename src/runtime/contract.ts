@@ -126,7 +126,7 @@ function wordsOf(issues: readonly z.core.$ZodIssue[]): string {
 }
 
 /** What a schema must be to be one that messages can be held to. Gives its text. */
-export function checkSchema(schema: unknown): string {
+function checkSchema(schema: unknown): string {
   const isSchema =
     typeof schema === "boolean" || (typeof schema === "object" && schema !== null && !Array.isArray(schema));
   if (!isSchema) throw notSchema(`${quote(schema)} is neither an object nor true or false`);

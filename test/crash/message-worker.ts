@@ -33,7 +33,7 @@ const world = realWorld();
 /** The shortest there is, so that nobody waits long for the dead. */
 const leaseMs = 1_000;
 
-export const storeAt = (path: string, create = false): Promise<Store> =>
+const storeAt = (path: string, create = false): Promise<Store> =>
   sqliteStore({
     path,
     world,

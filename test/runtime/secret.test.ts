@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { z } from "zod";
+import { limit } from "../../src/core/limit.ts";
 import { openEngine } from "../../src/index.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Secrets } from "../../src/runtime/redact.ts";
@@ -19,6 +20,7 @@ import { scripted, use, type Line } from "./turn/scripted.ts";
 import { twoInMemory } from "./two-stores.ts";
 
 const secret = "canary/99-w0rd";
+const flat = "canary-in-a-name";
 const env: Readonly<Record<string, string>> = { PATH: process.env["PATH"] ?? "", HR_DB: "behind-a-name-77" };
 
 function engineOn(
@@ -33,6 +35,11 @@ function engineOn(
   const source = async () => makeToolSource({ world, tools });
   const engine = new Engine({ store, world, secrets, models, tools: source });
   return { engine, store, script, world };
+}
+
+interface Changed {
+  readonly path: string;
+  readonly before: Readonly<Record<string, unknown>> | null;
 }
 
 const contentsOf = async (session: Session, type: string) =>
@@ -98,7 +105,9 @@ test("model and tools get what the log holds, and every context is rebuilt from 
     effect: "read",
     run: async (input) => {
       got.push(input);
-      return `${"x".repeat(32_760)}${secret} after the cut`;
+      // Where a long output is cut.
+      const before = Math.floor(limit.toolOutputCharsMax * 0.7) - 6;
+      return `${"x".repeat(before)}${secret}${"y".repeat(20_000)}`;
     },
   });
   const lines = [[use("take", { with: secret, [secret]: 1 }, "a")], `I was given ${secret}.`, "And again."];
@@ -110,6 +119,8 @@ test("model and tools get what the log holds, and every context is rebuilt from 
   assert.deepEqual(got, [{ with: "[redacted: CANARY]", "[redacted: CANARY]": 1 }]);
   assert.equal(JSON.stringify(script.calls.map(({ parts }) => parts)).includes("canary"), false);
   assert.deepEqual(await contentsOf(session, "tool.requested"), [{ input: got[0] }]);
+  const [settled] = await contentsOf(session, "tool.settled");
+  assert.equal(JSON.stringify(settled).includes("canar"), false, "half of a secret is one, too");
   const bound = await all(session.events({ types: ["tools.bound"] }));
   assert.equal(bound.length, 1, "the same tools are not bound again");
   assert.equal((await session.replay()).ok, true);
@@ -176,18 +187,21 @@ test("an image that holds a secret is not kept, and the model is told", async ()
 test("a file version with a secret is not kept, and a rewind says that it cannot be put back", async () => {
   using place = folder();
   const path = join(place.path, "app.env");
+  const named = join(place.path, flat);
   writeFileSync(path, `KEY=${secret}\n`);
   const tool = defineTool({
     name: "edit",
     description: "edits",
     input: z.object({}),
-    touches: () => [path],
+    touches: () => [path, named],
     run: async () => {
       writeFileSync(path, "KEY=none\n");
+      writeFileSync(named, "");
       return "done";
     },
   });
-  const { engine } = engineOn([[use("edit", {}, "a")], "Done."], { tools: [tool] });
+  const secrets = { CANARY: secret, FLAT: flat };
+  const { engine, world } = engineOn([[use("edit", {}, "a")], "Done."], { tools: [tool], secrets });
   await using _ = engine;
   const bind = [
     { kind: "directory", path: place.path, name: "work", mode: "write" },
@@ -196,10 +210,16 @@ test("a file version with a secret is not kept, and a rewind says that it cannot
   const session = await engine.open({ objective: "Edit", bind, grant: [{ tool: "edit", rule: "allow" }] });
   const { seq } = await session.head();
   await ask(session, "Edit it.");
-  const [changed] = (await contentsOf(session, "resource.changed")) as [
-    { detail: { files: { before: Record<string, unknown> }[] } },
-  ];
-  const { mode: _mode, ...before } = changed.detail.files[0]?.before ?? {};
+  const [changed] = await all(session.events({ types: ["resource.changed"] }));
+  const content = changed?.content as { readonly detail: { readonly files: readonly Changed[] } } | undefined;
+  const files = content?.detail.files ?? [];
+  const digest = world.digest("", JSON.stringify(files));
+  assert.deepEqual(changed?.body, { name: "work", digest }, "the digest is of what is stored");
+  assert.deepEqual(
+    files.map((file) => file.path),
+    ["app.env", "[redacted: FLAT]"],
+  );
+  const { mode: _mode, ...before } = files[0]?.before ?? {};
   assert.deepEqual(before, { kind: "file", bytes: `KEY=${secret}\n`.length, held: "CANARY" });
   await assert.rejects(session.rewind(seq, { files: true }), /how it was held a secret \(CANARY\)/);
   assert.equal(readFileSync(path, "utf8"), "KEY=none\n", "nothing was touched");

@@ -18,7 +18,8 @@ import { nextTaken, readWaiting, takenOf } from "./inbox.ts";
 import { takeLease, type Lease } from "./lease.ts";
 import type { Context } from "./engine-context.ts";
 import { safeJson } from "./redact.ts";
-import type { Also, Build, Change } from "./writer.ts";
+import type { Also } from "./beside.ts";
+import type { Build, Change } from "./writer.ts";
 
 export interface DriveOptions {
   /** Who drives; shown to whoever finds the session taken. */

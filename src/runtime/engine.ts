@@ -38,7 +38,8 @@ import type { Context, OpenStore } from "./engine-context.ts";
 import { Session, type Written } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
-import { makeWriter, type Also } from "./writer.ts";
+import type { Also } from "./beside.ts";
+import { makeWriter } from "./writer.ts";
 import type { World } from "./world.ts";
 
 export interface SessionsOptions {
@@ -79,7 +80,7 @@ export class Engine implements AsyncDisposable {
   #closed: Promise<void> | null = null;
 
   constructor({ store, tenant = "default", actor, ...options }: EngineOptions) {
-    const world = { redactor: openRedactor(options.secrets), ...options.world };
+    const world = { ...options.world, redactor: openRedactor(options.secrets, options.world.redactor) };
     const states = makeStateReader(store);
     const always: Also = (change) => memoryBeside(this.#context, change);
     const writer = makeWriter(store, world, states, { tenant, always });

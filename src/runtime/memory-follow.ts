@@ -20,11 +20,11 @@ import {
 import type { DraftEvent } from "../core/decision.ts";
 import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
+import type { AlsoChange, Beside } from "./beside.ts";
 import { readContent } from "./content.ts";
 import { agentOf } from "./crew.ts";
 import type { Context } from "./engine-context.ts";
 import { writeWorkspace } from "./workspace.ts";
-import type { AlsoChange, Beside } from "./writer.ts";
 
 /**
  * What goes into the workspace's log with a change of a session: what its agent's rules promote, and what

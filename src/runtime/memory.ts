@@ -26,11 +26,11 @@ import {
 import { Relevance } from "../core/memory/relevance.ts";
 import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
+import type { Also } from "./beside.ts";
 import { contentOf, readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
 import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import { writeWorkspace } from "./workspace.ts";
-import type { Also } from "./writer.ts";
 
 /** What is remembered, with its value. */
 export interface MemoryEntry extends MemoryRef {

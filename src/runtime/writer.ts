@@ -6,7 +6,6 @@
  * for its own records before it does anything else, so that nothing is written twice.
  */
 import type { Command, Facts } from "../core/command.ts";
-import type { DraftEvent } from "../core/decision.ts";
 import { trustEvent } from "../core/event.ts";
 import { SkeinError } from "../core/error.ts";
 import { fold } from "../core/fold.ts";
@@ -14,6 +13,7 @@ import type { LogId, SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
+import type { Also, Beside } from "./beside.ts";
 import { refusedElsewhere } from "./move-step.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
@@ -34,24 +34,6 @@ export interface ChangeOptions {
   /** What goes into the workspace's log with it, in place of what goes there with any change. */
   readonly also?: Also | undefined;
 }
-
-/** A change that is about to be written, and the state that it was decided on. */
-export interface AlsoChange {
-  readonly session: SessionId;
-  readonly state: State;
-  readonly drafts: readonly DraftEvent[];
-}
-
-/** What goes into the workspace's log in the same append, decided on that log as it is at `headSeq`. */
-export interface Beside {
-  readonly headSeq: number;
-  /** None: the append is of the session alone. */
-  readonly events: readonly DraftEvent[];
-  /** Once it is written. */
-  readonly after?: () => Promise<void>;
-}
-
-export type Also = (change: AlsoChange) => Promise<Beside | null>;
 
 export interface Change {
   readonly state: State;
@@ -200,22 +182,36 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         known = newer;
         continue;
       }
-      const also = options.also ?? always;
-      const beside = (await also?.({ session, state, drafts: decision.events })) ?? null;
-      const written = await write(session, known, decision, {
-        ...options,
-        expect: { seq: state.seq },
-        beside,
-      });
-      if (written !== null) {
-        await beside?.after?.();
-        return written;
-      }
+      const written = await writeBeside(session, known, decision, options);
+      if (written !== null) return written;
       known = await refresh(session);
     }
     throw new SkeinError("conflict", `${session} changes too fast to be written to`, {
       hint: "try again later",
     });
+  }
+
+  /**
+   * With what goes into the workspace's log, if anything does. Changes of one process that write there wait
+   * for one another: else all but one would be decided in vain, again and again.
+   */
+  async function writeBeside(
+    session: SessionId,
+    known: Known,
+    sealed: Sealed,
+    options: ChangeOptions,
+  ): Promise<Change | null> {
+    const { state } = known;
+    const also = options.also ?? always;
+    const besides = async () => (await also?.({ session, state, drafts: sealed.events })) ?? null;
+    const once = async (beside: Beside | null): Promise<Change | null> => {
+      const written = await write(session, known, sealed, { ...options, expect: { seq: state.seq }, beside });
+      if (written !== null) await beside?.after?.();
+      return written;
+    };
+    const first = await besides();
+    if (first === null || first.events.length === 0) return once(first);
+    return inTurn(store.workspace, async () => once(await besides()));
   }
 
   /** What the change gave that was written with this key before; null when there was none. */

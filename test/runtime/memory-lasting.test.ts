@@ -112,6 +112,16 @@ suite("what lasts", () => {
     assert.deepEqual(found.toSorted(), wanted.toSorted());
   });
 
+  test("many sessions that record at once each have their share, and none waits for long", async () => {
+    await using place = await inFile();
+    const { engine } = place;
+    await engine.addAgent(agent({ promote: [{ scope: "agent" }] }));
+    const open = () => engine.open({ objective: "o", agent: "payroll", memory: false });
+    const sessions = await Promise.all(Array.from({ length: 200 }, open));
+    await Promise.all(sessions.map((session, place) => session.record("fact", `k${place}`, place)));
+    assert.equal((await engine.memory()).length, sessions.length);
+  });
+
   test("a merge of very many items is followed whole, in more than one append", async () => {
     await using place = inMemory();
     const { engine } = place;

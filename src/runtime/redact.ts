@@ -19,13 +19,13 @@ export interface Secrets {
   readonly [name: string]: string | boolean | undefined;
 }
 
-/** The redactor of an engine. Rejects what cannot be a secret. */
-export function openRedactor(secrets: Secrets = {}): Redactor {
+/** The redactor of an engine: a new one, or the one that its world has. Rejects what cannot be a secret. */
+export function openRedactor(secrets: Secrets = {}, known?: Redactor): Redactor {
   const { looksLike = true, ...values } = secrets;
   if (typeof looksLike !== "boolean") {
     throw new SkeinError("invalid", "secrets: looksLike is neither true nor false");
   }
-  const redactor = makeRedactor({ looksLike, keep: vocabulary });
+  const redactor = known ?? makeRedactor({ looksLike, keep: vocabulary });
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
     if (typeof value !== "string") {

@@ -199,7 +199,7 @@ async function compare(path: string, ids: Readonly<Record<"long" | "short", stri
   return Object.entries(times).map(([name, found]): Measure => {
     const [longMs, shortMs] = [median(found.long), median(found.short)];
     const detail = `${number(longMs)} ms beside ${number(shortMs)} ms`;
-    const bar = { most: 2 };
+    const bar = { most: 3 };
     return { name: `${name}, packed, ${events} ÷ 10,000`, value: longMs / shortMs, unit: "×", bar, detail };
   });
 }

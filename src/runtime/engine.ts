@@ -67,7 +67,7 @@ export interface EngineOptions {
   /** What sessions are run with; loaded when first needed. Without models nothing is run. */
   readonly models?: () => Promise<Models>;
   readonly tools?: () => Promise<ToolSource>;
-  /** Values that never reach the store, by their names; `looksLike: false` leaves alone what only seems one. */
+  /** Values that never reach the store, by their names; and whether to take out what only looks like one. */
   readonly secrets?: Secrets;
   /** Opens another store, for sessions that move there by its place, and for messages. */
   readonly openStore?: OpenStore;
@@ -324,8 +324,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Keeps the bytes of an image or file, and gives the hash by which a block of an input names them. A text is
-   * kept without its secrets; other bytes that hold one are refused.
+   * Keeps the bytes of an image or file, and gives the hash by which a block of an input names them. A text
+   * is kept without its secrets; other bytes that hold one are refused.
    */
   async putBlob(bytes: Uint8Array): Promise<string> {
     if (!(bytes instanceof Uint8Array) || bytes.length > limit.blobBytesMax) {

@@ -112,7 +112,7 @@ suite("what lasts", () => {
     assert.deepEqual(found.toSorted(), wanted.toSorted());
   });
 
-  test("many sessions that record at once each have their share, and none waits for long", async () => {
+  test("what many sessions record at once is all there", async () => {
     await using place = await inFile();
     const { engine } = place;
     await engine.addAgent(agent({ promote: [{ scope: "agent" }] }));

@@ -17,7 +17,7 @@ import type { Also, Beside } from "./beside.ts";
 import { refusedElsewhere } from "./move-step.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
-import { learnBound } from "./redact-bound.ts";
+import { makeLearner } from "./redact-bound.ts";
 import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
 import { fenced, isSame, moved, neverAnswered, noRecall, notFoundOut, recordOf, refused } from "./written.ts";
@@ -100,7 +100,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   const { tenant, always } = how;
   const cache = new Map<LogId, Known>();
   const turns = new Map<LogId, Promise<unknown>>();
-  const learned = new Set<LogId>();
+  const learn = makeLearner({ store, world });
   const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
 
   const decided = (state: State, command: Command, options: Pick<ChangeOptions, "actor" | "key">) =>
@@ -146,14 +146,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       session,
       usable ? await states.advance(session, known, head.seq) : await states.load(session, head.seq),
     );
-  }
-
-  /** Once for each session that has bindings, before this process first writes to it. */
-  async function learn(session: LogId, state: State): Promise<void> {
-    if (learned.has(session)) return;
-    if (learned.size === cachedSessionsMax) learned.clear();
-    learned.add(session);
-    await learnBound({ store, world }, session, state);
   }
 
   async function change(session: SessionId, build: Build, options: ChangeOptions): Promise<Change> {

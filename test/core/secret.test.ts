@@ -255,6 +255,30 @@ suite("what looks like a secret", () => {
   });
 });
 
+test("the text of a JSON value loses exactly what the value loses", () => {
+  const redactor = holding("DB", value);
+  const held = Object.values(forms).map((write) => write(value));
+  const around = named.map((one) => one.slice(0, 3).join(""));
+  const texts = fc.constantFrom(...Object.values(seen).flat(), ...around, ...stays, ...held, "abcdef", "a\n");
+  const words = "password apiKey db_secret Authorization NPM_TOKEN githubToken gitlab-token private_key text";
+  const keys = fc.oneof(fc.constantFrom(...words.split(" ")), texts);
+  const { values } = fc.letrec((tie) => ({
+    values: fc.oneof(
+      { maxDepth: 3 },
+      fc.array(texts, { minLength: 1, maxLength: 3 }).map((some) => some.join("\n")),
+      fc.integer(),
+      fc.array(tie("values"), { maxLength: 3 }),
+      fc.dictionary(keys, tie("values"), { maxKeys: 3, noNullPrototype: true }),
+    ),
+  }));
+  fc.assert(
+    fc.property(values, (given) => {
+      assert.equal(redactor.jsonText(JSON.stringify(given)), JSON.stringify(redactor.json(given)));
+    }),
+    { numRuns: 500 },
+  );
+});
+
 test("what this project says of itself, and what others say of theirs, is hardly ever taken for one", () => {
   const redactor = makeRedactor();
   const root = join(import.meta.dirname, "..", "..");

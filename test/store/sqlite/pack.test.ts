@@ -83,6 +83,7 @@ test("two processes that pack and append in turn keep one log", async () => {
       assert.deepEqual(await seqsIn(one), await seqsIn(two));
     }
     assert.deepEqual(await seqsIn(two), upTo(70));
+    assert.equal((await one.stats()).segments, 1, "small segments were not joined");
     assert.deepEqual(await one.check(), []);
   });
 });

@@ -1,6 +1,7 @@
 /**
- * Texts in which something is encoded for a URL, read as what was meant: which letters an encoder leaves as
- * they are differs, so the text is decoded and not the secret encoded. Each decoded letter knows its place.
+ * Texts in which something is encoded for a URL, or base64 is broken into lines, read as what was meant.
+ * Which letters an encoder leaves as they are, and where lines end, differs: so the text is decoded, and not
+ * the secret encoded. Each letter that is read knows its place.
  */
 
 export interface Reading {
@@ -12,7 +13,10 @@ export interface Reading {
 const encoded = /%[0-9A-Fa-f]{2}/;
 const decodingsMax = 2;
 
-/** The text decoded, and decoded twice; where spaces matter, it and each also with them for `+`. */
+/**
+ * The text decoded, and decoded twice; where spaces matter, it and each also with them for `+`; and with lines
+ * of base64 joined.
+ */
 export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[] {
   const plain = { text, places: null };
   const all: Reading[] = hasSpaces && text.includes("+") ? [withSpaces(plain)] : [];
@@ -22,8 +26,48 @@ export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[]
     level = level.filter((one) => encoded.test(one.text)).map(decoded);
     all.push(...level);
   }
-  return all;
+  const joined = joinedLines(text);
+  return joined === null ? all : [...all, joined];
 }
+
+const lineEnd = /\r?\n|(?:\\{1,7}r)?\\{1,7}n/g;
+const lineCharsMin = 40;
+
+/** Base64 that is broken into lines, as programs write it, in one piece; null when there is none. */
+function joinedLines(text: string): Reading | null {
+  const from: number[] = [];
+  let told = "";
+  let at = 0;
+  const copy = (end: number): void => {
+    for (let place = at; place < end; place++) from.push(place);
+    told += text.slice(at, end);
+  };
+  for (const { 0: end, index } of text.matchAll(lineEnd)) {
+    const after = index + end.length;
+    if (index < at || !isDigit(text.charCodeAt(after)) || !isLine(text, index)) continue;
+    copy(index);
+    at = after;
+  }
+  if (at === 0) return null;
+  copy(text.length);
+  from.push(text.length);
+  return { text: told, places: from };
+}
+
+function isLine(text: string, end: number): boolean {
+  if (end < lineCharsMin) return false;
+  for (let at = end - 1; at >= end - lineCharsMin; at--) if (!isDigit(text.charCodeAt(at))) return false;
+  return true;
+}
+
+/** Whether it is a digit of base64, in either alphabet. */
+const isDigit = (code: number): boolean =>
+  (code >= 97 && code <= 122) ||
+  (code >= 65 && code <= 90) ||
+  (code >= 47 && code <= 57) ||
+  code === 43 ||
+  code === 45 ||
+  code === 95;
 
 const withSpaces = ({ text, places }: Reading): Reading => ({ text: text.replaceAll("+", " "), places });
 

@@ -1,6 +1,6 @@
 /**
  * The forms in which a secret may turn up in a text: as it is, escaped for JSON up to three times, as base64
- * at any alignment, as hexadecimal digits. What is encoded for a URL is decoded (secret-url.ts).
+ * at any alignment, as hexadecimal digits. What is encoded for a URL is decoded (secret-reading.ts).
  */
 
 export interface Form {

@@ -9,7 +9,7 @@ import { SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
 import { formsOf, type Form } from "./secret-form.ts";
-import { readingsOf } from "./secret-url.ts";
+import { readingsOf } from "./secret-reading.ts";
 import { isFieldValue, looks, secretField, type Look, type Place } from "./secret-look.ts";
 
 /** A secret in a text. */

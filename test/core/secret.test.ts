@@ -16,6 +16,8 @@ const holding = (name: string, secret: string) => {
 const utf8 = (text: string) => Buffer.from(text);
 const json = (text: string) => JSON.stringify(text).slice(1, -1);
 
+const inLines = (bytes: Buffer, end: string) => bytes.toString("base64").replace(/.{76}(?=.)/g, `$&${end}`);
+
 const forms: Readonly<Record<string, (secret: string) => string>> = {
   plain: (secret) => secret,
   "escaped for JSON": json,
@@ -35,6 +37,8 @@ const forms: Readonly<Record<string, (secret: string) => string>> = {
   "base64 behind one byte": (secret) => utf8(`u${secret}`).toString("base64"),
   "base64 behind two bytes": (secret) => utf8(`u:${secret}:tail`).toString("base64"),
   "base64 of a URL": (secret) => utf8(`user:${secret}`).toString("base64url"),
+  "base64 in lines": (secret) => inLines(utf8(`${"y".repeat(50)}${secret}${"z".repeat(50)}`), "\n"),
+  "base64 in lines of JSON": (secret) => inLines(utf8(`${"y".repeat(49)}${secret}`), "\\r\\n"),
   "base64 in a URL": (secret) => encodeURIComponent(utf8(`u:${secret}`).toString("base64")),
 };
 

@@ -14,8 +14,8 @@ const encoded = /%[0-9A-Fa-f]{2}/;
 const decodingsMax = 2;
 
 /**
- * The text decoded, and decoded twice; where spaces matter, it and each also with them for `+`; and with lines
- * of base64 joined.
+ * The text decoded, and decoded twice; where spaces matter, it and each also with them for `+`; and with
+ * lines of base64 joined.
  */
 export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[] {
   const plain = { text, places: null };

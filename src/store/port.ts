@@ -431,8 +431,8 @@ export interface Store {
   sweep(): Promise<void>;
   /**
    * Packs the log's own records up to a position, but never its last one, into segments: in small steps
-   * beside other work, each whole. Reading gives the same as before. What is packed already stays. Resolves to what
-   * this call packed; stops early, with what it did, when the signal is aborted.
+   * beside other work, each whole. Reading gives the same as before. What is packed already stays. Resolves
+   * to what this call packed; stops early, with what it did, when the signal is aborted.
    */
   pack(session: LogId, toSeq: number, signal?: AbortSignal): Promise<Packed>;
   /** The last position of the log's own records that is packed; where its own begin, less one, if none is. */

@@ -1,4 +1,4 @@
-/** Packing in one process, and what others know of it: heads, keys, steps that come too late, limits of steps. */
+/** Packing in one process, and what others know of it: heads, keys, steps that come too late or fail. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";

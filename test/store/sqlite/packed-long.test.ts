@@ -86,7 +86,7 @@ async function step(run: Run, place: number): Promise<void> {
       if (sessions.length < 3) return begin(run);
       sessions.splice(sessions.indexOf(session), 1);
       await both(stores, (store) => store.append([{ session, expect: "exists", drafts: [], drop: true }]));
-      return void (await both(stores, (store) => store.sweep()));
+      return both(stores, (store) => store.sweep());
     default: {
       const part: Part = {
         session,

@@ -42,7 +42,7 @@ const given: fc.Arbitrary<Given> = fc.record({
 
 const hex = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "hex"));
 
-/** Records as they lie in the table, from a position on, each with the hash that follows from the one before. */
+/** Records as they lie in the table, from a position on, each chained to the one before. */
 function rangeOf(list: readonly Given[], fromSeq: number): Range {
   let [position, at, before] = [fromSeq * 3, 1_700_000_000_000, genesisHash];
   const rows = list.map((one, place): PackedRow => {

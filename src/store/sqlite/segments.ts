@@ -35,8 +35,6 @@ export interface Segments {
   unpacked(segment: Segment): Range | undefined;
   record(log: number, seq: number): StoredRecord | undefined;
   positionOf(log: number, seq: number): number | undefined;
-  /** Whether there is a content that was not erased. */
-  hasContent(log: number, seq: number): boolean;
   /** The time of a packed record; where another than that of the whole segment cannot matter, that one. */
   moment(log: number, seq: number, at: number): number | undefined;
   keyed(log: number, key: Uint8Array): number | undefined;
@@ -320,7 +318,6 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     unpacked,
     record,
     positionOf: (log, seq) => look(log, seq, ({ heads }, place) => heads.positions[place] ?? 0),
-    hasContent: (log, seq) => look(log, seq, ({ heads }, place) => hasContent(heads, place)) ?? false,
     moment(log, seq, moment) {
       const segment = at(log, seq);
       if (segment === undefined) return undefined;

@@ -312,7 +312,7 @@ const placeholders = new RegExp(
 );
 
 /** What people write where a secret would stand. */
-export const isPlaceholder = (value: string): boolean => placeholders.test(value);
+const isPlaceholder = (value: string): boolean => placeholders.test(value);
 
 /** A value behind a secret name in JSON: a word too, since nobody writes sentences without spaces there. */
 export const isFieldValue = (value: string): boolean =>

@@ -131,7 +131,7 @@ export const safeJson = <T>({ redactor }: Pick<World, "redactor">, value: T): T 
 const textBytesMax = 67_108_864;
 
 /** A text is kept without its secrets; other bytes that hold a registered value are refused. */
-export function safeBytes(world: Pick<World, "redactor">, bytes: Uint8Array): Uint8Array {
+function safeBytes(world: Pick<World, "redactor">, bytes: Uint8Array): Uint8Array {
   const { redactor } = world;
   if (redactor === undefined) return bytes;
   const text = bytes.length > textBytesMax ? null : textIn(bytes);

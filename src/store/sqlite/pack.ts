@@ -21,6 +21,8 @@ import type { Writer } from "./writer.ts";
 const rangeBytes = 262_144;
 const rangeRecords = 1_024;
 const fetchRows = 128;
+/** Records that are hashed at once; about a millisecond. */
+const checkRows = 128;
 
 /** A step writes much more than an append does; after each the -wal file is looked at. */
 const stepWeight = 64;
@@ -33,8 +35,9 @@ export interface PackContext extends DriverParts {
 /** Records on their way into a segment. */
 interface Batch extends Range {
   readonly log: number;
-  /** The first that is not packed yet. */
+  /** The first that is not packed yet, and the hash of the record before it. */
   readonly freshSeq: number;
+  readonly beforeFresh: string;
   readonly toSeq: number;
   /** The last segment, when this was read. */
   readonly last: Segment | null;
@@ -54,10 +57,11 @@ export async function packLog(
     const batch = signal?.aborted === true ? null : nextBatch(context, session, toSeq);
     if (batch === null) break;
     if (batch === "again") continue;
+    await checkChain(context, session, batch);
     const packing = await pack(batch);
     const done = await writer.run(() => putInPlace(context, session, batch, packing), { weight: stepWeight });
     if (!done) continue;
-    const fresh = batch.rows.filter(({ row }) => row[1] >= batch.freshSeq);
+    const fresh = freshIn(batch);
     total.records += fresh.length;
     total.bytesBefore += fresh.reduce((sum, one) => sum + bytesInTable(one), 0);
     total.bytesAfter += packing.heads.length + packing.contents.length - (batch.instead?.bytes ?? 0);
@@ -90,11 +94,11 @@ function nextBatch(context: PackContext, session: LogId, toSeq: number): Batch |
     if (segments.at(line.id, freshSeq) !== undefined) return "again";
     throw damaged(session, freshSeq, "the record is missing");
   }
-  checkChain(context, session, fresh, before);
   return {
     log: line.id,
     rows: [...start, ...fresh],
     before: joined?.before ?? Buffer.from(before, "hex"),
+    beforeFresh: before,
     freshSeq,
     toSeq: freshSeq + fresh.length - 1,
     last,
@@ -144,22 +148,21 @@ function readFresh(
   return found;
 }
 
-/** What is damaged is never packed: it would be harder to find, and to mend. */
-function checkChain(
-  { world, reader }: PackContext,
-  session: LogId,
-  rows: readonly PackedRow[],
-  before: string,
-): void {
-  let hash = before;
-  for (const { row } of rows) {
-    const record = reader.recordOf(row);
+/** What is damaged is never packed: it would be harder to find, and to mend. Lets others run in between. */
+async function checkChain({ world, reader }: PackContext, session: LogId, batch: Batch): Promise<void> {
+  let hash = batch.beforeFresh;
+  const records = freshIn(batch).map(({ row }) => reader.recordOf(row));
+  for (const [place, record] of records.entries()) {
+    if (place % checkRows === 0) await new Promise<void>((resolve) => world.defer(resolve));
     const bytes = record.content === null ? null : Buffer.byteLength(record.content);
     const wrong = flaw(world.digest, hash, record, bytes);
     if (wrong !== null) throw damaged(session, record.seq, wrong);
     hash = record.hash;
   }
 }
+
+const freshIn = ({ rows, freshSeq }: Batch): readonly PackedRow[] =>
+  rows.filter(({ row }) => row[1] >= freshSeq);
 
 const damaged = (session: LogId, seq: number, wrong: string): SkeinError =>
   new SkeinError("corrupt", `${session} at ${seq}: ${wrong}; it was not packed`, {
@@ -179,13 +182,14 @@ function putInPlace(context: PackContext, session: LogId, batch: Batch, packing:
   return true;
 }
 
-function isUnchanged({ database }: PackContext, { log, rows, freshSeq, toSeq }: Batch): boolean {
+function isUnchanged({ database }: PackContext, batch: Batch): boolean {
+  const { log, freshSeq, toSeq } = batch;
   const select = database.prepare(
     "SELECT position, hash, content IS NULL FROM records WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq",
   );
   select.setReturnArrays(true);
   const now = select.all(log, freshSeq, toSeq) as unknown as [number, Uint8Array, number][];
-  const fresh = rows.filter(({ row }) => row[1] >= freshSeq);
+  const fresh = freshIn(batch);
   return (
     now.length === fresh.length &&
     fresh.every(({ position, row }, place) => {

@@ -146,7 +146,7 @@ export interface Standing {
   readonly received: Keyed<number>;
   /** Messages to other stores that are not known to have arrived, by their id. */
   readonly outbox: Keyed<{ readonly to: string; readonly number: number; readonly seq: number }>;
-  /** Requests that were sent and wait for a reply; and those that came and were not replied to. By their id. */
+  /** Requests that were sent and wait for a reply; and those that came and were not replied to. By id. */
   readonly requests: Keyed<{ readonly to: string; readonly seq: number; readonly deadlineMs: number }>;
   readonly asked: Keyed<{ readonly from: string; readonly seq: number; readonly deadlineMs: number }>;
   /** The last handoff that was written. */

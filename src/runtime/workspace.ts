@@ -1,7 +1,7 @@
 /**
  * Writing to the workspace's log: agents, memory, policies. What is written is decided on what the log holds
- * up to its head, and written only if it still ends there; after a lost answer it is decided again, so `build`
- * must recognize what it has written before.
+ * up to its head, and written only if it still ends there; after a lost answer it is decided again, so
+ * `build` must recognize what it has written before.
  */
 import type { DraftEvent } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";

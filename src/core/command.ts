@@ -6,6 +6,7 @@ import type { GovernCommand } from "./command/govern.ts";
 import type { MergeCommand } from "./command/merge.ts";
 import type { MessageCommand } from "./command/message.ts";
 import type { MoveCommand } from "./command/move.ts";
+import type { TriggerCommand } from "./command/trigger.ts";
 import type { TurnCommand } from "./command/turn.ts";
 import type { TreeChange } from "./files.ts";
 import type { Carried } from "./memory/choice.ts";
@@ -226,6 +227,7 @@ export type Command =
   | MoveCommand
   | MessageCommand
   | GovernCommand
+  | TriggerCommand
   | TurnCommand;
 
 export type CommandName = Command["do"];

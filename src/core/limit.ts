@@ -42,6 +42,18 @@ export const limit = {
   bindingsMax: 100,
   permissionsMax: 200,
   holdsMax: 100,
+  /** Triggers of one session, and of one workspace. */
+  triggersMax: 100,
+  templatesMax: 1_000,
+  /** Sessions that one trigger waits for. */
+  awaitedMax: 100,
+  /** Times that a trigger makes up for one by one; of more, the earlier ones count as one. */
+  missedMax: 1_000,
+  /** Files that one trigger watches, and the largest of them. */
+  watchedFilesMax: 20_000,
+  watchedBytesMax: 67_108_864,
+  /** Sessions that one worker runs at once. */
+  concurrencyMax: 1_000,
   /** Topics for which a session declares a contract, and one schema of them. */
   contractsMax: 100,
   contractBytesMax: 32_768,

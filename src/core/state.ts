@@ -7,7 +7,7 @@
  */
 import type { z } from "zod";
 import type { Amounts as AmountsSchema } from "./catalogue/entry.ts";
-import type { ItemKind } from "./catalogue/durable.ts";
+import type { ItemKind, TriggerKind } from "./catalogue/durable.ts";
 import type { Digest } from "./chain.ts";
 import type { Binding } from "./command.ts";
 import { Keyed } from "./keyed.ts";
@@ -101,6 +101,20 @@ export interface Inbox {
   readonly fromSeq: number;
 }
 
+/** What wakes a session; its details are the content at `seq`. */
+export interface TriggerRef extends Ref {
+  readonly kind: TriggerKind;
+  readonly missed: "once" | "all" | "skip";
+  /** When it fires next; null for what does not go by time, or fires no more. */
+  readonly nextMs: number | null;
+  /** The digest of the last cause; before the first, of how what it watches was when it was set. */
+  readonly lastCause: string | null;
+  /** The number of the input that told of the last firing; 0 when there was none. */
+  readonly input: number;
+  readonly topic: string | null;
+  readonly from: string | null;
+}
+
 export interface Standing {
   /** Empty before the first record. */
   readonly session: string;
@@ -139,7 +153,7 @@ export interface Standing {
   /** Given to other sessions, less what came back. */
   readonly allotted: Used;
   readonly holds: Keyed<number>;
-  readonly triggers: Keyed<Ref & { readonly kind: string; readonly lastCause: string | null }>;
+  readonly triggers: Keyed<TriggerRef>;
   readonly inbox: Inbox;
   /** By the other session: the number of the last message that was sent there, and that came from there. */
   readonly sent: Keyed<number>;

@@ -203,6 +203,12 @@ export interface IndexEntry {
   readonly labels: Readonly<Record<string, string>>;
   /** Messages that are not done with: to other stores and not known to be there, or requests; absent: none. */
   readonly outbox?: number;
+  /** When there is next something to do for it: 0 at once; absent: nothing until something is appended. */
+  readonly due?: number;
+  /** The model it goes on with; absent when it has none yet. */
+  readonly model?: string;
+  /** Something must be watched for it: files, other sessions, checks. */
+  readonly watches?: true;
 }
 
 export interface SessionRow extends IndexEntry {
@@ -227,6 +233,32 @@ export interface SessionFilter {
   readonly activeBefore?: number;
   /** Only sessions with messages that are not done with. */
   readonly outbox?: true;
+  /** Only sessions for which something must be watched. */
+  readonly watches?: true;
+}
+
+/** A session that is due, or is run. */
+export interface DueRow {
+  readonly session: SessionId;
+  readonly status: Status;
+  readonly agent: string | null;
+  readonly model: string | null;
+  readonly priority: number;
+  readonly labels: Readonly<Record<string, string>>;
+  /** As in the index; null when it is run and nothing is due. */
+  readonly due: number | null;
+  /** Who runs it and until when, by the store's clock, whether that is over or not. */
+  readonly lease: { readonly holder: string; readonly untilMs: number } | null;
+}
+
+/** A worker, as it makes itself known. */
+export interface WorkerRow {
+  readonly name: string;
+  readonly sinceMs: number;
+  /** By the store's clock: who is not heard of until then is gone. */
+  readonly untilMs: number;
+  /** How many sessions it runs at most. */
+  readonly concurrency: number;
 }
 
 /** What was packed: records, and what they took before and take now, as the driver counts it. */
@@ -373,6 +405,24 @@ export interface Store {
     filter: SessionFilter,
     page: { readonly limit: number; readonly cursor?: string },
   ): Promise<Page<SessionRow>>;
+  /**
+   * Sessions that are due by `nowMs`, the most urgent first: by priority; among equals agents take turns, so
+   * that none hides another however many it has; of one agent the longest due first. Those under a lease are
+   * among them. At most `limit`, and at most `perAgent` of one agent and priority.
+   */
+  due(options: {
+    readonly nowMs: number;
+    readonly limit: number;
+    readonly perAgent: number;
+  }): Promise<readonly DueRow[]>;
+  /** The earliest moment after `afterMs` at which a session becomes due; null when none does. */
+  nextDue(afterMs: number): Promise<number | null>;
+  /** Sessions that somebody holds the lease of, also one that has run out. */
+  leased(): Promise<readonly DueRow[]>;
+  /** Makes a worker known until a moment, or with a moment that is past, forgets it. */
+  beat(worker: WorkerRow): Promise<void>;
+  /** Workers that were heard of, also those that are gone for less than an hour. */
+  workers(): Promise<readonly WorkerRow[]>;
   /** Ids of sessions that end so; at most `limit`. */
   endingWith(ending: string, limit: number): Promise<readonly SessionId[]>;
   /** Forks of a session that still exist, and where they left it. */

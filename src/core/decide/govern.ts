@@ -16,7 +16,11 @@ export const governDecisions: Decisions<"hold" | "lift" | "erase" | "handoff"> =
   erase: (state, { ranges, records, bytes, reason }) => {
     const [held] = state.standing.holds.keys();
     if (held !== undefined)
-      return refuse("refused", `${state.standing.session} is under the hold "${held}"`, "lift the hold first");
+      return refuse(
+        "refused",
+        `${state.standing.session} is under the hold "${held}"`,
+        "lift the hold first",
+      );
     const body = { ranges: ranges.map(([from, to]): [number, number] => [from, to]), records, bytes };
     return (
       forbidden(state, "govern", "be erased from") ?? accept(draft("content.erased", body, because(reason)))

@@ -17,6 +17,8 @@ export const FileVersion = z.looseObject({
   /** The bytes of a file, or the target of a link; absent for a directory, and for what nobody could read. */
   blob: Sha256.optional(),
   bytes: Count.optional(),
+  /** The name of the secret that it held, for which its content was not kept. */
+  secret: z.string().optional(),
 });
 
 export const FileChange = z.looseObject({

@@ -9,6 +9,7 @@ import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Store } from "../store/port.ts";
 import { contentOf } from "./content.ts";
+import { safeJson } from "./redact.ts";
 import { writeWorkspace, type WorkspaceContext } from "./workspace.ts";
 
 export interface AgentVersion {
@@ -38,7 +39,7 @@ export async function addAgent(
   definition: AgentDefinition,
 ): Promise<AgentVersion> {
   const { store, world, actor } = context;
-  const checked = checkAgent(definition);
+  const checked = safeJson(world, checkAgent(definition));
   const digest = agentDigest(world.digest, checked);
   let added: AgentVersion | null = null;
   const appended = await writeWorkspace(context, async () => {

@@ -12,6 +12,7 @@ import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { listAgents, showAgent } from "./agents.ts";
+import { checkBound, safeText } from "./redact.ts";
 import { carriedFor } from "./carry.ts";
 import type { Context } from "./engine-context.ts";
 import { carryOn, type TakenOver } from "./take-over.ts";
@@ -26,6 +27,7 @@ export async function prepareOpening(context: Context, options: OpenOptions): Pr
   const same = taken !== undefined && options.agent === undefined;
   const pinned = same ? (taken.pin ?? null) : await pinOf(context, options.agent);
   const definition = pinned?.definition as AgentDefinition | undefined;
+  for (const binding of options.bind ?? []) checkBound(context.world, binding);
   const own = [...(same ? [] : (definition?.bind ?? [])), ...(taken?.bind ?? []), ...(options.bind ?? [])];
   const bind = taken === undefined ? own.map(absolute) : lastOfName(own.map(absolute));
   const documents = [
@@ -144,13 +146,15 @@ async function load({ world }: Context, kind: Loaded["kind"], path: string): Pro
       },
     );
   }
-  const text = bytes.toString("utf8");
+  const read = bytes.toString("utf8");
+  const text = safeText(world, read);
   if (text.includes("\0") || text.includes("\uFFFD")) {
     throw new SkeinError("invalid", `${quote(path)} is not a text in UTF-8`, {
       hint: "bind it instead, and let a tool read it",
     });
   }
-  return { kind, path, text, digest: world.hashBytes(bytes), bytes: bytes.length };
+  const kept = text === read ? bytes : Buffer.from(text);
+  return { kind, path, text, digest: world.hashBytes(kept), bytes: kept.length };
 }
 
 /** Two paths may lead to the same text; it is told once. */

@@ -17,6 +17,7 @@ import type { Survey } from "./compaction-survey.ts";
 import { nextContext } from "./context-reader.ts";
 import { modelOf } from "./crew.ts";
 import { listen } from "./model-stream.ts";
+import { safeText } from "./redact.ts";
 import { outputRoom, reservation, type StepWorld } from "./step.ts";
 import { cleanText } from "./tool-output.ts";
 
@@ -115,7 +116,9 @@ async function ask(
 ): Promise<Summarized> {
   const { context, drive } = step;
   const { model, windowTokens } = summarizer;
-  const prompt = promptFor(survey, summaryTokens(windowTokens, cut.goneTokens), options);
+  const asked = promptFor(survey, summaryTokens(windowTokens, cut.goneTokens), options);
+  // What is sent is what the log holds.
+  const prompt = safeText(step.context.world, asked);
   const request = await makeRequest(step, summarizer, { toSeq: cut.toSeq, prompt, reason: options.reason });
   if (request === null) return { kind: "stopped" };
   let answer: Answer;
@@ -224,13 +227,13 @@ const free: readonly string[] = ["auth", "invalid", "overflow", "rate-limited", 
 
 /** The session may be over while a model was asked; then there is nobody to tell. */
 export async function failed(
-  { drive }: StepWorld,
+  { context, drive }: StepWorld,
   model: Model,
   { kind: error, message, retryable }: Pick<ModelError, "message" | "retryable"> & { readonly kind: string },
   paid?: { readonly usage: Counted; readonly costNanoUsd: number | null },
 ): Promise<void> {
   const cost = paid ?? { costNanoUsd: free.includes(error) ? 0 : null };
-  const words = cleanText(message).slice(0, limit.reasonCharsMax);
+  const words = safeText(context.world, cleanText(message)).slice(0, limit.reasonCharsMax);
   try {
     await drive.change({ do: "fail", model: model.name, error, retryable, message: words, ...cost });
   } catch (cause) {

@@ -11,6 +11,7 @@ import type { State } from "../core/state.ts";
 import type { Model } from "../model/port.ts";
 import type { Bound, FileWatch, Tool, Toolbox } from "../tool/port.ts";
 import { readContent } from "./content.ts";
+import { learnNamed, safeJson } from "./redact.ts";
 import type { Context } from "./engine-context.ts";
 
 export interface Crew extends AsyncDisposable {
@@ -37,7 +38,8 @@ export async function gatherCrew(
   const model = await modelOf(context, state.standing.model ?? agent?.model);
   const toolbox = await openTools(context, session, state, options.signal);
   const offered = toolbox.tools.filter(({ name }) => mayOffer(agent, name));
-  const definitions = offered.map(({ name, description, input }) => ({ name, description, input }));
+  const told = offered.map(({ name, description, input }) => ({ name, description, input }));
+  const definitions = safeJson(context.world, told);
   return {
     agent,
     actor,
@@ -95,6 +97,7 @@ async function openTools(
 ): Promise<Toolbox> {
   if (context.tools === undefined) return { tools: [], [Symbol.asyncDispose]: async () => {} };
   const bound = await readBindings(context, session, state);
+  for (const { secrets } of bound) learnNamed(context.world, secrets);
   const source = await context.tools();
   return source.open(bound, { signal, session });
 }

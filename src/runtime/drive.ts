@@ -17,7 +17,8 @@ import { nextContext } from "./context-reader.ts";
 import { nextTaken, readWaiting, takenOf } from "./inbox.ts";
 import { takeLease, type Lease } from "./lease.ts";
 import type { Context } from "./engine-context.ts";
-import type { Build, Change } from "./writer.ts";
+import { safeJson } from "./redact.ts";
+import type { Also, Build, Change } from "./writer.ts";
 
 export interface DriveOptions {
   /** Who drives; shown to whoever finds the session taken. */
@@ -82,11 +83,12 @@ export class Drive implements AsyncDisposable {
   }
 
   /** Any command of a turn, for loops that decide on the state themselves. */
-  change(build: Build, options: { readonly actor?: string } = {}): Promise<Change> {
+  change(build: Build, options: { readonly actor?: string; readonly also?: Also } = {}): Promise<Change> {
     const { writer } = this.#context;
     return writer.change(this.session, build, {
       actor: options.actor ?? this.#actor,
       epoch: this.lease.epoch,
+      also: options.also,
     });
   }
 
@@ -145,7 +147,8 @@ export class Drive implements AsyncDisposable {
       });
     }
     const before = await this.state();
-    const { blocks, calls } = takeCalls(options.blocks, before, (tool) => effects[tool] ?? "unsafe");
+    const said = safeJson(this.#context.world, options.blocks);
+    const { blocks, calls } = takeCalls(said, before, (tool) => effects[tool] ?? "unsafe");
     const change = await this.change({
       do: "respond",
       model: inFlight(before),

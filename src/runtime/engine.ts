@@ -6,7 +6,6 @@ import { makeSessionId, principalFor, quote, type LogId, type SessionId } from "
 import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
-import { makeRedactor } from "../core/secret.ts";
 import type { Models } from "../model/port.ts";
 import type { ToolSource } from "../tool/port.ts";
 import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
@@ -24,6 +23,7 @@ import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
 import { prepareOpening } from "./bootstrap.ts";
 import { makeEventCache } from "./context-reader.ts";
+import { scrubIfDue } from "./erase-scrub.ts";
 import { findSession } from "./find.ts";
 import type { Lineage } from "./lineage.ts";
 import { makeLive } from "./live.ts";
@@ -32,7 +32,7 @@ import type { ForgetOptions, MemoryEntry, MemoryOptions, RememberOptions } from 
 import { checkOpen } from "./options.ts";
 import { makeRuns } from "./running.ts";
 import { makeTokenizer } from "./tokenizer.ts";
-import { chunksOf } from "./tool-output.ts";
+import { keepBytes, openRedactor, type Secrets } from "./redact.ts";
 import type { Context, OpenStore } from "./engine-context.ts";
 import { Session, type Written } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
@@ -65,6 +65,8 @@ export interface EngineOptions {
   /** What sessions are run with; loaded when first needed. Without models nothing is run. */
   readonly models?: () => Promise<Models>;
   readonly tools?: () => Promise<ToolSource>;
+  /** Values that never reach the store, by their names; `looksLike: false` leaves alone what only seems one. */
+  readonly secrets?: Secrets;
   /** Opens another store, for sessions that move there by its place, and for messages. */
   readonly openStore?: OpenStore;
   /** Where this store is, as others would open it: replies to messages to other stores go there. */
@@ -76,7 +78,7 @@ export class Engine implements AsyncDisposable {
   #closed: Promise<void> | null = null;
 
   constructor({ store, tenant = "default", actor, ...options }: EngineOptions) {
-    const world = { redactor: makeRedactor(), ...options.world };
+    const world = { redactor: openRedactor(options.secrets), ...options.world };
     const states = makeStateReader(store);
     const writer = makeWriter(store, world, states, tenant, (change) => memoryBeside(this.#context, change));
     const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
@@ -287,6 +289,8 @@ export class Engine implements AsyncDisposable {
     checkOptions("delete", options, ["reason"]);
     await dropSession(this.#context, await this.#find(idOrEnding), options);
     await this.#context.store.sweep();
+    // What cannot be scrubbed now is still due, and the next one who has something to scrub does it.
+    await scrubIfDue(this.#context.store);
   }
 
   /** Does what policies say is due, beside whatever else goes on; with `dryRun`, says what that would be. */
@@ -309,15 +313,15 @@ export class Engine implements AsyncDisposable {
     return (await import("./policies.ts")).listPolicies(this.#context);
   }
 
-  /** Keeps the bytes of an image or file, and gives the hash by which a block of an input names them. */
+  /**
+   * Keeps the bytes of an image or file, and gives the hash by which a block of an input names them. A text is
+   * kept without its secrets; other bytes that hold one are refused.
+   */
   async putBlob(bytes: Uint8Array): Promise<string> {
     if (!(bytes instanceof Uint8Array) || bytes.length > limit.blobBytesMax) {
       throw new SkeinError("invalid", `putBlob: not bytes, or more than ${limit.blobBytesMax} of them`);
     }
-    const { store, world } = this.#context;
-    const hash = world.hashBytes(bytes);
-    await store.putBlob(hash, chunksOf(bytes));
-    return hash;
+    return keepBytes(this.#context, bytes);
   }
 
   stats(): Promise<StoreStats> {

@@ -4,7 +4,7 @@ import type { OpenCall } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import type { FileBlobs, FileWatch, OuterTool, WatchedCalls } from "../tool/port.ts";
 import type { Drive } from "./drive.ts";
-import { chunksOf } from "./tool-output.ts";
+import { chunksOf, secretIn } from "./redact.ts";
 import type { World } from "./world.ts";
 
 interface Place {
@@ -16,6 +16,8 @@ interface Place {
 export function fileBlobs({ store, world }: Place): FileBlobs {
   return {
     async put(bytes) {
+      const secret = secretIn(world, bytes);
+      if (secret !== null) return { secret };
       const hash = world.hashBytes(bytes);
       await store.putBlob(hash, chunksOf(bytes));
       return hash;

@@ -19,9 +19,11 @@ import type { Moved } from "../core/command/move.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import type { StoredRecord } from "../core/chain.ts";
 import { readFrames, type Frame } from "./bundle-frame.ts";
 import { checkedChunks } from "./move-blob.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
+import { watchedChunks } from "./redact.ts";
 import { arriveHere, byBundle } from "./move-step.ts";
 import type { Context } from "./engine-context.ts";
 
@@ -94,11 +96,12 @@ async function readAll(
     switch (frame.kind) {
       case frameKinds.blob:
         if (log === null) throw bundleFlaw("a blob stands behind all records");
-        await takeBlob(context, frame, frames, { came, blobs });
+        await takeBlob(context, frame, frames, { came, blobs, session: log.session });
         break;
       case frameKinds.records:
         for (const record of recordsOf(frame)) {
           if (log === null) throw bundleFlaw("it has more records than its manifest says");
+          checkSecrets(context, log.session, record);
           await receiver.add(record);
           records++;
           if (record.seq < log.toSeq) continue;
@@ -160,20 +163,37 @@ async function lastOf(
   return trailer;
 }
 
+/** The hash of a record is over its words: a secret cannot be taken out of it, so it does not come in. */
+function checkSecrets({ world }: Context, session: SessionId, record: StoredRecord): void {
+  const { body, content, seq } = record;
+  const name = world.redactor?.registeredIn(`${body}\n${content ?? ""}`) ?? null;
+  if (name !== null) throw holdsSecret(`record ${session}@${seq}`, name);
+}
+
+const holdsSecret = (what: string, name: string): SkeinError =>
+  new SkeinError("refused", `${what} of the bundle holds the secret ${name}`, {
+    hint: "nothing was changed; erase it where the bundle comes from, and export it again",
+  });
+
 const hashBytes = 32;
 
 /** The chunks of one blob stand together. They are hashed on the way in, also when it is here already. */
 async function takeBlob(
-  { store }: Context,
+  { store, world }: Context,
   first: Frame,
   frames: AsyncGenerator<Frame, undefined>,
-  { came, blobs }: { readonly came: Set<string>; readonly blobs: Set<string> },
+  {
+    came,
+    blobs,
+    session,
+  }: { readonly came: Set<string>; readonly blobs: Set<string>; readonly session: SessionId },
 ): Promise<void> {
   if (first.payload.length < hashBytes) throw bundleFlaw("a chunk is of no blob");
   const hash = Buffer.from(first.payload.subarray(0, hashBytes)).toString("hex");
   if (came.has(hash)) throw bundleFlaw(`blob ${hash} comes twice`);
   came.add(hash);
-  const chunks = checkedChunks(hash, chunksOf(hash, first, frames));
+  const checked = checkedChunks(hash, chunksOf(hash, first, frames));
+  const chunks = watchedChunks(world, checked, (name) => holdsSecret(`a blob of ${session}`, name));
   if ((await store.blob(hash)) === undefined) {
     blobs.add(hash);
     await store.putBlob(hash, chunks);

@@ -33,7 +33,7 @@ import { contentOf, readContent } from "./content.ts";
 import { agentOf } from "./crew.ts";
 import type { Context } from "./engine-context.ts";
 import { writeWorkspace } from "./workspace.ts";
-import type { AlsoChange, Beside } from "./writer.ts";
+import type { Also, AlsoChange, Beside } from "./writer.ts";
 
 /** What is remembered, with its value. */
 export interface MemoryEntry extends MemoryRef {
@@ -220,7 +220,7 @@ const isSame = ({ origin, value, because, erased, by }: MemoryEntry, asked: Prom
   JSON.stringify(value) === JSON.stringify(asked.value);
 
 /** Refuses what memory has no room for. */
-export function checkFits(memory: Memory, promotion: Promotion): void {
+function checkFits(memory: Memory, promotion: Promotion): void {
   const { kind, key, value } = promotion;
   if (isTooLong(key, value)) {
     throw new SkeinError("invalid", `${kind} ${quote(key)} is too long to be remembered`, {
@@ -334,7 +334,7 @@ export async function promoteItem(context: Context, session: SessionId, asked: A
 }
 
 /** What promoting an item puts into memory. */
-export async function promotionOf(
+async function promotionOf(
   context: Context,
   session: SessionId,
   state: State,
@@ -399,6 +399,16 @@ export async function memoryBeside(context: Context, change: AlsoChange): Promis
   return { headSeq, events, after };
 }
 
+/** What goes into the workspace's log when a model has one of its session's items remembered. */
+export const rememberBeside =
+  (context: Context, asked: Asked): Also =>
+  async ({ session, state }) => {
+    const promotion = await promotionOf(context, session, state, { ...asked, by: "tool" });
+    const { memory, headSeq } = await context.memory.fold();
+    checkFits(memory, promotion);
+    return { headSeq, events: [promotedDraft({ ...promotion, actor: "tool:remember" })] };
+  };
+
 const noOwners: MemoryOwners = { agent: null, user: null };
 
 interface Named {
@@ -440,8 +450,10 @@ const keptRulesMax = 1_000;
 const keptRules = new WeakMap<Store, Map<string, readonly MemoryRule[]>>();
 
 async function rulesOf(context: Context, session: SessionId, state: State): Promise<readonly MemoryRule[]> {
-  const { agent } = state.standing;
-  if (agent === null || agent.version === 0) return [];
+  const { agent, fork, labels } = state.standing;
+  // What a replay records again is no news.
+  const isReplay = fork !== null && labels.has("replay");
+  if (agent === null || agent.version === 0 || isReplay) return [];
   const kept = keptRules.get(context.store) ?? new Map<string, readonly MemoryRule[]>();
   keptRules.set(context.store, kept);
   const place = `${session}@${agent.seq}`;

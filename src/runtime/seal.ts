@@ -14,6 +14,7 @@ import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Draft, DraftContent } from "../store/port.ts";
 import type { Redactor } from "../core/secret.ts";
+import { learnNamed, vocabulary } from "./redact.ts";
 import type { World } from "./world.ts";
 
 /** Drafts ready for a store, and the blobs that must be there before them. */
@@ -52,6 +53,9 @@ export function seal(
 ): Sealed {
   const blobs: { hash: string; bytes: Uint8Array }[] = [];
   const stored: DraftEvent[] = [];
+  for (const { type, content } of events) {
+    if (type === "resource.bound") learnNamed(world, (content as { secrets?: unknown } | undefined)?.secrets);
+  }
   const drafts = events.map((given, place): Draft => {
     const before = blobs.length;
     const v = checkShape(given);
@@ -94,8 +98,11 @@ function withoutSecrets(
 
 /** Bodies are never erased, and what they name is found by its name: a secret in one is refused. */
 function checkBody(redactor: Redactor, type: string, text: string): void {
-  const name = redactor.registeredIn(text);
-  if (name === null) return;
+  if (redactor.registeredIn(text) === null) return;
+  // Only what somebody gave is looked at: words of the catalogue may be anybody's password.
+  const given = leavesOf(JSON.parse(text)).filter((leaf) => !vocabulary().has(leaf));
+  const name = given.map((leaf) => redactor.registeredIn(leaf)).find((found) => found !== null);
+  if (name === undefined) return;
   throw new SkeinError("invalid", `${type}: a key cannot hold a secret, and one here holds ${name}`, {
     hint: "keys, names, labels and topics are kept for ever; say it in a value, where it is taken out",
   });
@@ -146,6 +153,12 @@ function checkPart(what: string, schema: z.ZodType, value: unknown): void {
     hint: "see docs/event-catalogue.md for what it may hold",
     cause: checked.error,
   });
+}
+
+function leavesOf(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) => [key, ...leavesOf(one)]);
 }
 
 function textOf(

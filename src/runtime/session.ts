@@ -34,6 +34,7 @@ import {
   stillWaiting,
 } from "./options.ts";
 import { headOf, positionIn, resolvePlace } from "./place.ts";
+import { checkBound } from "./redact.ts";
 import type { RewindOptions, Rewound } from "./rewind-files.ts";
 import type { Ran, RunOptions } from "./runner.ts";
 import { sendMessage, type SendOptions, type Sent } from "./send.ts";
@@ -268,6 +269,7 @@ export class Session extends SessionReader {
     const known = ["kind", "name", "mode", "path", "url", "command", "secrets", "options"];
     checkOptions("bind", binding, known);
     checkBinding(binding);
+    checkBound(this.#context.world, binding);
     return written(await this.#change({ do: "bind", ...absolute(binding) }));
   }
 

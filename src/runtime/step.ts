@@ -19,6 +19,7 @@ import { takeCalls, type Drive } from "./drive.ts";
 import { nextTaken } from "./inbox.ts";
 import { listen } from "./model-stream.ts";
 import type { Context } from "./engine-context.ts";
+import { safeJson, safeText } from "./redact.ts";
 import { cleanText } from "./tool-output.ts";
 
 /** A context and how many tokens it has, as far as that is known before it is sent. */
@@ -143,7 +144,9 @@ async function respond(
   const sent = answer.sent === null ? {} : { sent: context.world.digest("", answer.sent) };
   if (answer.usage !== null)
     step.lesson = { estimated: measured.estimated, actual: answer.usage.inputTokens };
-  const { blocks: answered, wrong } = storeAnswer(answer);
+  const { blocks: stored, wrong } = storeAnswer(answer);
+  // Calls are judged by what they will run with.
+  const answered = safeJson(context.world, stored);
   await drive.change(async (state) => {
     const { blocks, calls } = takeCalls(answered, state, (tool) => crew.tools.get(tool)?.effect ?? "unsafe");
     const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
@@ -205,7 +208,7 @@ function zoneNow({ context, crew }: StepWorld, state: State, tokens: number): Zo
 }
 
 /** The turn may be over, or the lease lost, while a model was asked; then there is nobody to tell. */
-async function fail({ drive, crew }: StepWorld, error: ModelError): Promise<void> {
+async function fail({ context, drive, crew }: StepWorld, error: ModelError): Promise<void> {
   const { kind, message, retryable } = error;
   // What never reached a model costs nothing; what was cut off may have cost all of it.
   const free = kind === "auth" || kind === "invalid" || kind === "overflow" || kind === "rate-limited";
@@ -216,7 +219,7 @@ async function fail({ drive, crew }: StepWorld, error: ModelError): Promise<void
       error: kind,
       retryable,
       costNanoUsd: free || kind === "overloaded" ? 0 : null,
-      message: cleanText(message).slice(0, 4_000),
+      message: safeText(context.world, cleanText(message)).slice(0, 4_000),
     });
   } catch (cause) {
     if (!(cause instanceof SkeinError) || cause.code !== "refused") throw cause;

@@ -8,6 +8,7 @@ import { checkJson } from "../core/json.ts";
 import { limit } from "../core/limit.ts";
 import type { Store } from "../store/port.ts";
 import { ToolOutput } from "../tool/port.ts";
+import { keepBytes, safeJson, safeText } from "./redact.ts";
 import type { World } from "./world.ts";
 
 export interface Shaped {
@@ -27,10 +28,17 @@ export async function shapeOutput(
   const status = rich?.isError === true ? "error" : "ok";
   const blocks: Block[] = [];
   for (const { bytes, mediaType } of rich?.images ?? []) {
-    blocks.push({ type: "image", blob: await keep(place, bytes), mediaType });
+    try {
+      blocks.push({ type: "image", blob: await keepBytes(place, bytes), mediaType });
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.code !== "invalid") throw error;
+      return { status: "error", output: `an image is not kept: ${error.message}` };
+    }
   }
-  const plain = rich?.text ?? given;
-  const text = typeof plain === "string" ? cleanText(plain) : jsonText(plain);
+  const raw = rich?.text ?? given;
+  // Before it is cut: half of a secret would not be found any more.
+  const plain = typeof raw === "string" ? safeText(place.world, cleanText(raw)) : safeJson(place.world, raw);
+  const text = typeof plain === "string" ? plain : jsonText(plain);
   if (text === null) {
     return { status: "error", output: "the tool gave back something that is not JSON" };
   }
@@ -43,7 +51,7 @@ export async function shapeOutput(
   if (bytes.length > limit.blobBytesMax) {
     return { status: "error", output: `the tool gave back ${bytes.length} bytes, more than can be kept` };
   }
-  const whole: Block = { type: "file", blob: await keep(place, bytes), mediaType: "text/plain" };
+  const whole: Block = { type: "file", blob: await keepBytes(place, bytes), mediaType: "text/plain" };
   return { status, output: shortened(text, seq), ...more, blocks: [whole, ...blocks] };
 }
 
@@ -71,21 +79,6 @@ function jsonText(value: unknown): string | null {
     return JSON.stringify(value) ?? null;
   } catch {
     return null;
-  }
-}
-
-async function keep(
-  { store, world }: { readonly store: Store; readonly world: World },
-  bytes: Uint8Array,
-): Promise<string> {
-  const hash = world.hashBytes(bytes);
-  await store.putBlob(hash, chunksOf(bytes));
-  return hash;
-}
-
-export function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let from = 0; from < bytes.length; from += limit.blobChunkBytesMax) {
-    yield bytes.subarray(from, from + limit.blobChunkBytesMax);
   }
 }
 

@@ -17,6 +17,7 @@ import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
 import { refusedElsewhere } from "./move-step.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
+import { learnBound } from "./redact-bound.ts";
 import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
 import { fenced, isSame, moved, neverAnswered, noRecall, notFoundOut, recordOf, refused } from "./written.ts";
@@ -116,6 +117,7 @@ export function makeWriter(
 ): Writer {
   const cache = new Map<LogId, Known>();
   const turns = new Map<LogId, Promise<unknown>>();
+  const learned = new Set<LogId>();
   const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
 
   const decided = (state: State, command: Command, options: Pick<ChangeOptions, "actor" | "key">) =>
@@ -163,8 +165,17 @@ export function makeWriter(
     );
   }
 
+  /** Once for each session that has bindings, before this process first writes to it. */
+  async function learn(session: LogId, state: State): Promise<void> {
+    if (state.standing.bindings.size === 0 || learned.has(session)) return;
+    if (learned.size === cachedSessionsMax) learned.clear();
+    learned.add(session);
+    await learnBound({ store, world }, session, state);
+  }
+
   async function change(session: SessionId, build: Build, options: ChangeOptions): Promise<Change> {
     let known = cache.get(session) ?? (await refresh(session));
+    await learn(session, known.state);
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       if (options.expectSeq !== undefined && known.state.seq !== options.expectSeq) {
         known = await refresh(session);
@@ -381,6 +392,7 @@ export function makeWriter(
       const blobs: Sealed["blobs"][number][] = [];
       for (const { session, build, epoch, key, erase, start } of members) {
         const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
+        await learn(session, state);
         const command = typeof build === "function" ? await build(state) : build;
         const sealed = decided(state, command, { actor, key });
         if ("refusal" in sealed) throw refused(sealed.refusal);

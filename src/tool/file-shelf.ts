@@ -152,7 +152,9 @@ export class Shelf {
           ? undefined
           : await readFile(`${this.#directory}${copy}`).catch(() => undefined);
     if (bytes === undefined) return { kind, mode, bytes: entry.bytes };
-    return { kind, mode, blob: await blobs.put(bytes), bytes: bytes.length };
+    const kept = await blobs.put(bytes);
+    if (typeof kept !== "string") return { kind, mode, bytes: bytes.length, secret: kept.secret };
+    return { kind, mode, blob: kept, bytes: bytes.length };
   }
 
   #full = (path: string): string => join(this.tree.root, path);

@@ -132,7 +132,8 @@ export interface ToolWorld {
 
 /** Bytes by their SHA-256: blobs of the store. */
 export interface FileBlobs {
-  put(bytes: Uint8Array): Promise<string>;
+  /** Gives their hash; or the name of the secret that they hold, and then they are not kept. */
+  put(bytes: Uint8Array): Promise<string | { readonly secret: string }>;
   /** Undefined when they are not there any more. */
   get(blob: string): Promise<Uint8Array | undefined>;
 }

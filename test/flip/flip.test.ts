@@ -37,11 +37,19 @@ let lastSeqs: ReadonlyMap<string, number> = new Map();
 
 const opens = (path: string) => sqliteStore({ path, world: madeWorld(), workspace, durability: "process" });
 
+/** Nothing of these logs was erased, so they say nothing else. */
+const nothingErased = { ...samples["content.erased"], body: { ranges: [], records: 0, bytes: 0 } };
+
 /** Everything that a log may hold, and fills its header. */
 const everything = (round: number) => [
   ...(Object.keys(sessionCatalogue) as SessionEventType[])
     .filter((type) => !/^session\.(opened|forked|rewound)$/.test(type))
-    .map((type) => ({ type, ...samples[type], turn: round + 1, cause: 1 })),
+    .map((type) => ({
+      type,
+      ...(type === "content.erased" ? nothingErased : samples[type]),
+      turn: round + 1,
+      cause: 1,
+    })),
   ...[1, 2, 3, 4, 5, 6].map((number) => ({
     type: "x.note",
     body: { round, number },

@@ -86,6 +86,6 @@ test("the schemas say a type for everything, since not every provider takes one 
   for (const { name, input } of sessionTools) assert.deepEqual(untyped(input, name), []);
   assert.deepEqual(
     sessionTools.map(({ name }) => name),
-    ["record", "retract", "scratch", "recall", "send", "fork", "sleep"],
+    ["record", "retract", "remember", "scratch", "recall", "send", "fork", "sleep"],
   );
 });

@@ -35,9 +35,14 @@ export const carryDefaults = {
   scopes: ["user", "agent", "workspace"],
 } as const satisfies CarryRules;
 
-/** Below this share of the best score, and of a telling one, an entry is not about the objective. */
-const bestShare = 0.3;
-const tellingShare = 0.28;
+/**
+ * Below this share of the best score an entry is not about the objective; nor below this share of a telling
+ * one, of which less is wanted where a word of the objective is in the key. Measured (bench/memory.ts): lower
+ * ones carry much that only looks alike, higher ones leave out what matters.
+ */
+const bestShare = 0.45;
+const keyedShare = 0.25;
+const tellingShare = 0.7;
 /** Preferences that come along whatever the session is about: the newest of them. */
 const preferencesMax = 12;
 /** What is looked at to fill the room there is. */
@@ -56,8 +61,9 @@ export function rankMemory(
   };
   const found = relevance.about(about, mayCarry);
   const best = found.reduce((most, { score }) => Math.max(most, score), 0);
-  const least = Math.max(best * bestShare, relevance.telling * tellingShare);
-  const scored = new Map(found.filter(({ score }) => score >= least).map((one) => [one.id, one]));
+  const isAbout = ({ score, inKey }: Relevant): boolean =>
+    score >= best * bestShare && score >= relevance.telling * (inKey ? keyedShare : tellingShare);
+  const scored = new Map(found.filter(isAbout).map((one) => [one.id, one]));
   const chosen: { entry: MemoryRef; relevant: Relevant | undefined }[] = [];
   for (const [id, relevant] of scored) {
     const entry = memory.get(id);

@@ -16,6 +16,8 @@ export interface Relevant {
   readonly score: number;
   /** The words that both have, the most telling first. */
   readonly words: readonly string[];
+  /** Whether one of them is in the key. */
+  readonly inKey: boolean;
 }
 
 const fields = ["key", "value", "because"] as const;
@@ -25,6 +27,8 @@ const weight: Readonly<Record<Field, number>> = { key: 2.5, value: 1, because: 0
 /** How much the length of a field takes away from what a word in it counts. */
 const lengthShare: Readonly<Record<Field, number>> = { key: 0.3, value: 0.6, because: 0.6 };
 const saturation = 1.2;
+/** What a word counts at least, as a share of one that a single entry has. */
+const rarityShareMin = 0.35;
 /** Words of a question; past that it is about too much. The rarest are kept. */
 const askedMax = 64;
 
@@ -91,27 +95,38 @@ export class Relevance {
       })
       .toSorted((a, b) => b.rarity - a.rarity)
       .slice(0, askedMax);
-    const found = new Map<string, { score: number; words: { word: string; score: number }[] }>();
+    const found = new Map<
+      string,
+      { score: number; inKey: boolean; words: { word: string; score: number }[] }
+    >();
     for (const { word, having, rarity } of asked) {
       for (const [id, slot] of having) {
         const known = found.get(id);
         if (known === undefined && !may(id)) continue;
         const score = rarity * saturated(this.#frequency(word, slot));
-        if (known === undefined) found.set(id, { score, words: [{ word, score }] });
+        const inKey = (slot.counts.get(word)?.key ?? 0) > 0;
+        if (known === undefined) found.set(id, { score, inKey, words: [{ word, score }] });
         else {
           known.score += score;
+          known.inKey ||= inKey;
           known.words.push({ word, score });
         }
       }
     }
-    return [...found].map(([id, { score, words }]) => ({
+    return [...found].map(([id, { score, inKey, words }]) => ({
       id,
       score,
+      inKey,
       words: words.toSorted((a, b) => b.score - a.score).map(({ word }) => word),
     }));
   }
 
+  /** What many have still says something: memory may be about little else. */
   #rarity(count: number): number {
+    return Math.max(this.#plainRarity(count), this.#plainRarity(1) * rarityShareMin);
+  }
+
+  #plainRarity(count: number): number {
     return Math.log(1 + (this.#slots.size - count + 0.5) / (count + 0.5));
   }
 

@@ -7,35 +7,36 @@ import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Part } from "../port.ts";
-import type { Line, Logs, Stretch } from "./log.ts";
-import type { SegmentWriter } from "./segment-write.ts";
+import type { Line, Logs } from "./log.ts";
+import type { Ranges, SegmentWriter } from "./segment-write.ts";
 
 export interface Eraser {
   /**
    * Takes away the contents at these positions of a log up to its head; gives back how many there were.
    * Throws when there are more than `most`.
    */
-  erase(line: Line, headSeq: number, ranges: NonNullable<Part["erase"]>, most: number): number;
+  erase(line: Line, headSeq: number, ranges: Ranges, most: number): number;
 }
 
 export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: SegmentWriter): Eraser {
   const sql = prepared(database);
 
-  /** Positions of the records in a stretch that have a content. */
-  function positionsIn({ log, fromSeq, toSeq }: Stretch, most: number): number[] {
+  /** What is not packed; gives back where it lies in the feed. */
+  function eraseRows(log: number, [fromSeq, toSeq]: Ranges[number], most: number): readonly number[] {
     const rows = sql.find.all(log, fromSeq, toSeq, most + 1) as unknown as [number][];
-    return rows.map(([position]) => position);
+    if (rows.length > most) throw tooMany();
+    const positions = rows.map(([position]) => position);
+    for (const position of positions) sql.erase.run(position);
+    return positions;
   }
 
-  function eraseStretch(stretch: Stretch, most: number): number {
-    const { log, fromSeq, toSeq } = stretch;
-    const rows = positionsIn(stretch, most);
-    const packed = segmentWriter.erase(stretch, most).map(({ position }) => position);
-    const positions = [...packed, ...rows];
+  /** Ranges of one log's own records, in order and apart. */
+  function eraseOwn(log: number, ranges: Ranges, most: number): number {
+    const positions = [...segmentWriter.erase(log, ranges, most)];
+    for (const range of ranges) positions.push(...eraseRows(log, range, most - positions.length));
     if (positions.length > most) throw tooMany();
-    for (const position of rows) sql.erase.run(position);
     unindex(positions);
-    sql.eraseItems.run(log, toSeq, fromSeq, fromSeq);
+    for (const [fromSeq, toSeq] of ranges) sql.eraseItems.run(log, toSeq, fromSeq, fromSeq);
     loseBlobs(database, positions);
     return positions.length;
   }
@@ -49,16 +50,31 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
 
   return {
     erase(line, headSeq, ranges, most) {
-      let count = 0;
-      for (const [fromSeq, toSeq] of ranges) {
+      const own = new Map<number, [number, number][]>();
+      for (const [fromSeq, toSeq] of apart(ranges)) {
         for (const stretch of logs.stretches(line, fromSeq, Math.min(toSeq, headSeq))) {
-          count += eraseStretch(stretch, most - count);
+          const there = own.get(stretch.log) ?? [];
+          there.push([stretch.fromSeq, stretch.toSeq]);
+          own.set(stretch.log, there);
         }
       }
+      let count = 0;
+      for (const [log, list] of own) count += eraseOwn(log, list, most - count);
       if (count > 0) markUnscrubbed(database);
       return count;
     },
   };
+}
+
+/** The same positions, in order, and none of them twice. */
+function apart(ranges: Ranges): Ranges {
+  const found: [number, number][] = [];
+  for (const [fromSeq, toSeq] of ranges.toSorted((a, b) => a[0] - b[0])) {
+    const last = found.at(-1);
+    if (last === undefined || fromSeq > last[1] + 1) found.push([fromSeq, toSeq]);
+    else last[1] = Math.max(last[1], toSeq);
+  }
+  return found;
 }
 
 const tooMany = (): SkeinError =>

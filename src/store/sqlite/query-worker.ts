@@ -5,7 +5,10 @@
  */
 import { constants, DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
-import { viewNames } from "./schema.ts";
+import { hash } from "node:crypto";
+import type { LogId } from "../../core/ids.ts";
+import { queryViews, unpackField, unpackPositions, viewNames } from "./schema.ts";
+import { makeSegments, type PackedField } from "./segments.ts";
 
 export interface QueryRequest {
   readonly path: string;
@@ -29,11 +32,12 @@ else {
 function answer({ path, sql, limit }: QueryRequest): QueryAnswer {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
   try {
+    const unpacking = addUnpacking(database);
     const inner = hideViews(database, sql);
     database.exec("PRAGMA query_only=ON; PRAGMA trusted_schema=OFF");
     // SQLite declares the tables of these functions on first use, which the authorizer would refuse.
     database.prepare("SELECT 1 FROM json_each('[]'), json_tree('[]')").get();
-    database.setAuthorizer((...asked) => authorize(inner, ...asked));
+    database.setAuthorizer((...asked) => (unpacking.now ? constants.SQLITE_OK : authorize(inner, ...asked)));
     const statement = database.prepare(sql);
     if (statement.sourceSQL.trim() !== sql.trim()) return { error: "there is more than one statement", hint };
     const columns = statement.columns().map(({ name }) => name);
@@ -60,14 +64,49 @@ function answer({ path, sql, limit }: QueryRequest): QueryAnswer {
 function hideViews(database: DatabaseSync, sql: string): string {
   let inner = "inner_0_";
   for (let count = 1; sql.toLowerCase().includes(inner); count++) inner = `inner_${count}_`;
-  const definition = database.prepare("SELECT sql FROM main.sqlite_master WHERE type = 'view' AND name = ?");
   database.exec("PRAGMA temp_store=MEMORY");
+  database.exec(queryViews.replaceAll("CREATE VIEW ", `CREATE TEMP VIEW ${inner}`));
   for (const name of viewNames) {
-    const select = String(definition.get(name)?.["sql"]).replace(/^CREATE VIEW \w+ AS\s/, "");
-    database.exec(`CREATE TEMP VIEW ${inner}${name} AS ${select}`);
     database.exec(`CREATE TEMP VIEW ${name} AS SELECT * FROM ${inner}${name}`);
   }
   return inner;
+}
+
+/** What the views unpack segments with. While they do, they may read what the query itself may not. */
+function addUnpacking(database: DatabaseSync): { readonly now: boolean } {
+  const unpacking = { now: false };
+  const session = database.prepare("SELECT session FROM logs WHERE id = ?");
+  const name = database.prepare("SELECT name FROM names WHERE id = ?");
+  const segments = makeSegments(database, {
+    digest: (prefixHex, text) =>
+      hash("sha256", Buffer.concat([Buffer.from(prefixHex, "hex"), Buffer.from(text)]), "hex"),
+    sessionOf: remembered((id) => session.get(id)?.["session"] as LogId),
+    name: remembered((id) => String(name.get(id)?.["name"])),
+  });
+  database.function(unpackPositions, { deterministic: true }, (from, to) =>
+    JSON.stringify(Array.from({ length: Number(to) + 1 - Number(from) }, (_, place) => Number(from) + place)),
+  );
+  database.function(unpackField, (log, seq, field) => {
+    if (log === null || seq === null) return null;
+    unpacking.now = true;
+    try {
+      const found = segments.field(Number(log), Number(seq), String(field) as PackedField) ?? null;
+      // A number would come out as a fraction.
+      return typeof found === "number" ? BigInt(found) : found;
+    } finally {
+      unpacking.now = false;
+    }
+  });
+  return unpacking;
+}
+
+function remembered<T>(find: (id: number) => T): (id: number) => T {
+  const known = new Map<number, T>();
+  return (id) => {
+    const found = known.get(id) ?? find(id);
+    known.set(id, found);
+    return found;
+  };
 }
 
 function authorize(

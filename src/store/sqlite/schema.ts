@@ -166,13 +166,23 @@ CREATE TABLE packed_calls (
 ) STRICT, WITHOUT ROWID;
 `;
 
-const views = `
+/** What the views can see of packed records. */
+interface PackedView {
+  /** More rows of `events`. */
+  readonly events: string;
+  /** SQL for the content of a packed record. */
+  content(log: string, seq: string): string;
+}
+
+const seenUpTo = (log: string, seq: string): string => `${seq} <= ifnull(${log}.until_seq, ${seq})`;
+
+const viewsWith = (packed: PackedView): string => `
 CREATE VIEW sessions AS
 SELECT l.session, l.status, l.agent, t.name, t.objective, l.priority,
   (SELECT json_group_object(key, value) FROM labels WHERE log = l.id) AS labels,
-  (SELECT max(seq) FROM records WHERE log = l.id AND seq <= ifnull(l.until_seq, seq)) AS head_seq,
+  (SELECT max(seq) FROM records WHERE log = l.id AND ${seenUpTo("l", "seq")}) AS head_seq,
   l.opened_at,
-  (SELECT at FROM records WHERE log = l.id AND seq <= ifnull(l.until_seq, seq) ORDER BY seq DESC LIMIT 1)
+  (SELECT at FROM records WHERE log = l.id AND ${seenUpTo("l", "seq")} ORDER BY seq DESC LIMIT 1)
     AS active_at,
   (SELECT session FROM logs p WHERE p.id = l.parent) AS parent, nullif(l.fork_seq, 0) AS parent_seq
 FROM logs l LEFT JOIN titles t ON t.log = l.id WHERE l.listed = 1;
@@ -180,18 +190,32 @@ FROM logs l LEFT JOIN titles t ON t.log = l.id WHERE l.listed = 1;
 CREATE VIEW events AS
 SELECT l.session, r.seq, r.at, n.name AS type, r.v, a.name AS actor, r.turn, r.cause, r.body, r.content,
   r.content_bytes, r.content_hash IS NOT NULL AND r.content IS NULL AS erased, lower(hex(r.hash)) AS hash
-FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 AND r.seq <= ifnull(l.until_seq, r.seq)
-JOIN names n ON n.id = r.type JOIN names a ON a.id = r.actor;
+FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 AND ${seenUpTo("l", "r.seq")}
+JOIN names n ON n.id = r.type JOIN names a ON a.id = r.actor${packed.events};
 
 CREATE VIEW tool_calls AS
 SELECT l.session, q.seq, json_extract(q.body, '$.call') AS call, json_extract(q.body, '$.tool') AS tool,
   json_extract(q.body, '$.effect') AS effect, q.at AS requested_at, q.content ->> '$.input' AS input,
   json_extract(s.body, '$.status') AS status, s.seq AS settled_seq, s.at AS settled_at,
   json_extract(s.body, '$.ms') AS ms, s.content ->> '$.output' AS output
-FROM records q JOIN logs l ON l.id = q.log AND l.dropped = 0 AND q.seq <= ifnull(l.until_seq, q.seq)
+FROM records q JOIN logs l ON l.id = q.log AND l.dropped = 0 AND ${seenUpTo("l", "q.seq")}
 LEFT JOIN records s ON s.log = q.log AND s.seq = (
   SELECT min(seq) FROM records WHERE log = q.log AND type = 2 AND seq > q.seq
   AND json_extract(body, '$.call') = json_extract(q.body, '$.call')
+)
+WHERE q.type = 1
+UNION ALL
+SELECT l.session, q.seq, q.call, q.tool, q.effect, q.at, ${packed.content("q.log", "q.seq")} ->> '$.input',
+  CASE WHEN p.seq IS NULL THEN json_extract(s.body, '$.status') ELSE p.status END, ifnull(p.seq, s.seq),
+  ifnull(p.at, s.at), CASE WHEN p.seq IS NULL THEN json_extract(s.body, '$.ms') ELSE p.ms END,
+  CASE WHEN p.seq IS NULL THEN s.content ELSE ${packed.content("p.log", "p.seq")} END ->> '$.output'
+FROM packed_calls q JOIN logs l ON l.id = q.log AND l.dropped = 0 AND ${seenUpTo("l", "q.seq")}
+LEFT JOIN packed_calls p ON p.log = q.log AND p.call = q.call AND p.seq = (
+  SELECT min(seq) FROM packed_calls WHERE log = q.log AND call = q.call AND type = 2 AND seq > q.seq
+)
+LEFT JOIN records s ON p.seq IS NULL AND s.log = q.log AND s.seq = (
+  SELECT min(seq) FROM records WHERE log = q.log AND type = 2 AND seq > q.seq
+  AND json_extract(body, '$.call') = q.call
 )
 WHERE q.type = 1;
 
@@ -208,9 +232,35 @@ SELECT l.session, l.agent, json_extract(r.body, '$.model') AS model,
   json_extract(r.body, '$.usage.inputTokens') AS input_tokens,
   json_extract(r.body, '$.usage.outputTokens') AS output_tokens,
   json_extract(r.body, '$.costNanoUsd') AS nano_usd
-FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 AND r.seq <= ifnull(l.until_seq, r.seq)
-WHERE r.type = 3;
+FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 AND ${seenUpTo("l", "r.seq")}
+WHERE r.type = 3
+UNION ALL
+SELECT l.session, l.agent, c.model, date(c.at / 1000, 'unixepoch'), c.seq, c.at, c.input_tokens,
+  c.output_tokens, c.nano_usd
+FROM packed_costs c JOIN logs l ON l.id = c.log AND l.dropped = 0 AND ${seenUpTo("l", "c.seq")};
 `;
+
+/** As any program sees them that opens the file: only Skein can unpack. */
+const views = viewsWith({ events: "", content: () => "NULL" });
+
+/** What unpacks for a query: the positions of a segment as a JSON array, and a field of one of its records. */
+export const unpackPositions = "unpack_positions";
+export const unpackField = "unpack_field";
+
+const field = (name: string): string => `${unpackField}(l.id, j.value, '${name}')`;
+
+/** The same views where the two functions above are there: `query` has them. */
+export const queryViews = viewsWith({
+  content: (log, seq) => `${unpackField}(${log}, ${seq}, 'content')`,
+  events: `
+UNION ALL
+SELECT l.session, j.value, ${field("at")}, ${field("type")}, ${field("v")}, ${field("actor")}, ${field("turn")},
+  ${field("cause")}, ${field("body")}, ${field("content")}, ${field("contentBytes")}, ${field("erased")},
+  ${field("hash")}
+FROM logs l JOIN segments s ON s.log = l.id
+JOIN json_each(${unpackPositions}(s.from_seq, s.to_seq)) j ON ${seenUpTo("l", "j.value")}
+WHERE l.dropped = 0`,
+});
 
 export const schema = `${tables}${derived}${receptions}${segments}${views}`;
 

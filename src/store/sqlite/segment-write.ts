@@ -1,6 +1,5 @@
 /** Writing segments: new ones, without some contents, and cut short. Each call lies within a transaction. */
 import type { DatabaseSync } from "node:sqlite";
-import type { Stretch } from "./log.ts";
 import { packAtOnce, type PackedRow, type Packing, type Range } from "./segment.ts";
 import { keyNumber, type Segment, type Segments } from "./segments.ts";
 
@@ -11,10 +10,11 @@ export interface SegmentWriter {
    */
   add(range: Range, packing: Packing, from: { readonly seq: number; readonly instead: Segment | null }): void;
   /**
-   * Writes the segments of a log again without the contents and salts of these positions. Gives back which
-   * records lost one, and where they lie in the feed. Goes no further once there are more than `most`.
+   * Writes the segments of a log again without the contents and salts in these ranges, which are in order
+   * and apart. Gives back where those that lost one lie in the feed. Goes no further once there are more than
+   * `most`.
    */
-  erase(stretch: Stretch, most: number): readonly ErasedRecord[];
+  erase(log: number, ranges: Ranges, most: number): readonly number[];
   /**
    * Takes out what the log's last segment holds beyond a position. Gives back where that lay in the feed; null
    * when there is nothing packed beyond it.
@@ -22,10 +22,7 @@ export interface SegmentWriter {
   cut(log: number, keepSeq: number): readonly number[] | null;
 }
 
-export interface ErasedRecord {
-  readonly seq: number;
-  readonly position: number;
-}
+export type Ranges = readonly (readonly [fromSeq: number, toSeq: number])[];
 
 export interface Run {
   readonly position: number;
@@ -93,6 +90,18 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
     return runs.flatMap(([position, count]) => Array.from({ length: count }, (_, place) => position + place));
   }
 
+  function eraseOf(segment: Segment, ranges: Ranges): number[] {
+    const { rows, before } = segments.unpacked(segment);
+    const isHit = ({ row }: PackedRow): boolean =>
+      row[14] !== null && ranges.some(([fromSeq, toSeq]) => fromSeq <= row[1] && row[1] <= toSeq);
+    const hit = new Set(rows.filter(isHit));
+    if (hit.size === 0) return [];
+    const left = { rows: rows.map((one) => (hit.has(one) ? withoutContent(one) : one)), before };
+    sql.drop.run(segment.id);
+    insert(left, packAtOnce(left));
+    return [...hit].map(({ position }) => position);
+  }
+
   return {
     add(range, packing, { seq, instead }) {
       const fresh = range.rows.filter(({ row }) => row[1] >= seq);
@@ -103,21 +112,16 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
       for (const { row } of fresh) if (row[8] !== null) sql.addKey.run(log, keyNumber(row[8]), row[1]);
       for (const one of [sql.addCosts, sql.addCalls, sql.dropRecords]) one.run(log, seq, toSeq);
     },
-    erase({ log, fromSeq, toSeq }, most) {
-      const erased: ErasedRecord[] = [];
-      for (let seq = fromSeq; erased.length <= most;) {
-        const segment = segments.next(log, seq);
-        if (segment === undefined || segment.fromSeq > toSeq) break;
-        seq = segment.toSeq + 1;
-        const { rows, before } = segments.unpacked(segment);
-        const isHit = ({ row }: PackedRow): boolean =>
-          row[1] >= fromSeq && row[1] <= toSeq && row[14] !== null;
-        const hit = rows.filter(isHit);
-        if (hit.length === 0) continue;
-        const left = { rows: rows.map((one) => (isHit(one) ? withoutContent(one) : one)), before };
-        sql.drop.run(segment.id);
-        insert(left, packAtOnce(left));
-        erased.push(...hit.map(({ position, row }) => ({ seq: row[1], position })));
+    erase(log, ranges, most) {
+      const erased: number[] = [];
+      let seq = 1;
+      for (const [fromSeq, toSeq] of ranges) {
+        for (seq = Math.max(seq, fromSeq); seq <= toSeq && erased.length <= most;) {
+          const segment = segments.next(log, seq);
+          if (segment === undefined) return erased;
+          if (segment.fromSeq <= toSeq) erased.push(...eraseOf(segment, ranges));
+          seq = segment.fromSeq <= toSeq ? segment.toSeq + 1 : toSeq + 1;
+        }
       }
       return erased;
     },

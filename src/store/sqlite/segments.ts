@@ -40,10 +40,14 @@ export interface Segments {
   /** The time of a packed record; where another than that of the whole segment cannot matter, that one. */
   moment(log: number, seq: number, at: number): number | undefined;
   keyed(log: number, key: Uint8Array): number | undefined;
+  /** One field of a packed record, for a query. */
+  field(log: number, seq: number, field: PackedField): string | number | null | undefined;
   /** The last packed record of a log. */
   last(log: number): StoredRecord | undefined;
   forget(): void;
 }
+
+export type PackedField = Exclude<keyof StoredRecord, "session" | "seq" | "salt" | "key"> | "erased";
 
 export interface RecordRange {
   readonly fromSeq: number;
@@ -88,6 +92,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
   for (const one of [ending, below, readHeads, readContents, byKey]) one.setReturnArrays(true);
   const kept = new Map<number, Opened>();
   let keptBytes = 0;
+  let recent: Segment | undefined;
 
   const segmentOf = (row: unknown): Segment | undefined => {
     if (row === undefined) return undefined;
@@ -194,6 +199,33 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     return hash;
   }
 
+  function fieldOf(segment: Segment, opened: Opened, place: number, field: PackedField) {
+    const { heads, contents } = opened;
+    switch (field) {
+      case "at":
+      case "v":
+        return heads[field][place] ?? 0;
+      case "type":
+      case "actor":
+        return names.name(heads[field][place] ?? 0);
+      case "turn":
+      case "contentBytes":
+        return orNull(heads[field][place]);
+      case "body":
+        return heads.bodies.toString("utf8", heads.bodyAt[place], heads.bodyAt[place + 1]);
+      case "hash":
+        return hashOf(segment, opened, place);
+      case "erased":
+        return heads.hashBytes[place] !== 0 && !hasContent(heads, place) ? 1 : 0;
+      case "content":
+        if (contents === null || !hasContent(heads, place)) return null;
+        return contents.texts.toString("utf8", contents.textAt[place], contents.textAt[place + 1]);
+      case "cause":
+      case "contentHash":
+        return headOf(segment, opened, place)[field];
+    }
+  }
+
   function recordOf(segment: Segment, opened: Opened, place: number, contents: boolean): StoredRecord {
     const head = headOf(segment, opened, place);
     const hash = hashOf(segment, opened, place, head);
@@ -295,6 +327,14 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
       if (segment.toAt < moment) return segment.toAt;
       if (segment.fromAt >= moment) return segment.fromAt;
       return look(log, seq, ({ heads }, place) => heads.at[place] ?? 0);
+    },
+    field(log, seq, field) {
+      if (recent === undefined || recent.log !== log || recent.fromSeq > seq || recent.toSeq < seq) {
+        recent = at(log, seq);
+      }
+      const segment = recent;
+      const opened = segment && open(segment, field === "content");
+      return opened && fieldOf(segment, opened, seq - segment.fromSeq, field);
     },
     keyed(log, key) {
       const hex = hexOf(key);

@@ -1,0 +1,242 @@
+/** Handoffs of living sessions: written once, found again, and what the next session starts with. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SkeinError } from "../../src/core/error.ts";
+import { limit } from "../../src/core/limit.ts";
+import type { Session } from "../../src/runtime/session.ts";
+import { makeTokenizer } from "../../src/runtime/tokenizer.ts";
+import { all, inMemory } from "./place.ts";
+import { rawDraft, writeRaw } from "./raw.ts";
+
+const typesOf = async (session: Session): Promise<string[]> =>
+  (await all(session.events())).map(({ type }) => type);
+
+const pointer = (session: Session, seq: number): string => `[${session.id.slice(-8)}@${seq}]`;
+
+test("2,000 events and 40 decisions and tasks: a fresh session knows each, in under 4,000 tokens", async () => {
+  await using place = inMemory();
+  const { engine, world } = place;
+  const session = await engine.open({ objective: "Move the payroll to the new rates" });
+  const filler = Array.from({ length: 100 }, (_, at) => ({
+    type: "x.noise",
+    body: { at },
+    content: "words ".repeat(20),
+  }));
+  const stale: string[] = [];
+  const reason = "the auditors asked for it in the last review";
+  for (let round = 0; round < 20; round++) {
+    const name = `round-${round}`;
+    await session.record("decision", name, `stale-value-${round} was the first idea`, { because: reason });
+    stale.push(`stale-value-${round} `);
+    await session.record("decision", name, `decided-value-${round}: the rate of group ${round} is kept`, {
+      because: reason,
+    });
+    await session.record("task", name, `todo-value-${round}: compute the run of group ${round}`);
+    await session.record("task", `done-${round}`, `done-value-${round} is over`, { status: "done" });
+    await session.record("decision", `gone-${round}`, `retracted-value-${round} was wrong`, {
+      because: reason,
+    });
+    await session.retract("decision", `gone-${round}`, { because: "it was wrong" });
+    stale.push(`done-value-${round} `, `retracted-value-${round} `);
+    const { seq } = await session.head();
+    await session.record("task", `lost-${round}`, `rewound-value-${round} went away`);
+    await session.rewind(seq, { reason: "a dead end" });
+    stale.push(`rewound-value-${round} `, `lost-${round}`);
+    await writeRaw(place, session.id, filler);
+  }
+  assert.ok((await session.head()).seq >= 2_000, `${(await session.head()).seq} events`);
+  const { text, tokens } = await session.handoff();
+  assert.equal(tokens, await makeTokenizer(world).count(text));
+  assert.ok(tokens < 4_000, `${tokens} tokens`);
+  const next = await engine.open({ from: session.id });
+  const shown = (await next.context()).parts
+    .flatMap((part) => (part.part === "system" ? [part.text] : []))
+    .join("\n");
+  assert.ok(shown.includes(text.trim()), "all of it is in the context");
+  let found = 0;
+  for (const { kind, key, value, seq, status } of await session.items()) {
+    if (kind !== "decision" && status !== "open") continue;
+    found += 1;
+    assert.ok(shown.includes(`${pointer(session, seq)} ${key}: ${String(value)}`), `${kind} ${key}`);
+  }
+  assert.equal(found, 40);
+  for (const value of stale) assert.ok(!shown.includes(value), value);
+});
+
+test("a handoff is written once, and again when something was said since", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "Fix login" });
+  await session.record("fact", "port", 8080);
+  const first = await session.handoff();
+  assert.deepEqual([first.seq, first.toSeq, first.model], [3, 2, null]);
+  const { standing } = await session.fold();
+  assert.deepEqual([standing.handoff?.seq, standing.handoff?.toSeq], [3, 2]);
+  await session.save("here");
+  await session.close();
+  assert.deepEqual(await session.handoff(), first);
+  assert.equal((await session.head()).seq, 5);
+  await session.reopen();
+  await session.record("fact", "host", "localhost");
+  const second = await session.handoff();
+  assert.deepEqual([second.seq, second.toSeq], [8, 7]);
+  assert.match(second.text, /host: localhost/);
+  assert.deepEqual(await place.engine.session(session.id).then((again) => again.handoff()), second);
+});
+
+test("the same log gives the same bytes, whoever asks", async () => {
+  const made = async () => {
+    const place = inMemory();
+    const session = await place.engine.open({ objective: "Fix login" });
+    for (let at = 0; at < 50; at++) await session.record("decision", `d${at}`, { at }, { because: "so" });
+    const { text } = await session.handoff({ write: false });
+    assert.equal((await session.head()).seq, 51);
+    await place.engine.close();
+    return text;
+  };
+  assert.equal(await made(), await made());
+});
+
+test("the next session takes over agent, model, bindings, permissions, labels and objective", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  await engine.addAgent({ name: "clerk", instructions: "Keep books.", bind: [{ kind: "shell" }] });
+  const session = await engine.open({
+    objective: "Keep the books",
+    agent: "clerk",
+    model: "offline/offline",
+    labels: { team: "hr" },
+    priority: 2,
+    constraints: ["Never pay."],
+    grant: [{ tool: "shell", rule: "ask" }],
+  });
+  await engine.addAgent({ name: "clerk", instructions: "Keep books, and keep them well." });
+  const { seq } = await session.handoff();
+  const next = await engine.open({ from: session.id.slice(-10) });
+  const state = await next.state();
+  assert.deepEqual(
+    [state.agent, state.model, state.labels, state.priority, state.objective],
+    [{ name: "clerk", version: 1 }, "offline/offline", { team: "hr" }, 2, "Keep the books"],
+  );
+  assert.deepEqual(state.bindings, [{ name: "shell", kind: "shell", mode: "read" }]);
+  assert.deepEqual(state.permissions, [{ name: "shell", tool: "shell", rule: "ask" }]);
+  assert.deepEqual(await typesOf(next), [
+    "session.opened",
+    "agent.pinned",
+    "document.loaded",
+    "resource.bound",
+    "permission.set",
+  ]);
+  const [opened, , document] = await all(next.events());
+  assert.equal((opened?.body as { from?: string }).from, session.id);
+  assert.partialDeepStrictEqual(document, {
+    body: { kind: "handoff" },
+    content: { path: `${session.id}@${seq}` },
+  });
+  assert.deepEqual((opened?.content as { constraints?: string[] }).constraints, ["Never pay."]);
+  const { engine: same } = place;
+  const other = await same.open({
+    from: session.id,
+    objective: "Close the year",
+    agent: "clerk",
+    model: "offline/other",
+    labels: {},
+    priority: 7,
+    bind: [{ kind: "shell", mode: "write" }],
+  });
+  const changed = await other.state();
+  assert.deepEqual(
+    [changed.agent, changed.model, changed.labels, changed.priority, changed.objective],
+    [{ name: "clerk", version: 2 }, "offline/other", {}, 7, "Close the year"],
+  );
+  assert.deepEqual(changed.bindings, [{ name: "shell", kind: "shell", mode: "write" }]);
+});
+
+test("a handoff of a handoff says where the work came from", async () => {
+  await using place = inMemory();
+  const first = await place.engine.open({ objective: "Fix login" });
+  const second = await place.engine.open({ from: first.id });
+  const third = await place.engine.open({ from: second.id });
+  const [, document] = await all(third.events());
+  const { text } = document?.content as { text: string };
+  assert.ok(text.includes(`${pointer(second, 1)} It carries on the work of ${first.id}.`));
+  assert.ok(text.includes(`${pointer(second, 2)} It began with the handoff ${first.id}@2.`));
+});
+
+test("clear with a handoff closes one session and opens the next in one append", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "Fix login" });
+  await session.record("task", "tests", "Write tests");
+  const next = await session.clear({ handoff: true, objective: "Test login" });
+  assert.deepEqual(await typesOf(session), [
+    "session.opened",
+    "item.recorded",
+    "handoff.written",
+    "session.closed",
+  ]);
+  assert.deepEqual(await typesOf(next), ["session.opened", "document.loaded"]);
+  assert.equal((await session.state()).why?.reason, "handed off");
+  assert.equal((await next.state()).objective, "Test login");
+});
+
+test("after a crash between the handoff and the next session nothing is lost and nothing is doubled", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "Fix login" });
+  await session.record("task", "tests", "Write tests");
+  const { seq } = await session.handoff();
+  await session.close();
+  // Here the process died, and somebody types the next command.
+  const next = await place.engine.open({ from: session.id });
+  assert.equal((await session.head()).seq, 4);
+  const [, document] = await all(next.events());
+  assert.equal((document?.content as { path: string }).path, `${session.id}@${seq}`);
+});
+
+test("what may not be written to is handed off all the same", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "Fix login" });
+  await session.record("task", "tests", "Write tests");
+  await session.close();
+  await session.archive();
+  const made = await session.handoff();
+  assert.deepEqual([made.seq, made.toSeq], [null, 4]);
+  assert.match(made.text, /It is archived/);
+  await assert.rejects(session.handoff({ write: true }), { code: "refused" });
+  const next = await place.engine.open({ from: session.id });
+  assert.equal((await session.head()).seq, 4);
+  const [, document] = await all(next.events());
+  assert.equal((document?.content as { path: string }).path, `${session.id}@4`);
+});
+
+test("an objective that was erased must be given anew; the handoff shows it as erased", async () => {
+  await using place = inMemory();
+  const { engine, store, world } = place;
+  const session = await engine.open({ objective: "A secret plan" });
+  await session.record("fact", "port", 8080);
+  const told = { type: "content.erased", body: { ranges: [[1, 1]], records: 1, bytes: 10 } };
+  const drafts = [rawDraft(world, told)];
+  const outcome = await store.append([{ session: session.id, expect: "exists", drafts, erase: [[1, 1]] }]);
+  assert.equal(outcome.kind, "ok");
+  assert.match((await session.handoff()).text, /@1\] \[erased: the objective\]/);
+  await assert.rejects(engine.open({ from: session.id }), {
+    code: "refused",
+    message: "the objective was erased",
+  });
+  const next = await engine.open({ from: session.id, objective: "Another" });
+  assert.equal((await next.state()).objective, "Another");
+});
+
+test("bad input is refused clearly, and nothing is written for it", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const session = await engine.open({ objective: "Fix login" });
+  const code = (expected: string) => (error: unknown) =>
+    error instanceof SkeinError && error.code === expected;
+  await assert.rejects(engine.open({ from: "ses_00000000000000000000000000" }), code("not-found"));
+  await assert.rejects(engine.open({ from: "nobody" }), code("not-found"));
+  await assert.rejects(engine.open({ from: "" }), code("invalid"));
+  await assert.rejects(engine.open({ from: session.id, objective: " " }), code("invalid"));
+  await assert.rejects(session.handoff({ tokensMax: limit.handoffTokensMax + 1 }), code("invalid"));
+  await assert.rejects(session.handoff({ tokensMax: 10 }), code("invalid"));
+  assert.equal((await session.head()).seq, 1);
+  assert.equal((await engine.sessions()).rows.length, 1);
+});

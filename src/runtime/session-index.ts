@@ -5,6 +5,7 @@ import { readEvent, type Understood } from "../core/event.ts";
 import { fold } from "../core/fold.ts";
 import type { LogId } from "../core/ids.ts";
 import { includes } from "../core/range.ts";
+import { dueOf, isWatching } from "../core/schedule.ts";
 import type { Ref, State } from "../core/state.ts";
 import type { IndexEntry, Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
@@ -13,8 +14,12 @@ import { readContent } from "./content.ts";
 const quiet =
   /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|model\.|message\.|checkpoint\.|budget\.|resource\.)/;
 
-export const touchesIndex = (events: readonly DraftEvent[]): boolean =>
-  events.some((event) => !quiet.test(event.type) || touchesOutbox(event));
+export const touchesIndex = (before: State, events: readonly DraftEvent[]): boolean =>
+  events.some((event) => !quiet.test(event.type) || touchesOutbox(event)) ||
+  (events.some(({ type }) => receives.test(type)) && dueOf(before) !== 0);
+
+/** What may give a session something to do that had nothing. */
+const receives = /^(input|message)\.received$/;
 
 /** What comes to wait, or has waited long enough: messages to other stores, and requests. */
 function touchesOutbox({ type, body }: DraftEvent): boolean {
@@ -45,7 +50,8 @@ export async function indexEntry(
     const content = fresh === undefined ? await readContent(store, session, ref.seq) : fresh.content;
     return textField(content, field);
   };
-  const { status, agent, name, objective, priority, labels, outbox, requests } = after.standing;
+  const { status, agent, model, name, objective, priority, labels, outbox, requests } = after.standing;
+  const due = dueOf(after);
   const open = new Set([...outbox.keys(), ...requests.keys()]).size;
   return {
     status,
@@ -55,6 +61,9 @@ export async function indexEntry(
     priority,
     labels: Object.fromEntries(labels.entries()),
     ...(open === 0 ? {} : { outbox: open }),
+    ...(due === null ? {} : { due }),
+    ...(model === null ? {} : { model }),
+    ...(isWatching(after) ? { watches: true } : {}),
   };
 }
 

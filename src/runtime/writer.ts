@@ -264,7 +264,7 @@ export function makeWriter(
     options: WriteOptions,
   ): Promise<Change | null> {
     const { expect, epoch, parent, lease } = options;
-    const index = touchesIndex(sealed.events)
+    const index = touchesIndex(known.state, sealed.events)
       ? await indexEntry(store, parent?.session ?? session, known.state, sealed.events)
       : undefined;
     const part: Mutable<Part> = { session, expect, drafts: sealed.drafts };
@@ -397,7 +397,7 @@ export function makeWriter(
         const sealed = decided(state, command, { actor, key });
         if ("refusal" in sealed) throw refused(sealed.refusal);
         const parent = start?.parent;
-        const index = touchesIndex(sealed.events)
+        const index = touchesIndex(state, sealed.events)
           ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
           : undefined;
         parts.push({

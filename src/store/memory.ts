@@ -6,6 +6,7 @@
  * Items of the durable tier are not kept: they are read through `query` only, and there is no SQL here.
  */
 import { SkeinError } from "../core/error.ts";
+import { schedules } from "./memory-schedule.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -52,6 +53,10 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
       if (closed) throw new SkeinError("unavailable", "the store is closed");
       return await work(...args);
     };
+  const schedule = schedules(
+    () => logs.all.values(),
+    () => world.now(),
+  );
   return {
     workspace,
     program: version,
@@ -82,6 +87,11 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     renew: open((session, epoch, leaseMs) => renew(world.now(), log(session), epoch, leaseMs)),
     logs: open((after, count) => everyLog(logs, after, count)),
     list: open((filter, page) => list(logs, filter, page)),
+    due: open(schedule.due),
+    nextDue: open(schedule.nextDue),
+    leased: open(schedule.leased),
+    beat: open(schedule.beat),
+    workers: open(schedule.workers),
     endingWith: open((ending, count) => endingWith(logs, ending, count)),
     forks: open((session) => forks(logs, session)),
     index: open((session, entry, atSeq) => setIndex(log(session), entry, atSeq)),
@@ -193,6 +203,7 @@ function list(
 ): Page<SessionRow> {
   const after = page.cursor === undefined ? undefined : parseCursor(page.cursor);
   const rows = [...logs.all.values()]
+    .filter(({ index }) => filter.watches !== true || index?.watches === true)
     .flatMap(rowOf)
     .filter((row) => passes(row, filter) && (!after || inOrder(after, row) < 0))
     .toSorted(inOrder);
@@ -224,7 +235,8 @@ function rowOf(log: Log): SessionRow[] {
   const [first, last] = [log.records[0], log.records.at(-1)];
   if (log.dropped || !index || !first || !last || !isSessionId(session)) return [];
   const { seq: headSeq, at: activeAt } = last;
-  const row = { ...indexOf(index), session, headSeq, openedAt: first.at, activeAt, parent };
+  const { due: _, model: __, watches: ___, ...shown } = indexOf(index);
+  const row = { ...shown, session, headSeq, openedAt: first.at, activeAt, parent };
   return [log.copy ? { ...row, copy: true } : row];
 }
 

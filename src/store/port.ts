@@ -211,7 +211,7 @@ export interface IndexEntry {
   readonly watches?: true;
 }
 
-export interface SessionRow extends IndexEntry {
+export interface SessionRow extends Omit<IndexEntry, "due" | "model" | "watches"> {
   readonly session: SessionId;
   readonly headSeq: number;
   readonly openedAt: number;

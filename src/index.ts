@@ -4,6 +4,7 @@ import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
 import { limit } from "./core/limit.ts";
 import { Engine } from "./runtime/engine.ts";
+import { learnKeys, openRedactor, type Secrets } from "./runtime/redact.ts";
 import { realWorld, type World } from "./runtime/world.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
@@ -31,6 +32,11 @@ export interface OpenEngineOptions {
   readonly tools?: readonly OuterTool[];
   /** Where keys and secrets are looked up; by default the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /**
+   * Values that never reach the store, by their names: `{ DB_PASSWORD: value }`. What looks like a secret is
+   * taken out too, unless `looksLike` is false.
+   */
+  readonly secrets?: Secrets;
   /** Who runs sessions here, as others are told; by default the host and the process. */
   readonly holder?: string;
   /** How long a run holds a session without a sign of life. */
@@ -40,9 +46,11 @@ export interface OpenEngineOptions {
 /** Opens a store and gives the engine on it. */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const known = ["store", "durability", "create", "actor", "lockWaitMs", "models", "tools", "env", "holder"];
-  checkOptions("openEngine", options, [...known, "leaseMs"]);
+  checkOptions("openEngine", options, [...known, "leaseMs", "secrets"]);
   const env = options.env ?? process.env;
-  const world = { ...realWorld(), secret: (name: string) => env[name] };
+  const redactor = openRedactor(options.secrets);
+  const world = { ...realWorld(), secret: (name: string) => env[name], redactor };
+  learnKeys(world, env, providersIn(options.models));
   const { store: place, durability, create, actor, lockWaitMs } = options;
   if (durability !== undefined && durability !== "disk" && durability !== "process") {
     throw new SkeinError("invalid", `there is no durability ${JSON.stringify(durability)}`, {
@@ -69,6 +77,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     ...(leaseMs === undefined ? {} : { leaseMs }),
   });
 }
+
+const providersIn = (models: OpenEngineOptions["models"]): ModelConfig["providers"] =>
+  typeof models === "object" && models !== null && "providers" in models ? models.providers : {};
 
 async function openStore(
   place: string | Store,
@@ -189,6 +200,8 @@ export type { Lease } from "./runtime/lease.ts";
 export type { Event, EventsOptions } from "./runtime/event-reader.ts";
 export type { Hit, Item, Progress } from "./runtime/projection.ts";
 export type { StateView } from "./runtime/state-view.ts";
+export type { Secrets } from "./runtime/redact.ts";
+export type { ScanFinding, ScanOptions, ScanReport } from "./runtime/scan.ts";
 export type { Problem, VerifyOptions, VerifyReport } from "./runtime/verify.ts";
 export type { ExportOptions, Signer } from "./runtime/bundle.ts";
 export type { ImportOptions, ImportReport } from "./runtime/import.ts";

@@ -28,12 +28,75 @@ export async function loadModels(world: World, env: Env = process.env): Promise<
   return makeModels({ env, offline, ...(config === null ? {} : { config }) });
 }
 
-/** Null when there is none. A file that was asked for by name must be there. */
+/** Null when there is none. */
 async function readConfig(env: Env): Promise<ModelConfig | null> {
+  const text = readText(env);
+  if (text === null) return null;
   const path = configPath(env);
-  let text: string;
+  const { parseModelConfig } = await import("../model/model-config.ts");
+  const { whole, secrets } = parts(text);
+  // What is no configuration at all is complained about as it stands.
+  return parseModelConfig(secrets === undefined ? text : JSON.stringify(whole), path, env);
+}
+
+export interface SecretsConfig {
+  /** Names of environment variables whose values are secret. */
+  readonly names: readonly string[];
+  readonly looksLike: boolean;
+  /** Keys of providers, which stand in the file itself. */
+  readonly providers: Readonly<Record<string, { readonly key?: unknown } | undefined>>;
+}
+
+/** What the file says of secrets: `{ "secrets": { "names": ["HR_PASSWORD"], "looksLike": false } }`. */
+export function readSecrets(env: Env): SecretsConfig {
+  const { whole, secrets = {} } = parts(readable(env) ?? "{}");
+  const { names = [], looksLike = true, ...others } = secrets as Record<string, unknown>;
+  const isList = Array.isArray(names) && names.every((name) => typeof name === "string");
+  const [unknown] = Object.keys(others);
+  if (!isList || typeof looksLike !== "boolean" || unknown !== undefined) {
+    const what = unknown === undefined ? "secrets" : `unknown field "secrets.${unknown}"`;
+    throw new SkeinError("invalid", `${configPath(env)}: ${what} is not as it should be`, {
+      hint: 'for example { "secrets": { "names": ["HR_PASSWORD"], "looksLike": true } }',
+    });
+  }
+  const { providers } = whole as { readonly providers?: unknown };
+  const isObject = typeof providers === "object" && providers !== null;
+  return {
+    names,
+    looksLike,
+    providers: isObject ? (providers as SecretsConfig["providers"]) : {},
+  };
+}
+
+/** A file that cannot be read is told of where a model is needed; no other verb is kept from its work. */
+function readable(env: Env): string | null {
   try {
-    text = readFileSync(path, "utf8");
+    return readText(env);
+  } catch {
+    return null;
+  }
+}
+
+/** What is no JSON holds no settings; whoever needs a model is told. */
+function parts(text: string): { readonly whole: object; readonly secrets?: object } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { whole: {} };
+  }
+  if (typeof value !== "object" || value === null || !("secrets" in value)) {
+    return { whole: Object(value) as object };
+  }
+  const { secrets, ...whole } = value;
+  return { whole, secrets: typeof secrets === "object" && secrets !== null ? secrets : { secrets } };
+}
+
+/** Null when there is none. A file that was asked for by name must be there. */
+function readText(env: Env): string | null {
+  const path = configPath(env);
+  try {
+    return readFileSync(path, "utf8");
   } catch (cause) {
     const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     if (missing && !env["SKEIN_CONFIG"]) return null;
@@ -42,8 +105,6 @@ async function readConfig(env: Env): Promise<ModelConfig | null> {
       cause,
     });
   }
-  const { parseModelConfig } = await import("../model/model-config.ts");
-  return parseModelConfig(text, path, env);
 }
 
 /** How long the offline model takes between two pieces of an answer, for whoever wants to see it stream. */

@@ -126,6 +126,8 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
       `${plain(fromSeq)} to ${plain(toSeq)} (${plain(strategy)})`,
       `${plain(tokensBefore)} to ${plain(tokensAfter)} tokens`,
     ),
+  "handoff.written": ({ toSeq, tokens, model }) =>
+    joined(`up to ${plain(toSeq)}, ${plain(tokens)} tokens`, model === undefined ? "" : `by ${plain(model)}`),
   "budget.reached": ({ resource, limit, used }) => `${plain(resource)}: ${plain(used)} of ${plain(limit)}`,
   "tool.approved": ({ call }, { reason }) => joined(plain(call), plain(reason)),
   "tool.denied": ({ call }, { reason }) => joined(plain(call), plain(reason)),

@@ -8,7 +8,7 @@ import { SkeinError } from "../core/error.ts";
 import { makeWorkspaceId, quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Engine } from "../runtime/engine.ts";
-import { realWorld } from "../runtime/world.ts";
+import { realWorld, type World } from "../runtime/world.ts";
 import type { Store } from "../store/port.ts";
 
 export interface Opening {
@@ -22,7 +22,7 @@ export interface Opening {
  * catalogue.
  */
 export function makeOpening(place: string): Opening {
-  const world = realWorld();
+  let world: World = realWorld();
   let opened: Promise<Store> | null = null;
   let engine: Promise<Engine> | null = null;
   const openAt = async (place: string, create: boolean): Promise<Store> => {
@@ -37,9 +37,12 @@ export function makeOpening(place: string): Opening {
     engine: ({ create = false } = {}) =>
       (engine ??= (async () => {
         const loading = import("../runtime/engine.ts");
+        const secrets = import("./secrets.ts");
+        secrets.catch(() => undefined);
         opened ??= store(create);
         // The store is opened while the engine loads; if both fail, the store's failure is the one to tell.
         const [ready, { Engine }] = await Promise.all([opened, loading]);
+        world = { ...world, redactor: (await secrets).redactorFor(process.env) };
         return new Engine({
           store: ready,
           world,

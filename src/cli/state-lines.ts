@@ -68,6 +68,7 @@ export function stateLines(
       "scores",
       pairs(Object.fromEntries(Object.entries(state.scores).map(([name, { value }]) => [name, value]))),
     ),
+    ...row("held by", state.holds.map((name) => oneLine(name)).join("  ")),
     ...row("erased", state.erased.records === 0 ? "" : plural(state.erased.records, "content")),
     ...row(
       "read-only",

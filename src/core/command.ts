@@ -10,6 +10,7 @@ import type { TriggerCommand } from "./command/trigger.ts";
 import type { TurnCommand } from "./command/turn.ts";
 import type { TreeChange } from "./files.ts";
 import type { Carried } from "./memory/choice.ts";
+import type { Ranges } from "./range.ts";
 import type { Amounts, State } from "./state.ts";
 
 /** What core is told of the world. */
@@ -147,6 +148,12 @@ export type Command =
       /** What the parent has lost since: the fork does not get it back. See `withdrawn`. */
       readonly unbind?: readonly string[];
       readonly grant?: readonly Permission[];
+      /** What is gone for good of what it shares, each entry for one record. */
+      readonly erased?: readonly {
+        readonly ranges: Ranges;
+        readonly records: number;
+        readonly bytes: number;
+      }[];
       /** What a parent that makes the fork itself gives it of its own budget. */
       readonly got?: Amounts;
       /** What takes the place of bindings of the same names. */

@@ -212,7 +212,7 @@ export const compactedTo = ({ overlays }: Mind): number =>
 /** What a session that goes on must have to pack, so that segments are worth their while. */
 export const packRecordsMin = 64;
 
-/** The policies by which records of such a session are packed, with how old they must be; null: never by age. */
+/** The policies by which records of such a session are packed. Null: not by their age. */
 export const packersFor = (
   policies: readonly NamedPolicy[],
   candidate: Candidate,

@@ -8,6 +8,7 @@ import { estimateTokens, roughTokens } from "../core/tokens.ts";
 import { messagesOf, textOf } from "./offline/known.ts";
 import { isLost, planOf, toolsOf, type Plan } from "./offline/plan.ts";
 import { answerTo, helpText, introduction, missingText, outcomeText } from "./offline/reply.ts";
+import { isProseRequest, proseOf } from "./offline/prose.ts";
 import { isSummaryRequest, summaryOf } from "./offline/summary.ts";
 import { ModelError, type Answer, type AnswerBlock, type Delta, type Model, type ModelCall } from "./port.ts";
 
@@ -55,6 +56,7 @@ type Words = Pick<Answer, "blocks" | "finish">;
 
 function answerOf(parts: readonly Part[], nowMs: number | null): Words {
   if (isSummaryRequest(parts)) return say(summaryOf(parts));
+  if (isProseRequest(parts)) return say(proseOf(parts));
   const plan = planOf(parts, nowMs);
   if (plan === null)
     return say(introduced(parts, [isLost(parts) ? lost : "There is nothing left for me to do."]));

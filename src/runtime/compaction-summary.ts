@@ -114,12 +114,35 @@ async function ask(
   summarizer: Summarizer,
   options: SummaryOptions,
 ): Promise<Summarized> {
-  const { context, drive } = step;
-  const { model, windowTokens } = summarizer;
-  const asked = promptFor(survey, summaryTokens(windowTokens, cut.goneTokens), options);
+  const asked = promptFor(survey, summaryTokens(summarizer.windowTokens, cut.goneTokens), options);
   // What is sent is what the log holds.
   const prompt = safeText(step.context.world, asked);
-  const request = await makeRequest(step, summarizer, { toSeq: cut.toSeq, prompt, reason: options.reason });
+  const answered = await askModel(step, summarizer, { toSeq: cut.toSeq, prompt, reason: options.reason });
+  if (answered.kind !== "words") return answered;
+  const { words, usage, costNanoUsd } = answered;
+  const { summary, items } =
+    options.strategy === "extract" ? readSummary(words) : { summary: words.trim(), items: [] };
+  return { kind: "summary", summary, items, usage, costNanoUsd };
+}
+
+export type Answered =
+  | {
+      readonly kind: "words";
+      readonly words: string;
+      readonly usage: Counted;
+      readonly costNanoUsd: number | null;
+    }
+  | Exclude<Summarized, { readonly kind: "summary" }>;
+
+/** Asks a model about the context up to a position. What comes back is not written down yet, and must be. */
+export async function askModel(
+  step: StepWorld,
+  summarizer: Summarizer,
+  asked: { readonly toSeq: number; readonly prompt: string; readonly reason: SummaryOptions["reason"] },
+): Promise<Answered> {
+  const { context, drive } = step;
+  const { model } = summarizer;
+  const request = await makeRequest(step, summarizer, asked);
   if (request === null) return { kind: "stopped" };
   let answer: Answer;
   try {
@@ -140,9 +163,7 @@ async function ask(
   };
   const costNanoUsd = costOf(model.facts.price, usage);
   const words = cleanText(said);
-  const { summary, items } =
-    options.strategy === "extract" ? readSummary(words) : { summary: words.trim(), items: [] };
-  if (summary !== "" || items.length > 0) return { kind: "summary", summary, items, usage, costNanoUsd };
+  if (words.trim() !== "") return { kind: "words", words, usage, costNanoUsd };
   // It was answered and must be paid, but with nothing that could stand for the range.
   const error = new ModelError("invalid", `there is no summary in the answer (${answer.finish})`);
   await failed(step, model, error, { usage, costNanoUsd });

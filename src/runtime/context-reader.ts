@@ -29,14 +29,23 @@ export interface ContextWorld {
   readonly cache?: EventCache;
 }
 
-/** Events by log and position. Whoever erases contents must forget them here too. */
+/**
+ * Events by log and position. Whoever erases contents forgets them here too; what another process erased is
+ * found in the log, see `freshen`.
+ */
 export interface EventCache {
+  /** The head when it was last looked whether something was erased; undefined when nothing is held. */
+  checked(session: SessionId): number | undefined;
+  setChecked(session: SessionId, headSeq: number): void;
+  /** How often something was forgotten: what was read before that is not to be kept after it. */
+  forgotten(): number;
   get(session: SessionId, seq: number): SessionEvent | undefined;
   set(session: SessionId, event: SessionEvent): void;
   /** What was read of a session's transcript last, so that a step reads only what is new. */
   window(session: SessionId): Window | undefined;
   setWindow(session: SessionId, window: Window): void;
-  forget(): void;
+  /** All that is held, or all of one session. */
+  forget(session?: SessionId): void;
 }
 
 /** The events of a transcript up to a position, and the inputs among them. */
@@ -80,6 +89,7 @@ export async function readContext(
   options: ContextOptions,
 ): Promise<Context> {
   const { atSeq, uncompacted = false } = options;
+  await freshen(context, session);
   const event = await readOne(context, session, atSeq);
   if (event?.type === "model.requested") return rebuild(context, session, event, uncompacted);
   const state = await context.states.at(session, atSeq);
@@ -120,6 +130,7 @@ export async function nextContext(
     });
   }
   const taken = inputs.map(([seq]) => seq);
+  await freshen(context, session);
   const source = await gather(context, session, { state, settings, taken, uncompacted, toSeq });
   const asked = options.prompt === undefined ? {} : { prompt: options.prompt };
   const { parts, reasons } = render({ ...source, ...asked });
@@ -207,7 +218,22 @@ async function gather(context: ContextWorld, session: SessionId, wanted: Wanted)
   return { state, settings, events, transcript, taken, objectiveSeq, uncompacted };
 }
 
-/** Records never change, so what was read for the last step is still true of this one. */
+/** Forgets what is held of a session if its log says since that something was erased. */
+async function freshen({ store, cache }: ContextWorld, session: SessionId): Promise<void> {
+  if (cache === undefined) return;
+  const checked = cache.checked(session);
+  const headSeq = (await store.head(session))?.seq ?? 0;
+  if (checked === headSeq) return;
+  cache.setChecked(session, headSeq);
+  if (checked === undefined) return;
+  const range = { fromSeq: checked + 1, toSeq: headSeq, limit: 1, contents: false };
+  const found = await store.read(session, { ...range, types: ["content.erased"] });
+  if (found.length === 0) return;
+  cache.forget(session);
+  cache.setChecked(session, headSeq);
+}
+
+/** Records never change but by erasure, so what was read for the last step is still true of this one. */
 async function readWindow(
   { store, cache }: ContextWorld,
   session: SessionId,
@@ -216,13 +242,14 @@ async function readWindow(
 ): Promise<readonly SessionEvent[]> {
   const { toSeq, key, lost } = wanted;
   const last = cache?.window(session);
+  const forgotten = cache?.forgotten();
   const known = last?.key === key && last.toSeq <= toSeq ? last : null;
   const events = [...(known?.events ?? [])];
   const types = [...transcriptTypes, "input.received", "message.received"];
   for (const range of subtract([[(known?.toSeq ?? wanted.fromSeq - 1) + 1, toSeq]], lost)) {
     for await (const event of readRange(store, session, range, types, isPruned)) events.push(event);
   }
-  cache?.setWindow(session, { key, toSeq, events });
+  if (cache?.forgotten() === forgotten) cache?.setWindow(session, { key, toSeq, events });
   return events;
 }
 
@@ -254,9 +281,10 @@ async function readOne(
 ): Promise<SessionEvent | undefined> {
   const known = cache?.get(session, seq);
   if (known !== undefined) return known;
+  const forgotten = cache?.forgotten();
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
   const event = record === undefined ? undefined : await understand(store, record);
-  if (event !== undefined) cache?.set(session, event);
+  if (event !== undefined && cache?.forgotten() === forgotten) cache?.set(session, event);
   return event;
 }
 
@@ -297,8 +325,9 @@ async function understand(
   return { ...known, contentBytes, content: await inflate(store, known.content) } as SessionEvent;
 }
 
-/** Sessions whose transcript is kept at hand. */
+/** Sessions whose transcript is kept at hand, and sessions of which anything is. */
 const windowsMax = 8;
+const headsMax = 1_000;
 
 /** A cache that holds at most so many bytes of contents, the latest used. */
 export function makeEventCache(bytesMax = 8_388_608): EventCache {
@@ -310,7 +339,17 @@ export function makeEventCache(bytesMax = 8_388_608): EventCache {
     bytes -= sizeOf(event);
   };
   const windows = new Map<SessionId, Window>();
+  const heads = new Map<SessionId, number>();
+  let forgotten = 0;
   return {
+    checked: (session) => heads.get(session),
+    forgotten: () => forgotten,
+    setChecked(session, headSeq) {
+      heads.delete(session);
+      heads.set(session, headSeq);
+      const [oldest] = heads.keys();
+      if (heads.size > headsMax && oldest !== undefined) this.forget(oldest);
+    },
     window: (session) => windows.get(session),
     setWindow(session, window) {
       windows.delete(session);
@@ -339,10 +378,12 @@ export function makeEventCache(bytesMax = 8_388_608): EventCache {
         drop(oldest, one);
       }
     },
-    forget() {
-      windows.clear();
-      held.clear();
-      bytes = 0;
+    forget(session) {
+      forgotten += 1;
+      for (const one of session === undefined ? [...windows.keys()] : [session]) windows.delete(one);
+      for (const one of session === undefined ? [...heads.keys()] : [session]) heads.delete(one);
+      const prefix = session === undefined ? "" : `${session} `;
+      for (const [key, event] of held) if (key.startsWith(prefix)) drop(key, event);
     },
   };
 }

@@ -21,6 +21,7 @@ import type { RetainOptions, RetainReport } from "./retain.ts";
 import { dropSession } from "./retain-drop.ts";
 import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
+import type { ScanOptions, ScanReport } from "./scan.ts";
 import { prepareOpening } from "./bootstrap.ts";
 import { makeEventCache } from "./context-reader.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
@@ -251,6 +252,15 @@ export class Engine implements AsyncDisposable {
     return report;
   }
 
+  /** Finds secrets that got in earlier, in one session or all logs. Never gives a value. */
+  async scan(options: ScanOptions = {}): Promise<ScanReport> {
+    const { checkScan, scan } = await import("./scan.ts");
+    checkScan(options);
+    const { session, progress } = options;
+    const logs = session === undefined ? this.#everyLog() : only(await this.#find(session));
+    return scan(this.#context, logs, { whole: session !== undefined, progress });
+  }
+
   /** A session as a bundle, made as it is read. With `move` it leaves: nothing more is written to it here. */
   async *export(idOrEnding: string, options: ExportOptions = {}): AsyncGenerator<Uint8Array> {
     const { exportBundle } = await import("./bundle.ts");
@@ -359,6 +369,10 @@ export class Engine implements AsyncDisposable {
       after = last;
     }
   }
+}
+
+async function* only(session: SessionId): AsyncGenerator<LogId> {
+  yield await Promise.resolve(session);
 }
 
 /** A session that another process deleted in the meantime is not damaged. */

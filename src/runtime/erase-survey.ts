@@ -88,7 +88,7 @@ export interface Batch {
 }
 
 /** Ranges are a part of a body, which holds no more than so many bytes. */
-const rangesBytesMax = limit.bodyBytesMax - 200;
+export const rangesBytesMax = limit.bodyBytesMax - 200;
 
 /** So many as one append may take away, and one body can name. */
 export function batchesOf(doomed: readonly Doomed[]): readonly Batch[] {

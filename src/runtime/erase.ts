@@ -11,6 +11,7 @@ import type { Range, Ranges } from "../core/range.ts";
 import type { Context } from "./engine-context.ts";
 import { findCopies, type EraseCopy, type Found } from "./erase-copies.ts";
 import { readFamily, type Family, type Stretch } from "./erase-family.ts";
+import { scrubIfDue } from "./erase-scrub.ts";
 import { batchesOf, bytesOf, survey, type Survey } from "./erase-survey.ts";
 import { makeFinder } from "./erase-text.ts";
 import { eraseTarget, tellSharers, type Target } from "./erase-write.ts";
@@ -98,7 +99,7 @@ export async function eraseSession(
   const family = await readFamily(context);
   for (const target of targets)
     await tellSharers(context, target, await sharersOf(family, target.session), reason);
-  return { ...report, scrubbed: await scrubbed(context) };
+  return { ...report, scrubbed: await scrubIfDue(context.store) };
 }
 
 function checkErase(options: EraseOptions): void {
@@ -294,15 +295,4 @@ async function sharesOf(context: Context, targets: readonly Target[]): Promise<E
 async function livesElsewhere({ store, writer }: Context, session: SessionId): Promise<boolean> {
   if ((await store.head(session))?.copy === true) return true;
   return (await writer.current(session)).standing.status === "moved";
-}
-
-/** False when another program keeps it from being done: then it is still due. */
-async function scrubbed({ store }: Context): Promise<boolean> {
-  try {
-    if ((await store.stats()).unscrubbed) await store.scrub();
-    return true;
-  } catch (error) {
-    if (error instanceof SkeinError && error.code === "unavailable") return false;
-    throw error;
-  }
 }

@@ -7,6 +7,7 @@ import type { State } from "../core/state.ts";
 import { carriedForFork } from "./carry.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
+import { erasedBefore } from "./erase-fork.ts";
 
 export interface ForkPlan {
   readonly command: CommandOf<"fork">;
@@ -55,7 +56,8 @@ export async function forkCommand(
   const { store, states, writer } = context;
   const from = await states.at(session, seq);
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
-  const lost = withdrawn(from, await writer.current(session));
+  const now = await writer.current(session);
+  const lost = withdrawn(from, now);
   const grant: Permission[] = [];
   for (const { ref, ...rule } of lost.permissions) {
     const content = ref === null ? undefined : await readContent(store, session, ref.seq);
@@ -67,8 +69,10 @@ export async function forkCommand(
   const { unbind } = lost;
   // The parent named in the fork's first record is this session, also where the position is older than
   // itself.
+  const erased = await erasedBefore(store, session, seq, now);
+  const rights = { unbind, grant, erased };
   return {
-    command: { do: "fork", parentHash: record?.hash ?? "", by: "person", unbind, grant, ...options },
+    command: { do: "fork", parentHash: record?.hash ?? "", by: "person", ...rights, ...options },
     from: { ...from, standing: { ...from.standing, session } },
     parent: { session, seq },
   };

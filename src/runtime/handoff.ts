@@ -23,8 +23,11 @@ import { contentOf, inflate, readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
 import { readWaiting } from "./inbox.ts";
 import { headOf } from "./place.ts";
+import { safeText } from "./redact.ts";
 
 export interface HandoffOptions {
+  /** A model puts into prose where it stands and what to do next: the session's own, or the one named. */
+  readonly model?: true | string;
   /** At most so many; by default as many as there may be. */
   readonly tokensMax?: number;
   /** `false`: only the text. By default it is written down where that is possible; `true` insists on it. */
@@ -40,6 +43,8 @@ export interface Handoff {
   readonly toSeq: number;
   /** The model that put it into prose, if one did. */
   readonly model: string | null;
+  /** Why the model that was asked for did not; absent when there is nothing to say. */
+  readonly failed?: string;
 }
 
 export async function handoffSession(
@@ -50,12 +55,21 @@ export async function handoffSession(
   const tokensMax = checkHandoff(options);
   const state = await stateNow(context, session);
   const last = await lastHandoff(context, session, state);
-  if (last !== null && last.tokens <= tokensMax) return last;
-  if (options.write === false) return makeText(context, session, state, tokensMax);
-  if (options.write !== true && !(await isWritable(context, session, state)))
-    return makeText(context, session, state, tokensMax);
-  return writeDown(context, session, tokensMax);
+  const isWanted = last !== null && last.tokens <= tokensMax && isBy(last, options.model);
+  if (isWanted) return last;
+  const write = options.write ?? (await isWritable(context, session, state));
+  if (!write) return makeText(context, session, state, tokensMax);
+  const { model } = options;
+  if (model === undefined) return writeDown(context, session, tokensMax);
+  const { proseHandoff } = await import("./handoff-prose.ts");
+  const made = await proseHandoff(context, session, { model, tokensMax });
+  if (!("failed" in made) || "text" in made) return made;
+  return { ...(await writeDown(context, session, tokensMax)), failed: made.failed };
 }
+
+/** Any is good enough for whoever wants none in particular. */
+const isBy = ({ model }: Handoff, wanted: true | string | undefined): boolean =>
+  wanted === undefined || (wanted === true ? model !== null : model === wanted);
 
 export function checkHandoff(options: HandoffOptions): number {
   checkOptions("handoff", options, ["model", "tokensMax", "write"]);
@@ -114,8 +128,10 @@ export async function makeText(
 ): Promise<Handoff> {
   const source = await gatherHandoff(context, session, state);
   const count = await context.tokenizer.counter();
-  const { text, tokens } = writeHandoff(source, { tokensMax, count, prose });
-  return { text, tokens, seq: null, toSeq: state.seq, model: prose?.model ?? null };
+  const { text: written } = writeHandoff(source, { tokensMax, count, prose });
+  // What is given back is what the log holds.
+  const text = safeText(context.world, written);
+  return { text, tokens: count(text), seq: null, toSeq: state.seq, model: prose?.model ?? null };
 }
 
 /** The last one, if it still tells how things are. */

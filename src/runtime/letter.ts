@@ -36,7 +36,10 @@ export async function receiving(
   }
   return {
     do: "receive",
-    ...{ from, message, number, text },
+    from,
+    message,
+    number,
+    text,
     ...(topic === undefined ? {} : { topic }),
     ...(replyTo === undefined ? {} : { replyTo }),
     ...(deadlineMs === undefined ? {} : { deadlineMs }),

@@ -1,4 +1,4 @@
-/** Policies of a workspace: each is set and removed by an event of the workspace's log; the last one counts. */
+/** Policies of a workspace: set and removed by events of its log; the last of each name counts. */
 import type { StoredRecord } from "../core/chain.ts";
 import { checkOptions, nearest, SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";

@@ -50,9 +50,8 @@ export function vocabulary(): ReadonlySet<string> {
   const collect = (schema: unknown): void => {
     if (typeof schema !== "object" || schema === null) return;
     const { enum: choices, const: only, properties, ...rest } = schema as Record<string, unknown>;
-    for (const one of [...(Array.isArray(choices) ? choices : []), only]) {
-      if (typeof one === "string") found.add(one);
-    }
+    const listed: readonly unknown[] = Array.isArray(choices) ? choices : [];
+    for (const one of [...listed, only]) if (typeof one === "string") found.add(one);
     for (const [field, value] of Object.entries(properties ?? {})) {
       found.add(field);
       collect(value);
@@ -80,6 +79,34 @@ export function learnNamed(world: Pick<World, "redactor" | "secret">, names: unk
   if (world.redactor === undefined || !Array.isArray(names)) return;
   for (const name of names as readonly unknown[]) {
     if (typeof name === "string") learnSecret(world, name, world.secret(name));
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Keys of providers of models: those of the environment, and those of a configuration. */
+export function learnKeys(
+  world: Pick<World, "redactor">,
+  env: Env,
+  providers: Readonly<Record<string, { readonly key?: unknown } | undefined>> = {},
+): void {
+  for (const [name, value] of Object.entries(env)) {
+    if (name.endsWith("_API_KEY")) learnSecret(world, name, value);
+  }
+  for (const [name, provider] of Object.entries(providers)) {
+    learnSecret(world, `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`, provider?.key);
+  }
+}
+
+const secretNames =
+  /(?:^|_)(?:API_?)?(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_BASE|_ID)?$|_PW?D$|_PASS$/i;
+
+/** Every variable whose name says that it is secret. Paths and plain words are none, whatever they are called. */
+export function learnEnvironment(world: Pick<World, "redactor">, env: Env): void {
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined || !secretNames.test(name)) continue;
+    if (/^(?:[~.]{0,2}\/|[A-Za-z]:\\|[a-z]+$)/.test(value.trim())) continue;
+    learnSecret(world, name, value);
   }
 }
 
@@ -123,7 +150,7 @@ export function secretIn({ redactor }: Pick<World, "redactor">, bytes: Uint8Arra
   return text === null ? secretInBytes(redactor, bytes) : (redactor.find(text)[0]?.name ?? null);
 }
 
-function textIn(bytes: Uint8Array): string | null {
+export function textIn(bytes: Uint8Array): string | null {
   if (bytes.includes(0)) return null;
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -134,7 +161,7 @@ function textIn(bytes: Uint8Array): string | null {
 
 const windowBytes = 1_048_576;
 
-function secretInBytes(redactor: Redactor, bytes: Uint8Array): string | null {
+export function secretInBytes(redactor: Redactor, bytes: Uint8Array): string | null {
   const look = watchBytes(redactor);
   for (let from = 0; from < bytes.length; from += windowBytes) {
     const name = look(bytes.subarray(from, from + windowBytes));
@@ -164,8 +191,7 @@ export async function* watchedChunks(
   chunks: AsyncIterable<Uint8Array>,
   found: (name: string) => SkeinError,
 ): AsyncGenerator<Uint8Array> {
-  if (redactor === undefined) return yield* chunks;
-  const look = watchBytes(redactor);
+  const look = redactor === undefined ? () => null : watchBytes(redactor);
   let held: Uint8Array | null = null;
   for await (const chunk of chunks) {
     const name = look(chunk);

@@ -16,7 +16,7 @@ export interface PackPlan {
   readonly because: string;
 }
 
-/** Sessions to which nothing more is written: all there is of them is packed, however little. */
+/** Sessions to which nothing more is written: they are packed once and whole, however short they are. */
 const over: readonly Status[] = ["closed", "archived", "moved"];
 
 /** Null when nothing is due, or so little that it is not worth it. */
@@ -31,24 +31,24 @@ export async function planPacking(
   const { status, headSeq, activeAt } = candidate;
   const packers = packersFor(policies, candidate);
   if (status === "running" || (packers.length === 0 && status !== "archived")) return null;
-  const recordsMin = over.includes(status) ? 1 : packRecordsMin;
   const packedTo = await store.packedTo(session);
   const last = headSeq - 1;
-  if (last - packedTo < recordsMin) return null;
+  if (packedTo >= last) return null;
   const fromSeq = packedTo + 1;
   if (status === "archived") return { fromSeq, toSeq: last, policy: null, because: "it is archived" };
   const [{ name, afterMs } = { name: "", afterMs: null }] = packers;
-  const before = afterMs === null ? null : nowMs - afterMs;
-  const byAge = before === null ? 0 : await agedTo(store, session, { last, activeAt }, before);
-  if (last - byAge >= recordsMin && !isWorkspaceId(session)) {
+  const byAge = afterMs === null ? 0 : await agedTo(store, session, { last, activeAt }, nowMs - afterMs);
+  const aged = { fromSeq, toSeq: byAge, policy: name, because: `it is older than ${spanText(afterMs ?? 0)}` };
+  const isAged = afterMs !== null && activeAt <= nowMs - afterMs;
+  if (isAged && over.includes(status)) return aged;
+  if (last - packedTo < packRecordsMin) return null;
+  if (last - byAge >= packRecordsMin && !isWorkspaceId(session)) {
     const { mind } = await states.at(session, headSeq);
     const toSeq = Math.min(last, compactedTo(mind));
     const because = `it lies before the compaction up to ${toSeq}`;
-    if (toSeq > byAge)
-      return toSeq - packedTo < recordsMin ? null : { fromSeq, toSeq, policy: name, because };
+    if (toSeq - packedTo >= packRecordsMin && toSeq > byAge) return { fromSeq, toSeq, policy: name, because };
   }
-  if (byAge - packedTo < recordsMin || afterMs === null) return null;
-  return { fromSeq, toSeq: byAge, policy: name, because: `it is older than ${spanText(afterMs)}` };
+  return byAge - packedTo < packRecordsMin ? null : aged;
 }
 
 /** The last record but one that was written at that moment or before. */

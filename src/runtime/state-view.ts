@@ -70,6 +70,8 @@ export interface StateView {
   /** The last of each name, and where it was given. */
   readonly scores: Readonly<Record<string, { readonly value: number; readonly seq: number }>>;
   readonly zone: string;
+  /** Names of holds. */
+  readonly holds: readonly string[];
   readonly erased: { readonly records: number; readonly bytes: number };
   /** The first record that only a newer Skein understands; then the session is read-only. */
   readonly newer: { readonly type: string; readonly v: number; readonly seq: number } | null;
@@ -131,6 +133,7 @@ export async function viewState(
     checkpoints: Object.fromEntries(standing.checkpoints.entries()),
     scores: Object.fromEntries(standing.scores.entries()),
     zone,
+    holds: [...standing.holds.keys()],
     erased: { records: standing.erased.records, bytes: standing.erased.bytes },
     newer,
     mindHash: mindHash(world.digest, mind),

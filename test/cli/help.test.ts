@@ -12,7 +12,8 @@ const promised =
   "reopen archive label delete search query verify rebuild stats doctor export tour help rename " +
   "prioritize cancel " +
   "interrupt sleep bind unbind grant budget ask run input answer send context explain compress tools cost " +
-  "agents models chat merge lineage diff replay score import migrate keys";
+  "agents models chat merge lineage diff replay score import migrate keys " +
+  "policy retain";
 
 async function said(...words: readonly string[]): Promise<string> {
   const surface = collectingSurface(null);

@@ -105,7 +105,7 @@ const optionalFields = new Set(
     "item.recorded: status origin",
     "scratch.set: removed",
     "transcript.compacted: model usage costNanoUsd items",
-    "handoff.written: toSeq tokens model",
+    "handoff.written: toSeq tokens model usage costNanoUsd",
     "message.sent: topic replyTo deadlineMs away",
     "message.received: topic replyTo deadlineMs",
     "trigger.set: missed nextMs digest topic from",

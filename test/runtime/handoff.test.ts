@@ -3,10 +3,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
+import { offlineModel } from "../../src/model/offline.ts";
+import { ModelError } from "../../src/model/port.ts";
+import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { makeTokenizer } from "../../src/runtime/tokenizer.ts";
-import { all, inMemory } from "./place.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { lastText } from "./outgrown.ts";
+import { all, inMemory, workspace } from "./place.ts";
 import { rawDraft, writeRaw } from "./raw.ts";
+import { engineWith, scripted } from "./turn/scripted.ts";
 
 const typesOf = async (session: Session): Promise<string[]> =>
   (await all(session.events())).map(({ type }) => type);
@@ -239,4 +246,88 @@ test("bad input is refused clearly, and nothing is written for it", async () => 
   await assert.rejects(session.handoff({ tokensMax: 10 }), code("invalid"));
   assert.equal((await session.head()).seq, 1);
   assert.equal((await engine.sessions()).rows.length, 1);
+});
+
+test("a model writes what stands in front of the lists, and what it cost is the session's", async () => {
+  const script = scripted([
+    "Hello.",
+    (call) => `Half done ${/\[\S+@2\]/.exec(lastText(call))?.[0]} [zzzzzzzz@9].`,
+  ]);
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "Fix login" });
+  await session.record("task", "tests", "Write tests");
+  const plain = await session.handoff({ write: false });
+  await all(session.ask("Hi."));
+  const before = (await session.fold()).standing;
+  const made = await session.handoff({ model: true });
+  assert.equal(made.model, "test/scripted");
+  assert.ok(
+    made.text.includes(`\nWritten by test/scripted:\n\n> Half done ${pointer(session, 2)}.\n`),
+    made.text,
+  );
+  assert.ok(made.text.includes(`${pointer(session, 2)} tests: Write tests`));
+  assert.ok(made.text.includes("Its last answer: Hello."));
+  const { standing } = await session.fold();
+  assert.deepEqual([standing.used.tokens - before.used.tokens, standing.reserved], [110, null]);
+  assert.ok(standing.used.nanoUsd > before.used.nanoUsd);
+  assert.equal(standing.used.steps, before.used.steps);
+  // Nobody has to pay twice, and whoever wants none in particular gets it too.
+  assert.deepEqual(await session.handoff({ model: true }), made);
+  assert.deepEqual(await session.handoff(), made);
+  assert.equal(script.calls.length, 2);
+  assert.notEqual(plain.text, made.text);
+  const verified = await session.verify();
+  assert.ok(verified.ok);
+  for await (const { seq, body } of session.events({ types: ["model.requested"] })) {
+    const { purpose } = body as { purpose?: string };
+    const { matches } = await session.context({ atSeq: seq });
+    assert.ok(matches, `${purpose ?? "step"} at ${seq} is rebuilt byte for byte`);
+  }
+  await all(session.ask("Go on."));
+  const shown =
+    script.calls
+      .at(-1)
+      ?.parts.map((part) => JSON.stringify(part))
+      .join("\n") ?? "";
+  assert.ok(!shown.includes("Half done"), "prose is no answer of the session");
+});
+
+test("a model that fails or says nothing leaves the handoff as the log gives it", async () => {
+  for (const line of [new ModelError("auth", "no key"), ""]) {
+    await using engine = engineWith(scripted([line]));
+    const session = await engine.open({ objective: "Fix login" });
+    await session.record("task", "tests", "Write tests");
+    const made = await session.handoff({ model: "test/other" });
+    assert.equal(made.model, null);
+    assert.ok((made.failed ?? "") !== "" && made.seq !== null);
+    assert.match(made.text, /tests: Write tests/);
+    assert.equal((await session.fold()).standing.reserved, null);
+  }
+});
+
+test("without money for a model the handoff is written without one", async () => {
+  const script = scripted(["Words."]);
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "Fix login", budget: { tokens: 10 } });
+  const made = await session.handoff({ model: true });
+  assert.match(made.failed ?? "", /budget for tokens/);
+  assert.deepEqual([made.model, script.calls.length, (await session.state()).status], [null, 0, "open"]);
+  await assert.rejects(session.handoff({ model: "" }), { code: "invalid" });
+});
+
+test("the offline model says in sentences what the lists say", async () => {
+  const world = realWorld();
+  const models = async () => ({
+    byDefault: "offline/offline",
+    model: async () => offlineModel(),
+    list: () => [],
+  });
+  await using engine = new Engine({ store: memoryStore({ world, workspace }), world, models });
+  const session = await engine.open({ objective: "Fix login" });
+  await session.record("decision", "storage", "SQLite");
+  await session.record("task", "tests", "Write tests");
+  const { text, model } = await session.handoff({ model: true });
+  assert.ok(model?.startsWith("offline/"));
+  assert.ok(text.includes(`> The objective: Fix login ${pointer(session, 1)}. It is open`), text);
+  assert.ok(text.includes("1 decided, 1 still to do. Next: Go on with the open tasks"));
 });

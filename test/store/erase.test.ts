@@ -1,5 +1,6 @@
 /** Nothing of what was erased or deleted is left in any file of a store, and everything else is. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { flaw, genesisHash } from "../../src/core/chain.ts";
@@ -11,8 +12,8 @@ import { digest } from "../core/digest.ts";
 import { sqliteStore, type SqliteOptions } from "../../src/store/sqlite.ts";
 import { freshSeed, makeRandom, type Random } from "../crash/random.ts";
 import { newPath, workspace } from "../runtime/place.ts";
+import { beforeEachRun } from "./sqlite/statement.ts";
 import { bytesOfStore, canaryOf, foundIn } from "./canary.ts";
-import { createHash } from "node:crypto";
 
 const idOf = (count: number): SessionId =>
   makeSessionId({ nowMs: count, random: Uint8Array.from({ length: 10 }, () => 7) });
@@ -203,5 +204,181 @@ test("of deleted sessions nothing is left either, wherever SQLite has moved thei
   await store.close();
   remove();
 });
-void DatabaseSync;
-void createHash;
+
+const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+const itemOf = (key: string, seq: number, value: string): ItemRow => ({
+  kind: "decision",
+  key,
+  seq,
+  at: 1,
+  status: null,
+  value,
+  because: `because of ${value}`,
+});
+
+/** What `items` shows of a session, by key. */
+async function itemsOf(store: Store, session: SessionId): Promise<readonly (readonly unknown[])[]> {
+  const sql = `SELECT key, value, because FROM items WHERE session = '${session}' ORDER BY key`;
+  return (await store.query(sql, { limit: 100, timeoutMs: 10_000 })).rows;
+}
+
+test("titles, items, blobs and what is packed lose it too, for all who share it", async (t) => {
+  const seed = freshSeed();
+  t.diagnostic(`seed ${seed}`);
+  const random = makeRandom(seed);
+  const { path, remove } = newPath();
+  const store = await opens(path);
+  const doomed = Array.from({ length: 12 }, () => canaryOf(random));
+  const kept = Array.from({ length: 12 }, () => canaryOf(random));
+  const [root, fork] = [idOf(1), idOf(2)];
+  const blobOf = async (canary: string): Promise<string> => {
+    // Longer than a chunk, so that it lies in several rows and over many pages.
+    const bytes = Buffer.from(`${canary} ${filler} `.repeat(40));
+    await store.putBlob(hashOf(bytes), [bytes]);
+    return hashOf(bytes);
+  };
+  const saying = (canary: string, blobs: readonly string[] = []) =>
+    draftOf({ content: `${canary} ${filler.slice(0, random.below(2_000))}`, blobs }, digest);
+  // Positions 1 to 6 are kept, 7 to 12 erased; the fork shares up to 10.
+  const drafts: Draft[] = [];
+  for (let place = 0; place < 6; place++) drafts.push(saying(kept[place]!, [await blobOf(kept[place]!)]));
+  for (let place = 0; place < 6; place++) drafts.push(saying(doomed[place]!, [await blobOf(doomed[place]!)]));
+  for (let place = 0; place < 300; place++) drafts.push(saying("filler"));
+  const title = { name: doomed[6]!, objective: doomed[7]!, labels: { ticket: doomed[8]! } };
+  await append(store, { session: root, expect: "absent", drafts, index: entryOf(title) });
+  const parent = { session: root, seq: 10 };
+  const own = [saying(kept[6]!), saying(kept[7]!)];
+  const index = entryOf({ name: kept[8]! });
+  await append(store, { session: fork, expect: "absent", drafts: own, parent, index });
+  const rows = (last: number): ItemRow[] =>
+    [3, 8, last].map((seq) => itemOf(`at ${seq}`, seq, seq === 8 ? doomed[9]! : kept[9]!));
+  await projected(store, [
+    { session: root, rows: rows(12).map((row) => (row.seq === 12 ? itemOf("at 12", 12, doomed[10]!) : row)) },
+    // The fork has a record of its own at 12.
+    { session: fork, rows: rows(12) },
+  ]);
+  const packed = await store.pack(root, 200);
+  assert.ok(packed.records > 0, "nothing was packed");
+  // What was packed is small, so much of what was there before lies in free space.
+  assert.deepEqual(foundIn(bytesOfStore(path), doomed.slice(0, 11)).length, 11);
+
+  const untitled = entryOf({ name: "plain" });
+  const part = { session: root, expect: "exists", drafts: [marker()], index: untitled } as const;
+  await append(store, { ...part, erase: [[7, 12]] });
+  assert.deepEqual(await itemsOf(store, root), [
+    ["at 12", null, null],
+    ["at 3", kept[9], `because of ${kept[9]}`],
+    ["at 8", null, null],
+  ]);
+  assert.deepEqual(await itemsOf(store, fork), [
+    ["at 12", kept[9], `because of ${kept[9]}`],
+    ["at 3", kept[9], `because of ${kept[9]}`],
+    ["at 8", null, null],
+  ]);
+  await store.scrub();
+  const bytes = bytesOfStore(path);
+  assert.deepEqual(foundIn(bytes, doomed), []);
+  assert.equal(foundIn(bytes, kept.slice(0, 10)).length, 10);
+  assert.deepEqual((await whole(store, root)).slice(0, 8), [1, 2, 3, 4, 5, 6, 13, 14]);
+  assert.deepEqual(await whole(store, fork), [1, 2, 3, 4, 5, 6, 11, 12]);
+  assert.equal((await store.stats()).blobs, 6);
+  assert.deepEqual(await store.search(kept[2]!, { limit: 9 }), [{ session: root, seq: 3 }]);
+  assert.deepEqual(await store.search(doomed[2]!, { limit: 9 }), []);
+  assert.deepEqual(await store.check(), []);
+  await store.close();
+  remove();
+});
+
+test("a reader of another program puts a scrub off, which is still due then, and does it no harm", async () => {
+  const { path, remove } = newPath();
+  const store = await opens(path, { lockWaitMs: 80 });
+  const canary = canaryOf(makeRandom(7));
+  const drafts = [draftOf({ content: canary }, digest), draftOf({ content: "kept" }, digest)];
+  await append(store, { session: idOf(1), expect: "absent", drafts, index: entryOf() });
+  const reader = new DatabaseSync(path, { readOnly: true });
+  reader.exec("BEGIN");
+  const seen = () => reader.prepare("SELECT count(*) AS count FROM records WHERE content IS NOT NULL").get();
+  assert.equal(seen()?.["count"], 2);
+  await append(store, { session: idOf(1), expect: "exists", drafts: [marker()], erase: [[1, 1]] });
+  const before = performance.now();
+  await assert.rejects(store.scrub(), { code: "unavailable", message: /locked by another program/ });
+  assert.ok(performance.now() - before < 2_000, "it waited for too long");
+  assert.equal(seen()?.["count"], 2);
+  assert.equal((await store.stats()).unscrubbed, true);
+  // Sweeping does what it can.
+  await store.sweep();
+  // Others go on as if nothing were.
+  await append(store, { session: idOf(1), expect: { seq: 3 }, drafts: [draftOf({}, digest)] });
+  reader.exec("COMMIT");
+  reader.close();
+  await store.scrub();
+  assert.equal((await store.stats()).unscrubbed, false);
+  assert.deepEqual(foundIn(bytesOfStore(path), [canary]), []);
+  assert.deepEqual(await whole(store, idOf(1)), [2]);
+  await store.close();
+  remove();
+});
+
+test("what somebody else erases while a scrub runs is due again afterwards", async () => {
+  const { path, remove } = newPath();
+  const [store, other] = [await opens(path), await opens(path)];
+  const drafts = Array.from({ length: 40 }, (_, place) => draftOf({ content: `said ${place}` }, digest));
+  await append(store, { session: idOf(1), expect: "absent", drafts, index: entryOf() });
+  const erasing = (seq: number): Part => ({
+    session: idOf(1),
+    expect: "exists",
+    drafts: [marker()],
+    erase: [[seq, seq]],
+  });
+  await append(store, erasing(1));
+  let appended: Promise<void> | undefined;
+  const stop = beforeEachRun((sql) => {
+    if (sql.includes("'merge'")) appended ??= append(other, erasing(2));
+  });
+  await store.scrub();
+  stop();
+  assert.ok(appended, "nothing was erased in between");
+  await appended;
+  assert.equal((await store.stats()).unscrubbed, true);
+  await other.scrub();
+  assert.equal((await store.stats()).unscrubbed, false);
+  assert.equal((await whole(store, idOf(1))).length, 38);
+  await store.close();
+  await other.close();
+  remove();
+});
+
+test("copies that SQLite leaves between the rows of a page are overwritten, and nothing else is", async () => {
+  const { path, remove } = newPath();
+  const store = await opens(path);
+  // The same rows in the same order leave the same copies.
+  const random = makeRandom(11);
+  const raw = new DatabaseSync(path);
+  raw.exec("PRAGMA secure_delete=ON; CREATE TABLE plain (id INTEGER PRIMARY KEY, text TEXT)");
+  const insert = raw.prepare("INSERT INTO plain (text) VALUES (?)");
+  const canaries = Array.from({ length: 3_000 }, () => canaryOf(random));
+  raw.exec("BEGIN");
+  for (const canary of canaries) insert.run(`${canary} ${filler.slice(0, random.below(3_000))}`);
+  raw.exec("COMMIT");
+  const gone = new Set(canaries.map((_, place) => place + 1).filter(() => random.chance(0.8)));
+  const remove1 = raw.prepare("DELETE FROM plain WHERE id = ?");
+  raw.exec("BEGIN");
+  for (const id of [...gone].toSorted(() => random.next() - 0.5)) remove1.run(id);
+  raw.exec("INSERT INTO meta (key, value) VALUES ('scrub', '1'); COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
+  const doomed = canaries.filter((_, place) => gone.has(place + 1));
+  assert.notDeepEqual(foundIn(bytesOfStore(path), doomed), [], "SQLite leaves none by itself");
+  const rows = () => raw.prepare("SELECT id, text FROM plain ORDER BY id").all();
+  const before = rows();
+  await store.scrub();
+  assert.deepEqual(foundIn(bytesOfStore(path), doomed), []);
+  assert.deepEqual(rows(), before);
+  // A connection that knew the pages before does not bring the copies back with what it writes next.
+  raw.exec("UPDATE plain SET text = text || '.'");
+  raw.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  assert.deepEqual(foundIn(bytesOfStore(path), doomed), []);
+  assert.deepEqual(await store.check(), []);
+  raw.close();
+  await store.close();
+  remove();
+});

@@ -15,8 +15,8 @@ export const contract = verb({
     schema: { type: "text", value: "FILE", what: "a JSON Schema; with a dash, standard input" },
   },
   about: [
-    "With --schema messages on the topic are held to it from now on: whoever sends one that does not fit is " +
-      "told why, and nothing is written. A message is a text; it fits if the JSON that it spells does, or " +
+    "With --schema messages on the topic are held to it from now on: whoever sends one that does not fit " +
+      "is told why, and nothing is written. A message is a text; it fits if the JSON that it spells does, or " +
       "the text itself. Messages on other topics, or on none, pass. The schema true takes anything again.",
     "Without --schema it shows the contract for TOPIC, or lists all of them.",
   ],

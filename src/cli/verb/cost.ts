@@ -107,10 +107,10 @@ const groups: Readonly<Record<Grouping, string>> = {
   day: "date(e.at / 1000, 'unixepoch')",
 };
 
-/** From the events: the view of costs has answers only. A compaction without a model costs nothing. */
+/** From the events: the view of costs has answers only. Without a model a compaction costs nothing, nor does a handoff. */
 function costQuery(by: Grouping, conditions: readonly string[]): string {
   const where = [
-    "e.type IN ('model.responded', 'model.failed', 'transcript.compacted')",
+    "e.type IN ('model.responded', 'model.failed', 'transcript.compacted', 'handoff.written')",
     "e.body ->> '$.model' IS NOT NULL",
     ...conditions,
   ];

@@ -1,4 +1,5 @@
 /** Goes on with messages to other stores, and gives up requests whose time is over. */
+import type { Waiting } from "../../runtime/deliver.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
 
@@ -8,8 +9,8 @@ export const deliver = verb({
   args: [],
   options: {},
   about: [
-    "A message to another store waits in its sender's outbox until it is known to be there: the store could " +
-      "not be used, the receiver's inbox was full, or somebody died on the way. It is received once, " +
+    "A message to another store waits in its sender's outbox until it is known to be there: the store " +
+      "could not be used, the receiver's inbox was full, or somebody died on the way. It is received once, " +
       "however often this runs and wherever it is broken off. Those of one pair go in order.",
     "What is refused for good is written to the sender's log, and the sender is told; so is a request that " +
       "had no reply in time. What still waits is listed with the reason.",
@@ -33,14 +34,16 @@ export const deliver = verb({
         `${plural(delivered, "message")} delivered` +
           (refused === 0 ? "" : `, ${refused} refused`) +
           (overdue === 0 ? "" : `, ${plural(overdue, "request")} given up`),
-        ...waiting.map(({ session, to, count, reason }) =>
-          to === ""
-            ? `${session} was passed over: ${oneLine(reason)}`
-            : `${plural(count, "message")} of ${session} to ${to} ${count === 1 ? "waits" : "wait"}: ${oneLine(reason)}`,
-        ),
+        ...waiting.map((one) => waitingLine(one)),
       ]);
     } finally {
       progress.end();
     }
   },
 });
+
+function waitingLine({ session, to, count, reason }: Waiting): string {
+  if (to === "") return `${session} was passed over: ${oneLine(reason)}`;
+  const what = `${plural(count, "message")} of ${session} to ${to}`;
+  return `${what} ${count === 1 ? "waits" : "wait"}: ${oneLine(reason)}`;
+}

@@ -3,7 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { present } from "../input.ts";
-import { count, manyLines } from "../text.ts";
+import { checkModelName } from "../model-name.ts";
+import { count, manyLines, oneLine } from "../text.ts";
 import { verb } from "../verb.ts";
 
 export const handoff = verb({
@@ -12,6 +13,8 @@ export const handoff = verb({
   args: ["ID"],
   options: {
     out: { type: "text", value: "FILE|-", what: "also write it to this file; by default it is printed" },
+    prose: { type: "flag", what: "the session's model writes where it stands and what to do next" },
+    model: { type: "text", value: "PROVIDER/MODEL", what: "the same by another model" },
     tokens: { type: "count", value: "N", what: "at most so many tokens; by default 4,000" },
     "dry-run": { type: "flag", what: "only show it, and keep nothing in the log" },
   },
@@ -19,24 +22,32 @@ export const handoff = verb({
     "It is made from the log alone: objective, where it stands, decisions with their reasons, facts, open " +
       "tasks, files touched, what was tried and failed, and what to do next, each with its position. It is " +
       "kept in the session's log; while nothing is said since, the same is given again.",
+    "With --prose or --model a model writes a few sentences in front of the lists, which stay as they are. " +
+      "What it costs is the session's.",
     '"skein open --from ID" opens the next session with it, and "skein clear ID --handoff" closes this one ' +
       "in the same step; in a chat /handoff does so.",
   ],
   examples: [
     { command: "skein handoff 4x8kz1", what: "as Markdown" },
     { command: "skein handoff 4x8kz1 --out HANDOFF.md", what: "into a file" },
+    { command: "skein handoff 4x8kz1 --prose", what: "with a few sentences by its model" },
     { command: "skein open --from 4x8kz1", what: "the next session, with the handoff" },
   ],
   async run({ args, options, out, session }) {
+    await checkModelName(options.model);
     const found = await session(args.ID);
-    const { text, seq, tokens, toSeq, model } = await found.handoff({
+    const wanted = options.model ?? (options.prose ? true : undefined);
+    const { text, seq, tokens, toSeq, model, failed } = await found.handoff({
+      ...present({ model: wanted }),
       ...present({ tokensMax: options.tokens }),
       ...(options["dry-run"] ? { write: false } : {}),
     });
     const file = options.out === "-" ? undefined : options.out;
     if (file !== undefined) await write(file, text);
     const kept = seq === null ? "not kept in the log" : `kept at ${seq} of ${found.id}`;
-    await out.answer({ session: found.id, seq, toSeq, tokens, model, text, ...present({ file }) }, () =>
+    if (failed !== undefined) out.note(out.yellow(`without prose: ${oneLine(failed)}`));
+    const answer = { session: found.id, seq, toSeq, tokens, model, text, ...present({ file, failed }) };
+    await out.answer(answer, () =>
       file === undefined ? manyLines(text.trimEnd()) : [`wrote ${file}: ${count(tokens)} tokens, ${kept}`],
     );
     if (file === undefined) out.note(out.dim(`${count(tokens)} tokens, ${kept}`));

@@ -35,10 +35,10 @@ export const policy = verb({
     'ACTION is list (the default), show NAME, set NAME or remove NAME. "skein retain" does what policies ' +
       "say; setting one does nothing by itself.",
     "pack packs records that are older than --after, or lie before the last compaction; nothing is lost. " +
-      "expire closes sessions that are open or suspended. archive makes closed ones read-only and packs all " +
-      "of them. delete deletes closed and archived ones for good. --status names others.",
-    'A policy is set from options, or from a FILE in YAML or JSON with the same words. The one called "default" ' +
-      "packs after 7 days and is there from the beginning; one of its name replaces it.",
+      "expire closes sessions that are open or suspended. archive makes closed ones read-only and packs " +
+      "all of them. delete deletes closed and archived ones for good. --status names others.",
+    "A policy is set from options, or from a FILE in YAML or JSON with the same words. The one called " +
+      '"default" packs after 7 days and is there from the beginning; one of its name replaces it.',
   ],
   examples: [
     { command: "skein policy", what: "all that hold" },
@@ -111,7 +111,8 @@ async function set(
     const { sessions } = await opened.stats();
     throw new SkeinError(
       "refused",
-      `${quote(name)} would in time ${wanted.do} every session there is; now there are ${plural(sessions, "session")}`,
+      `${quote(name)} would in time ${wanted.do} every session there is; ` +
+        `the store holds ${plural(sessions, "session")}`,
       { hint: "add --yes if that is what you want, or let it match an agent, a label or a status" },
     );
   }

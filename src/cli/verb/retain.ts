@@ -15,9 +15,9 @@ export const retain = verb({
     yes: { type: "flag", short: "y", what: "also by policies that are for every session there is" },
   },
   about: [
-    'Without policies of your own, old records are packed and nothing is lost; "skein policy" sets others. Of ' +
-      "several that are due for a session the strongest wins. A hold stops all but packing; a running session " +
-      "is left alone; what forks share stays. Sessions that were opened to expire do.",
+    'Without policies of your own, old records are packed and nothing is lost; "skein policy" sets others. ' +
+      "Of several that are due for a session the strongest wins. A hold stops all but packing; a running " +
+      "session is left alone; what forks share stays. Sessions that were opened to expire do.",
     "It works in small steps beside whatever else goes on, and can be stopped and run again at any time.",
   ],
   examples: [
@@ -53,7 +53,8 @@ async function confirm(engine: Engine): Promise<void> {
   const listed = [...names].map((name) => `"${oneLine(name)}"`).join(", ");
   throw new SkeinError(
     "refused",
-    `${listed} would in time take every session there is; now it would take ${plural(concerned.length, "session")}`,
+    `${listed} would in time take every session there is; ` +
+      `now it would take ${plural(concerned.length, "session")}`,
     { hint: "add --yes if that is what you want; --dry-run shows which" },
   );
 }

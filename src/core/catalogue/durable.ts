@@ -86,8 +86,10 @@ export const contextEvents = {
       /** The last position that it tells of. */
       toSeq: Seq.optional(),
       tokens: Count.optional(),
-      /** The model that put it into prose, if one did. */
+      /** The model that put it into prose, if one did, and what that cost. */
       model: ModelName.optional(),
+      usage: Usage.optional(),
+      costNanoUsd: NanoUsd.nullable().optional(),
     }),
     content: z.looseObject({ text: z.string() }),
   }),

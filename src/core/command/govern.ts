@@ -1,4 +1,5 @@
 /** Commands that govern a session: holds, erasure, and the handoff to the next. */
+import type { Counted } from "./turn.ts";
 
 export type GovernCommand =
   | { readonly do: "hold"; readonly name: string; readonly reason?: string }
@@ -18,5 +19,8 @@ export type GovernCommand =
       /** The last position that it tells of. */
       readonly toSeq: number;
       readonly tokens: number;
+      /** The model that put it into prose, and what that cost. */
       readonly model?: string;
+      readonly usage?: Counted;
+      readonly costNanoUsd?: number | null;
     };

@@ -16,11 +16,12 @@ import { limit } from "../limit.ts";
 import * as range from "../range.ts";
 import { emptyStanding, type Amounts, type Mind, type Ref, type State } from "../state.ts";
 import { carriedDrafts, endTurn, pinDraft } from "./lifecycle.ts";
+import { erasedDraft } from "./govern.ts";
 import { boundDraft, grantDraft } from "./work.ts";
 
 export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
   fork: (state, { parentHash, by, objective, name, budget, labels, ...rest }) => {
-    const { unbind = [], grant = [], got, bind = [], pin, carried } = rest;
+    const { unbind = [], grant = [], got, bind = [], pin, carried, erased = [] } = rest;
     if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
     const has = [
       ...(objective === undefined ? [] : (["objective"] as const)),
@@ -33,6 +34,7 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
     const forkedSeq = state.seq + 1;
     return accept(
       draft("session.forked", body, content),
+      ...erased.map((one) => erasedDraft(one)),
       ...skipped(state.mind, forkedSeq),
       ...unbind.map((one) => draft("resource.unbound", { name: one })),
       ...bind.map((one) => boundDraft(one)),

@@ -1,6 +1,16 @@
 /** Decisions on holds, erasure and handoffs. */
-import { accept, because, draft, forbidden, present, refuse, type Decisions } from "../decision.ts";
+import {
+  accept,
+  because,
+  draft,
+  forbidden,
+  present,
+  refuse,
+  type Decisions,
+  type DraftEvent,
+} from "../decision.ts";
 import { limit } from "../limit.ts";
+import type { Ranges } from "../range.ts";
 
 export const governDecisions: Decisions<"hold" | "lift" | "erase" | "handoff"> = {
   hold: (state, { name, reason }) => {
@@ -21,12 +31,24 @@ export const governDecisions: Decisions<"hold" | "lift" | "erase" | "handoff"> =
         `${state.standing.session} is under the hold "${held}"`,
         "lift the hold first",
       );
-    const body = { ranges: ranges.map(([from, to]): [number, number] => [from, to]), records, bytes };
+    const refusal = forbidden(state, "govern", "be erased from");
+    return refusal ?? accept(erasedDraft({ ranges, records, bytes }, reason));
+  },
+  handoff: (state, { text, digest, toSeq, tokens, model, usage, costNanoUsd }) => {
+    const paid = present({ usage: usage && { ...usage }, costNanoUsd });
+    const body = { ...present({ digest, toSeq, tokens, model }), ...paid };
     return (
-      forbidden(state, "govern", "be erased from") ?? accept(draft("content.erased", body, because(reason)))
+      forbidden(state, "describe", "write a handoff") ?? accept(draft("handoff.written", body, { text }))
     );
   },
-  handoff: (state, { text, digest, toSeq, tokens, model }) =>
-    forbidden(state, "describe", "write a handoff") ??
-    accept(draft("handoff.written", present({ digest, toSeq, tokens, model }), { text })),
 };
+
+/** That so much is gone from these positions. */
+export function erasedDraft(
+  gone: { readonly ranges: Ranges; readonly records: number; readonly bytes: number },
+  reason?: string,
+): DraftEvent {
+  const { records, bytes } = gone;
+  const ranges = gone.ranges.map(([from, to]): [number, number] => [from, to]);
+  return draft("content.erased", { ranges, records, bytes }, because(reason));
+}

@@ -43,8 +43,10 @@ export const durableFolds: Folds<Types> = {
   },
   "checkpoint.saved": (state, { body }) =>
     stand(state, { checkpoints: state.standing.checkpoints.set(body.name, body.seq) }),
-  "handoff.written": (state, event) =>
-    stand(state, { handoff: { ...refOf(event), toSeq: event.body.toSeq ?? event.seq } }),
+  "handoff.written": (state, event) => {
+    const handoff = { ...refOf(event), toSeq: event.body.toSeq ?? event.seq };
+    return spend(stand(state, { handoff }), event.body);
+  },
 
   "message.sent": (state, { body, seq }) => {
     const { sent, outbox, requests, asked } = state.standing;
@@ -109,7 +111,7 @@ function withinTime(asked: State["standing"]["asked"], at: number): State["stand
   return Keyed.from([...asked.entries()].filter(([, { deadlineMs }]) => deadlineMs >= at));
 }
 
-/** What a compaction's own model call cost. */
+/** What a model call that is no step cost: of a compaction, or of a handoff. */
 function spend(
   state: State,
   call: {

@@ -279,7 +279,7 @@ const troubles: ReadonlyMap<number, Trouble> = new Map([
 export const isConstraint = (error: unknown): boolean => sqliteKind(error) === "constraint";
 
 export const isBusy = (error: unknown): boolean =>
-  sqliteKind(error instanceof SkeinError ? error.cause : error) === "busy";
+  error instanceof SkeinError ? isBusy(error.cause) : sqliteKind(error) === "busy";
 
 /** What happened, in words a user can act on. An error that is not SQLite's is passed on as it is. */
 function asSkeinError(path: string, error: unknown): unknown {

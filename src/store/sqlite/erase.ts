@@ -36,7 +36,8 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
     for (const range of ranges) positions.push(...eraseRows(log, range, most - positions.length));
     if (positions.length > most) throw tooMany();
     unindex(positions);
-    for (const [fromSeq, toSeq] of ranges) sql.eraseItems.run(log, toSeq, fromSeq, fromSeq);
+    const [fromSeq, toSeq] = [ranges[0]?.[0] ?? 0, ranges.at(-1)?.[1] ?? 0];
+    sql.eraseItems.run(log, toSeq, fromSeq, JSON.stringify(ranges));
     loseBlobs(database, positions);
     return positions.length;
   }
@@ -98,9 +99,15 @@ function prepared(database: DatabaseSync) {
          UNION ALL
          SELECT l.id, min(s.to_seq, l.fork_seq) FROM logs l JOIN sharers s ON l.base = s.id
          WHERE l.fork_seq >= ?
+       ), ranges (from_seq, to_seq) AS MATERIALIZED (
+         SELECT value ->> 0, value ->> 1 FROM json_each(?)
        )
-       UPDATE item_rows SET value = NULL, because = NULL FROM sharers s
-       WHERE item_rows.log = s.id AND item_rows.seq BETWEEN ? AND s.to_seq`,
+       UPDATE item_rows SET value = NULL, because = NULL
+       WHERE log IN (SELECT id FROM sharers)
+       AND EXISTS (
+         SELECT 1 FROM sharers s JOIN ranges r ON item_rows.seq BETWEEN r.from_seq AND r.to_seq
+         WHERE s.id = item_rows.log AND item_rows.seq <= s.to_seq
+       )`,
     ),
   };
   statements.find.setReturnArrays(true);

@@ -129,7 +129,9 @@ export function makeReceiver(
 
   function lastOwn(log: number): Last | undefined {
     const row = sql.last.get(log) as unknown as [number, Uint8Array] | undefined;
-    return row === undefined ? segments.last(log) : { seq: row[0], hash: hexOf(row[1]) };
+    if (row !== undefined) return { seq: row[0], hash: hexOf(row[1]) };
+    const packed = segments.last(log);
+    return packed && { seq: packed.seq, hash: packed.hash };
   }
 
   function put(session: SessionId, records: readonly ReceivedRecord[]): void {

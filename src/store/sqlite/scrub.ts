@@ -23,9 +23,9 @@ export interface Scrubbing {
 }
 
 /** Pages of the index of search that are merged in one transaction; a few milliseconds. */
-const mergePages = 32;
+const mergePages = 16;
 /** As chunks of blobs: each step writes much more than an append does. */
-const mergeWeight = 32;
+const mergeWeight = 16;
 
 /** Harmless when there is nothing to scrub. */
 export async function scrub(scrubbing: Scrubbing): Promise<void> {
@@ -81,8 +81,8 @@ async function mergeSearch({ connection, writer }: Scrubbing): Promise<void> {
     reset.run();
     return done;
   };
-  let more = await writer.run(() => step(-mergePages), { weight: mergeWeight });
-  while (more) more = await writer.run(() => step(mergePages), { weight: mergeWeight });
+  if (!(await writer.run(() => step(-mergePages), { weight: mergeWeight }))) return;
+  await writer.steps(() => step(mergePages), { weight: mergeWeight });
 }
 
 /** Moves all pages of the -wal file to the main file and empties it; waits while somebody reads from it. */

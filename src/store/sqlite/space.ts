@@ -8,7 +8,7 @@ import type { Writer } from "./writer.ts";
 
 /** Records deleted, and pages given back, in one transaction; a few milliseconds. */
 const sweepRowsMax = 500;
-const vacuumPagesMax = 256;
+const vacuumPagesMax = 128;
 /** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
 const unreferredMs = 86_400_000;
 
@@ -133,7 +133,11 @@ export async function sweep(
     freed = false;
     for (const row of dropped.all()) {
       const id = Number(row["id"]);
-      while (await writer.run(() => sweepSome(database, segmentWriter, id))) freed = true;
+      await writer.steps(() => {
+        const some = sweepSome(database, segmentWriter, id);
+        freed ||= some;
+        return some;
+      });
       if (await writer.run(() => sweepRow(database, id))) freed = true;
     }
   }
@@ -141,7 +145,7 @@ export async function sweep(
   await writer.run(() => {
     database.exec("DELETE FROM records WHERE log = 0 AND position < (SELECT max(position) FROM records)");
   });
-  while (await writer.run(() => sweepBlob(database, now - unreferredMs)));
+  await writer.steps(() => sweepBlob(database, now - unreferredMs));
   await dropLost(database, writer);
   await shrink(database, writer);
 }
@@ -160,7 +164,7 @@ function sweepBlob(database: DatabaseSync, putBefore: number): boolean {
 
 /** Gives back the chunks of blobs that were lost, a few at a time. */
 async function dropLost(database: DatabaseSync, writer: Writer): Promise<void> {
-  while (await writer.run(() => dropLostBlob(database), { weight: chunkWeight * 8 }));
+  await writer.steps(() => dropLostBlob(database), { weight: chunkWeight * 8 });
 }
 
 /** A blob that no record refers to, whole or not. */
@@ -177,7 +181,7 @@ export async function dropUnreferred(
 
 /** Gives all free pages back to the file system, a few at a time. */
 export async function shrink(database: DatabaseSync, writer: Writer): Promise<void> {
-  while (await writer.run(() => vacuum(database), { weight: vacuumWeight }));
+  await writer.steps(() => vacuum(database), { weight: vacuumWeight });
 }
 
 /** As chunks of blobs: each step writes much more than an append does. */

@@ -14,6 +14,10 @@ const checkpointPages = 1_000;
 /** Jobs between two looks at how many pages there are. */
 const checkpointLookJobs = 64;
 
+/** Work that can wait is done for so long, then nothing is for as long: others look for the lock that often. */
+const workMs = 5;
+const breathMs = 5;
+
 export interface Writer {
   /**
    * Runs the job in a transaction; resolves once that is committed. `alone` may do the same in one statement
@@ -28,6 +32,11 @@ export interface Writer {
       readonly weight?: number;
     },
   ): Promise<T>;
+  /**
+   * Runs a job in one transaction after the other until it gives false. In between, other programs get the
+   * lock, which they only look for now and then.
+   */
+  steps(job: () => boolean, more?: { readonly weight?: number }): Promise<void>;
   /** Called after each commit. */
   onCommit(listener: () => void): void;
   idle(): Promise<void>;
@@ -67,6 +76,7 @@ export function makeWriter(
   let queue: Pending[] = [];
   let busy = false;
   let jobsSinceLook = 0;
+  let breathedAt = 0;
 
   /** Nothing here is asynchronous unless another program holds the lock: an append pays for what it needs. */
   function flush(): void {
@@ -193,16 +203,26 @@ export function makeWriter(
     }
   }
 
+  const run: Writer["run"] = (job, { alone, lost, weight = 1 } = {}) => {
+    const poison = connection.poison();
+    if (poison !== null) return Promise.reject(poison);
+    return new Promise((resolve, reject) => {
+      queue.push({ job, alone, lost, weight, resolve, reject });
+      if (busy) return;
+      busy = true;
+      options.world.defer(flush);
+    });
+  };
+
   return {
-    run(job, { alone, lost, weight = 1 } = {}) {
-      const poison = connection.poison();
-      if (poison !== null) return Promise.reject(poison);
-      return new Promise((resolve, reject) => {
-        queue.push({ job, alone, lost, weight, resolve, reject });
-        if (busy) return;
-        busy = true;
-        options.world.defer(flush);
-      });
+    run,
+    async steps(job, more) {
+      const { now, sleep } = options.world;
+      while (await run(job, more)) {
+        if (now() - breathedAt < workMs) continue;
+        await sleep(breathMs);
+        breathedAt = now();
+      }
     },
     onCommit: (listener) => void listeners.push(listener),
     idle: () => (busy ? new Promise((resolve) => void waitingForIdle.push(resolve)) : Promise.resolve()),

@@ -1,0 +1,147 @@
+/** Takes contents away for good. */
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import type { EraseOptions, EraseReport } from "../../runtime/erase.ts";
+import type { Session } from "../../runtime/session.ts";
+import { present } from "../input.ts";
+import type { Screen } from "../screen.ts";
+import { bytes, count, cut, oneLine, plural } from "../text.ts";
+import { typedLines } from "../typed-lines.ts";
+import { verb } from "../verb.ts";
+
+/** Rows of one list that are shown; the rest is counted. */
+const rowsMax = 20;
+
+export const erase = verb({
+  name: "erase",
+  line: "Take contents away for good; hashes, money and lineage stay, and the chain still verifies.",
+  args: ["ID"],
+  options: {
+    seq: { type: "list", value: "A..B", what: "only these positions; may be given several times" },
+    match: { type: "text", value: "TEXT", what: "only contents that hold this text, to the letter" },
+    copies: { type: "flag", what: "also what was copied from there: summaries, merges, messages, memory" },
+    reason: { type: "text", what: "why; it is kept in the log" },
+    "dry-run": { type: "flag", what: "show what would go, and change nothing" },
+    yes: { type: "flag", short: "y", what: "really, without being asked" },
+  },
+  about: [
+    "Without --seq and --match, every content of the session's own records goes. Every fork that shares a " +
+      "position loses it too, and its log says so. What was copied elsewhere is listed, and goes with --copies; " +
+      "with --match that is everything in the store that holds the text.",
+    "Names, keys, labels, names of tools and numbers are no contents and stay. What left the store, such as " +
+      "exports, backups and what providers were sent, is out of reach. A hold forbids all of it.",
+  ],
+  examples: [
+    { command: "skein erase 4x8kz1 --seq 12..15 --dry-run", what: "what would go, and from whom" },
+    { command: 'skein erase 4x8kz1 --match "jane@example.com" --copies', what: "a text, wherever it went" },
+    { command: 'skein erase 4x8kz1 --yes --reason "asked for by the user"', what: "all that was said" },
+  ],
+  async run({ args, options, out, session }) {
+    const ranges = options.seq.map(rangeOf);
+    const found = await session(args.ID);
+    const wanted: EraseOptions = {
+      ...(ranges.length === 0 ? {} : { ranges }),
+      ...present({ match: options.match, reason: options.reason }),
+      ...(options.copies ? { copies: true } : {}),
+    };
+    const plan = await withProgress(out, found, { ...wanted, dryRun: true }, "looked at");
+    if (options["dry-run"]) {
+      await out.answer(plan, () => [...planLines(plan, out), "nothing was erased"]);
+      return;
+    }
+    if (!isEmpty(plan)) {
+      if (!out.json) for (const line of planLines(plan, out)) await out.line(line);
+      if (!options.yes && (out.json || !(await agreed()))) throw unsure(plan);
+    }
+    const report = await withProgress(out, found, wanted, "erased");
+    await out.answer(report, () => doneLines(report, out));
+    return report.scrubbed ? 0 : notScrubbed;
+  },
+});
+
+/** As for a store that cannot be used now. */
+const notScrubbed = 4;
+
+function rangeOf(text: string): readonly [number, number] {
+  const [, from, to] = /^(\d{1,15})(?:\.\.(\d{1,15}))?$/.exec(text) ?? [];
+  if (from !== undefined && Number(from) > 0) return [Number(from), Number(to ?? from)];
+  throw new SkeinError("invalid", `--seq is ${quote(text)}`, {
+    hint: "a position from 1 on, or two with .. between them, such as 12..15",
+  });
+}
+
+const isEmpty = ({ records, copies, withCopies }: EraseReport): boolean =>
+  records === 0 && (!withCopies || copies.length === 0);
+
+async function withProgress(
+  out: Screen,
+  session: Session,
+  options: EraseOptions,
+  done: string,
+): Promise<EraseReport> {
+  const shown = out.progress();
+  try {
+    return await session.erase({
+      ...options,
+      progress: ({ records }) => shown.show(`${done} ${plural(records, "record")}`),
+    });
+  } finally {
+    shown.end();
+  }
+}
+
+/** Asks on a terminal. Anywhere else nobody is there to answer. */
+async function agreed(): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
+  const end = (): void => lines.close();
+  using lines = typedLines({ interrupted: end, ended: end });
+  await lines.prompt("Erase it for good? [y/N] ");
+  return /^y(es)?$/i.test((await lines.next())?.trim() ?? "");
+}
+
+const unsure = (plan: EraseReport): SkeinError =>
+  new SkeinError("refused", `${plural(goingOf(plan), "content")} would be gone for good`, {
+    hint: "add --yes if that is what you want; nothing was erased",
+  });
+
+const goingOf = ({ records, copies, withCopies, session }: EraseReport): number =>
+  records + (withCopies ? copies.filter((copy) => copy.session !== session).length : 0);
+
+function planLines(plan: EraseReport, out: Screen): string[] {
+  const { session, records, already, ranges, forks, copies, withCopies } = plan;
+  const where = ranges.map(([from, to]) => (from === to ? `${from}` : `${from}..${to}`));
+  const places = records === 0 ? "" : ` at ${where.slice(0, rowsMax).join(", ")}`;
+  const more = where.length > rowsMax ? ` and ${count(where.length - rowsMax)} more ranges` : "";
+  const before = already === 0 ? "" : out.dim(`; ${count(already)} erased before`);
+  const copied = copies.length === 1 ? "1 copy" : `${count(copies.length)} copies`;
+  const fate = withCopies
+    ? `${copies.length === 1 ? "goes" : "go"} too`
+    : `${copies.length === 1 ? "stays" : "stay"} (--copies takes them too)`;
+  return [
+    `${plural(records, "content")} of ${session}${places}${more} (${bytes(plan.bytes)})${before}`,
+    ...(forks.length === 0
+      ? []
+      : [`${plural(forks.length, "fork")} lose${forks.length === 1 ? "s" : ""} it too:`]),
+    ...rows(forks, out, ({ session: fork, records: lost, elsewhere }) => {
+      return `${fork}  ${plural(lost, "content")}${elsewhere === true ? "; it lives elsewhere, and keeps it there" : ""}`;
+    }),
+    ...(copies.length === 0 ? [] : [`${copied} ${fate}:`]),
+    ...rows(copies, out, ({ session: log, seq, type, why }) => `${log}@${seq}  ${type}  ${oneLine(why)}`),
+  ];
+}
+
+function rows<T>(list: readonly T[], out: Screen, text: (one: T) => string): string[] {
+  const room = out.columns === null ? Infinity : Math.max(20, out.columns - 2);
+  return [
+    ...list.slice(0, rowsMax).map((one) => `  ${cut(text(one), room)}`),
+    ...(list.length > rowsMax ? [out.dim(`  and ${count(list.length - rowsMax)} more`)] : []),
+  ];
+}
+
+function doneLines(report: EraseReport, out: Screen): string[] {
+  const trace = "another program keeps the store from giving up all traces in its files: do this again later";
+  return [
+    isEmpty(report) ? "nothing is left to erase" : `erased ${plural(goingOf(report), "content")} for good`,
+    ...(report.scrubbed ? [] : [out.yellow(trace)]),
+  ];
+}

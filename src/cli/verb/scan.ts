@@ -1,0 +1,85 @@
+/** Finds secrets that got into the store earlier. */
+import type { ScanFinding, ScanReport } from "../../runtime/scan.ts";
+import { isWorkspaceId } from "../../core/ids.ts";
+import type { Screen } from "../screen.ts";
+import { table } from "../table.ts";
+import { count, oneLine, plural } from "../text.ts";
+import { ending } from "../title.ts";
+import { verb } from "../verb.ts";
+
+const shownMax = 200;
+
+export const scan = verb({
+  name: "scan",
+  line: "Find secrets that got into the store earlier.",
+  args: ["ID?"],
+  options: {},
+  about: [
+    "Looks for values that are registered as secret, and for what looks like one, in everything that was " +
+      "said and in text files that were kept. It only reads, never shows a value, says how to erase each " +
+      "find, and exits with 1 when there is any. See docs/secrets.md for what is registered.",
+  ],
+  examples: [
+    { command: "skein scan", what: "every session of the store" },
+    { command: "skein scan 4x8kz1", what: "one session, with what it shares with its parents" },
+    { command: "skein scan --json", what: "for a program, one object" },
+  ],
+  async run({ args, out, engine }) {
+    const opened = await engine();
+    const progress = out.progress();
+    let report: ScanReport;
+    try {
+      report = await opened.scan({
+        ...(args.ID === undefined ? {} : { session: args.ID }),
+        progress: ({ records, sessions }) =>
+          progress.show(`scanned ${plural(records, "record")} of ${plural(sessions, "session")}`),
+      });
+    } finally {
+      progress.end();
+    }
+    const findings = report.findings.map((found) => ({ ...found, erase: eraseCommand(found) }));
+    await out.answer({ ...report, findings }, () => lines(report, out));
+    return report.findings.length === 0 ? 0 : 1;
+  },
+});
+
+/** Null where it cannot be erased: bodies never are, and the workspace has its own ways to forget. */
+function eraseCommand({ session, seq, where }: ScanFinding): string | null {
+  return where === "body" || isWorkspaceId(session) ? null : `skein erase ${session} --seq ${seq}`;
+}
+
+function lines({ sessions, records, findings, more }: ScanReport, out: Screen): string[] {
+  const counted = `${plural(records, "record")} of ${plural(sessions, "session")}`;
+  if (findings.length === 0) return [`${out.green("none")}: ${counted}`];
+  const shown = findings.slice(0, shownMax);
+  const columns = [
+    { title: "WHERE" },
+    { title: "TYPE" },
+    { title: "KIND" },
+    { title: "PREVIEW", paint: out.dim },
+  ];
+  const rows = shown.map(({ session, seq, type, kind, registered, preview }) => [
+    `${out.columns === null ? session : ending(session)}@${seq}`,
+    oneLine(type),
+    registered ? kind : `${kind}?`,
+    oneLine(preview),
+  ]);
+  const left = findings.length - shown.length + more;
+  const commands = new Set(shown.flatMap((found) => eraseCommand(found) ?? []));
+  const kept = shown.filter((found) => eraseCommand(found) === null);
+  return [
+    ...table(columns, rows, { width: out.columns, heading: out.bold }),
+    ...(left === 0 ? [] : [out.dim(`and ${count(left)} more`)]),
+    `${out.red("found")}: ${plural(findings.length + more, "secret")} in ${counted}`,
+    ...(commands.size === 0 ? [] : ["to take them out, and then change them where they are used:"]),
+    ...[...commands].map((command) => `  ${command}`),
+    ...(kept.length === 0 ? [] : [wayOut(kept)]),
+  ];
+}
+
+function wayOut(kept: readonly ScanFinding[]): string {
+  const bodies = kept.some(({ where }) => where === "body");
+  return bodies
+    ? "what stands in a key or a label cannot be erased: delete the session, and change the secret"
+    : "what the workspace holds: add a new version of the agent, or forget the memory; change the secret";
+}

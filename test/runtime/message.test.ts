@@ -1,0 +1,258 @@
+/** Messages within a store: both logs in one append, replies, deadlines, contracts, full inboxes. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SkeinError } from "../../src/core/error.ts";
+import { limit } from "../../src/core/limit.ts";
+import type { Session } from "../../src/runtime/session.ts";
+import { all, inMemory, type Place } from "./place.ts";
+
+const saying = (code: string, text: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof SkeinError, String(error));
+  assert.equal(error.code, code, error.message);
+  assert.match(`${error.message}; ${error.hint ?? ""}`, text);
+  return true;
+};
+
+const typesOf = async (session: Session): Promise<string[]> =>
+  (await all(session.events())).map(({ type }) => type);
+
+/** What a session was told, in order: the texts of each input. */
+async function told(session: Session): Promise<string[][]> {
+  const events = await all(session.events({ types: ["input.received", "message.received"] }));
+  return events.map(({ content }) =>
+    (content as { blocks: { text: string }[] }).blocks.map(({ text }) => text),
+  );
+}
+
+async function pair(place: Place): Promise<{ a: Session; b: Session }> {
+  return {
+    a: await place.engine.open({ objective: "A" }),
+    b: await place.engine.open({ objective: "B" }),
+  };
+}
+
+test("a message is in both logs, a value goes as its JSON, and a second one with the key is not sent", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const first = await a.send(b.id, "hello", { key: "once" });
+  assert.deepEqual({ ...first, message: "" }, { message: "", to: b.id, seq: 2, delivered: true });
+  assert.deepEqual(await a.send(b.id, "hello again", { key: "once" }), first);
+  await a.send(b.id.slice(-8), { rate: 4.1 }, { topic: "rates" });
+  assert.deepEqual(await told(b), [["hello"], ['{"rate":4.1}']]);
+  assert.deepEqual((await b.fold()).standing.received.get(a.id), 2);
+  await assert.rejects(a.send(b.id, undefined), saying("invalid", /undefined/));
+  await assert.rejects(a.send(b.id, "x", { topik: "t" } as never), saying("invalid", /did you mean "topic"/));
+  await a.append("x", { key: "another" });
+  await assert.rejects(a.send(b.id, "x", { key: "another" }), saying("conflict", /another change/));
+});
+
+test("two senders with one key at once send one message", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const sent = await Promise.all(Array.from({ length: 8 }, () => a.send(b.id, "once", { key: "k" })));
+  assert.deepEqual(new Set(sent.map(({ message }) => message)).size, 1);
+  assert.deepEqual(await told(b), [["once"]]);
+});
+
+test("sending to one that is missing, over or elsewhere is refused, and nothing is written", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const gone = "ses_00000000000000000000000000";
+  await assert.rejects(a.send(gone, "x"), saying("not-found", /there is no session/));
+  await assert.rejects(a.send(a.id, "x"), saying("invalid", /cannot send to itself/));
+  await assert.rejects(a.send(null, "x"), saying("invalid", /no receiver/));
+  await b.close();
+  await assert.rejects(a.send(b.id, "x"), saying("refused", /closed cannot take a message; .*reopen/));
+  await b.archive();
+  await assert.rejects(a.send(b.id, "x"), saying("refused", /archived cannot take/));
+  await assert.rejects(place.engine.send(b.id, "x"), saying("refused", /archived/));
+  await assert.rejects(
+    a.send(b.id, "x", { at: "./other.db" }),
+    saying("unavailable", /cannot open other stores/),
+  );
+  assert.deepEqual(await typesOf(a), ["session.opened"]);
+});
+
+test("a request is replied to once, by its id alone, and the requester is told which it was", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const { message } = await a.send(b.id, "Which rate?", { withinMs: 60_000 });
+  const until = new Date(place.world.now() + 60_000).toISOString();
+  const note = `[request ${message}: reply with the send tool, replyTo ${message}, until ${until}]`;
+  assert.deepEqual(await told(b), [["Which rate?", note]]);
+  const state = await b.state();
+  assert.deepEqual(state.asked, [{ message, from: a.id, seq: 2, deadlineMs: place.world.now() + 60_000 }]);
+  assert.deepEqual(
+    (await a.state()).requests.map(({ to }) => to),
+    [b.id],
+  );
+  assert.deepEqual(
+    (await place.engine.sessions()).rows.map(({ outbox }) => outbox),
+    [1, undefined],
+  );
+  await assert.rejects(
+    b.send(null, "x", { replyTo: "msg_none" }),
+    saying("not-found", /no request "msg_none"/),
+  );
+  const c = await place.engine.open({ objective: "C" });
+  await assert.rejects(b.send(c.id, "x", { replyTo: message }), saying("invalid", /is a request of/));
+  await b.send(null, 4.1, { replyTo: message });
+  assert.deepEqual(await told(a), [["4.1", `[this is the reply to ${message}]`]]);
+  await assert.rejects(b.send(null, "x", { replyTo: message }), saying("not-found", /replied to already/));
+  assert.deepEqual([(await a.state()).requests, (await b.state()).asked], [[], []]);
+  assert.deepEqual(
+    (await place.engine.sessions()).rows.map(({ outbox }) => outbox ?? 0),
+    [0, 0, 0],
+  );
+});
+
+test("a request without a reply in time is given up by deliver, told, and a late reply is refused", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const { message } = await a.send(b.id, "Which rate?", { withinMs: 1_000 });
+  assert.deepEqual((await place.engine.deliver()).overdue, 0);
+  await a.sleep();
+  place.world.pass(1_001);
+  await assert.rejects(b.send(null, "x", { replyTo: message }), saying("refused", /was given up at 20\d\d-/));
+  const report = await place.engine.deliver();
+  assert.deepEqual(report, { sessions: 1, delivered: 0, refused: 0, overdue: 1, waiting: [] });
+  const [[text = ""] = []] = await told(a);
+  assert.match(text, new RegExp(`^Your request ${message} to ${b.id} had no reply by .*given up\\.$`));
+  assert.equal((await a.state()).status, "open");
+  assert.deepEqual((await place.engine.deliver()).sessions, 0);
+});
+
+test("a reply that comes after the request was given up by an earlier clock is refused too", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const { message } = await a.send(b.id, "Which rate?", { withinMs: 1_000 });
+  place.world.pass(1_001);
+  await place.engine.deliver();
+  place.world.pass(-1_000);
+  await assert.rejects(b.send(null, "x", { replyTo: message }), saying("refused", /waits for no reply/));
+});
+
+test("deadlines that cannot be are refused", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  for (const more of [{ withinMs: 0 }, { withinMs: -1 }, { withinMs: 1.5 }, { deadlineMs: 5 }]) {
+    await assert.rejects(a.send(b.id, "x", more), saying("invalid", /reply/));
+  }
+  await assert.rejects(a.send(b.id, "x", { withinMs: 1, deadlineMs: 1 }), saying("invalid", /not both/));
+});
+
+const rates = { type: "object", properties: { rate: { type: "number" } }, required: ["rate"] };
+
+test("a message is held to the contract of its topic, from sessions and from people", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  await b.contract("rates", rates);
+  const wrong = /breaks the contract for "rates": at rate: .*expected number, received string/;
+  await assert.rejects(a.send(b.id, { rate: "4" }, { topic: "rates" }), saying("refused", wrong));
+  await assert.rejects(a.send(b.id, "4", { topic: "rates" }), saying("refused", /expected object/));
+  await assert.rejects(a.send(b.id, "four", { topic: "rates" }), saying("refused", /received string/));
+  await assert.rejects(place.engine.send(b.id, "four", { topic: "rates" }), saying("refused", /contract/));
+  assert.deepEqual(await typesOf(b), ["session.opened", "contract.declared"]);
+  await a.send(b.id, '{"rate":4,"more":1}', { topic: "rates" });
+  await a.send(b.id, "anything", { topic: "other" });
+  await a.send(b.id, "anything");
+  await place.engine.send(b.id, { rate: 5 }, { topic: "rates", key: "k" });
+  assert.equal((await place.engine.send(b.id, { rate: 5 }, { topic: "rates", key: "k" })).duplicate, true);
+  const [last] = await all(b.events({ reverse: true, limit: 1 }));
+  assert.deepEqual((last!.body as { topic?: string }).topic, "rates");
+  await b.contract("rates", true);
+  await a.send(b.id, "four", { topic: "rates" });
+  assert.deepEqual(await b.contracts(), [{ topic: "rates", schema: true, seq: 7 }]);
+  assert.deepEqual((await b.state()).contracts, ["rates"]);
+});
+
+test("a text fits a contract for texts, also when it looks like a number", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  await b.contract("name", { type: "string", pattern: "^[0-9a-z]+$" });
+  await a.send(b.id, "42", { topic: "name" });
+  await assert.rejects(a.send(b.id, "4 2", { topic: "name" }), saying("refused", /pattern/));
+  await assert.rejects(
+    a.send(b.id, "x".repeat(20_000), { topic: "name" }),
+    saying("refused", /16384 at most/),
+  );
+});
+
+test("no message fits a contract that was erased", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const { seq } = await b.contract("rates", rates);
+  await b.erase({ ranges: [[seq, seq]] });
+  await assert.rejects(a.send(b.id, { rate: 4 }, { topic: "rates" }), saying("refused", /was erased/));
+  assert.deepEqual(await b.contracts(), [{ topic: "rates", schema: undefined, seq }]);
+});
+
+test("a contract that is no schema, or that would hold nothing, is refused with the reason", async () => {
+  await using place = inMemory();
+  const { b } = await pair(place);
+  const cases: readonly (readonly [unknown, RegExp])[] = [
+    ["x", /neither an object nor true or false/],
+    [null, /neither an object/],
+    [[], /neither an object/],
+    [{ type: "nonsense" }, /nonsense/],
+    [{ typo: "object" }, /"typo" is no keyword/],
+    [{ properties: { a: { type: "number" } } }, /"properties" says nothing without "type": "object"/],
+    [{ type: "object", properties: { a: { minimum: 1 } } }, /"minimum" at properties\.a says nothing/],
+    [{ $ref: "https://example.org/schema" }, /\$ref/],
+    [{ const: { a: 1 } }, /enum and const/],
+    [{ type: "string", pattern: "(" }, /regular expression/],
+    [{ type: "string", pattern: "^(a+)+$" }, /may take for ever/],
+    [{ type: "string", pattern: "^(a|aa)*$" }, /may take for ever/],
+    [{ type: "string", pattern: "(a)\\1" }, /refers back/],
+    [{ not: { type: "string" } }, /not/],
+    [{ type: "string", title: "x".repeat(limit.contractBytesMax) }, /at most 32768 fit/],
+  ];
+  for (const [schema, text] of cases) {
+    await assert.rejects(
+      b.contract("t", schema),
+      saying("invalid", text),
+      JSON.stringify(schema)?.slice(0, 80),
+    );
+  }
+  await assert.rejects(b.contract("", true), saying("invalid", /no topic/));
+  await assert.rejects(b.contract("a\nb", true), saying("invalid", /no topic/));
+  const patterns = ["^ses_[0-9a-z]{26}$", "^(\\d{4}-\\d{2}-\\d{2})$", "^[^@]+@[^@]+$", "^(ab)+$"];
+  for (const pattern of patterns) await b.contract("t", { type: "string", pattern });
+});
+
+test("a full inbox refuses sessions and takes what people say", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  await b.append(Array.from({ length: limit.inboxMax }, () => ({ type: "input.received", text: "x" })));
+  await assert.rejects(a.send(b.id, "x"), saying("refused", /is full \(1,000 wait\); it takes more once/));
+  assert.deepEqual((await b.state()).inbox, { count: limit.inboxMax, full: true });
+  await place.engine.send(b.id, "I am a person");
+  assert.deepEqual((await b.state()).inbox, { count: limit.inboxMax + 1, full: true });
+  assert.deepEqual(await typesOf(a), ["session.opened"]);
+});
+
+test("five who send to one another at once: each pair in order, none lost, none twice", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const sessions = await Promise.all(Array.from({ length: 5 }, () => engine.open({ objective: "x" })));
+  const jobs = sessions.flatMap((from) =>
+    sessions
+      .filter((to) => to !== from)
+      .map(async (to) => {
+        for (let number = 1; number <= 5; number++) await from.send(to.id, `${from.id} ${number}`);
+      }),
+  );
+  await Promise.all(jobs);
+  for (const to of sessions) {
+    const texts = (await told(to)).map(([text = ""]) => text);
+    for (const from of sessions) {
+      if (from === to) continue;
+      const own = texts.filter((text) => text.startsWith(from.id));
+      assert.deepEqual(
+        own,
+        Array.from({ length: 5 }, (_, place) => `${from.id} ${place + 1}`),
+      );
+    }
+    assert.equal(texts.length, 20);
+  }
+});

@@ -1,0 +1,92 @@
+/**
+ * Triggers: what wakes a sleeping session, or opens a new one. Here is what one may say; runtime/work watches.
+ *
+ *   at       once, at a time                         every    again and again
+ *   cron     by a cron line, in a time zone          file     files below a bound path have other contents
+ *   git      a ref moved, or a commit touches paths  webhook  somebody calls its address
+ *   message  a message came                          session  other sessions ended, or recorded something
+ *   query    a check gives another result            resource a bound resource is not what it was
+ */
+import { z } from "zod";
+import { itemKinds, type TriggerKind } from "./catalogue/durable.ts";
+import { Key, SessionRef } from "./catalogue/entry.ts";
+import { limit } from "./limit.ts";
+import { checkShape } from "./shape.ts";
+
+const Millis = z.int().nonnegative();
+const Every = z.int().min(1_000, "a trigger fires at most once a second");
+const Zone = z.string().min(1).max(64);
+const Line = z.string().min(1).max(1_024);
+
+const kinds = {
+  at: z.strictObject({ kind: z.literal("at"), at: Millis }),
+  every: z.strictObject({ kind: z.literal("every"), everyMs: Every, fromMs: Millis.exactOptional() }),
+  cron: z.strictObject({ kind: z.literal("cron"), cron: Line, zone: Zone.exactOptional() }),
+  file: z.strictObject({
+    kind: z.literal("file"),
+    path: Line,
+    /** Which files below it; by default all. */
+    glob: Line.exactOptional(),
+    /** How long nothing must have changed before it fires. */
+    debounceMs: Millis.exactOptional(),
+  }),
+  git: z.strictObject({
+    kind: z.literal("git"),
+    path: Line,
+    /** By default what is checked out. */
+    ref: Line.exactOptional(),
+    /** Only commits that touch one of these. */
+    paths: z.array(Line).min(1).max(100).readonly().exactOptional(),
+  }),
+  webhook: z.strictObject({
+    kind: z.literal("webhook"),
+    /** Of the address; the address itself is shown once, when the trigger is set. */
+    digest: z.string().regex(/^[0-9a-f]{64}$/),
+    /** The name of the secret that bodies are signed with. */
+    secret: Line.exactOptional(),
+  }),
+  message: z.strictObject({
+    kind: z.literal("message"),
+    topic: Key.exactOptional(),
+    from: SessionRef.exactOptional(),
+  }),
+  session: z.strictObject({
+    kind: z.literal("session"),
+    sessions: z.array(SessionRef).min(1).max(limit.awaitedMax).readonly(),
+    on: z.enum(["end", "item"]),
+    /** With `end`: only once all of them have ended. */
+    all: z.boolean().exactOptional(),
+    item: z.strictObject({ kind: z.enum(itemKinds), key: Key }).exactOptional(),
+    /** What the session is told of those that ended. */
+    give: z.enum(["handoff", "facts", "nothing"]).exactOptional(),
+  }),
+  query: z.strictObject({
+    kind: z.literal("query"),
+    everyMs: Every,
+    /** One of these. */
+    command: z.array(z.string()).min(1).max(100).readonly().exactOptional(),
+    url: Line.exactOptional(),
+    binding: Key.exactOptional(),
+    sql: z.string().max(limit.queryCharsMax).exactOptional(),
+  }),
+  resource: z.strictObject({ kind: z.literal("resource"), binding: Key, debounceMs: Millis.exactOptional() }),
+} as const satisfies Record<TriggerKind, z.ZodType>;
+
+export type TriggerSpec = { readonly [K in TriggerKind]: Readonly<z.infer<(typeof kinds)[K]>> }[TriggerKind];
+export type SpecOf<K extends TriggerKind> = Extract<TriggerSpec, { readonly kind: K }>;
+
+/** Holds a trigger against its schema. Says where the first mistake is, and how it is spelled right. */
+export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec {
+  const kind = (given as { readonly kind?: unknown } | null | undefined)?.kind;
+  const schema = kinds[(typeof kind === "string" && kind in kinds ? kind : "at") as TriggerKind];
+  return checkShape(schema, given, { what: "trigger", where }) as TriggerSpec;
+}
+
+/** A trigger that was read back from a log; null when this program does not understand all of it. */
+export function storedTrigger(value: unknown): TriggerSpec | null {
+  try {
+    return checkTrigger(value);
+  } catch {
+    return null;
+  }
+}

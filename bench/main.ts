@@ -12,7 +12,10 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   list: async () => (await import("./list.ts")).benchList(),
   step: async () => (await import("./step.ts")).benchStep(),
   merge: async () => (await import("./merge.ts")).benchMerge(),
+  memory: async () => (await import("./memory.ts")).benchMemory(),
+  pack: async () => (await import("./pack.ts")).benchPack(),
   bundle: async () => (await import("./bundle.ts")).benchBundle(),
+  retain: async () => (await import("./retain.ts")).benchRetain(),
   start: async () => (await import("./start.ts")).benchStart(),
 };
 

@@ -40,7 +40,7 @@ export function makeProse(): (length: number) => string {
   return (length) => {
     let text = "";
     while (text.length < length) text += `${text === "" ? "" : "\n\n"}${all[next++ % all.length] ?? ""}`;
-    return text.slice(0, length);
+    return text.slice(0, length).toWellFormed();
   };
 }
 
@@ -69,7 +69,7 @@ export async function openProse(path: string): Promise<ProseEngine> {
       windowTokens: 200_000,
       outputTokensMax: 4_000,
       images: false,
-      price: { input: 3_000, output: 15_000 },
+      price: { input: 3_000, output: 15_000, asOf: "2026-11-01" },
     },
     // oxlint-disable-next-line require-yield -- this model says everything at once
     async *stream({ parts }) {

@@ -165,6 +165,8 @@ export type { FileDiff, FilesDiff } from "./runtime/diff-files.ts";
 export type { EraseOptions, EraseReport, EraseShare } from "./runtime/erase.ts";
 export type { EraseCopy } from "./runtime/erase-copies.ts";
 export type { ForkPlace } from "./runtime/fork.ts";
+export type { ClearOptions } from "./runtime/clear.ts";
+export type { Handoff, HandoffOptions } from "./runtime/handoff.ts";
 export type { FilesRestored, RewindOptions, Rewound } from "./runtime/rewind-files.ts";
 export type { FileVersion } from "./core/files.ts";
 export type { Lineage, LineageNode } from "./runtime/lineage.ts";

@@ -106,6 +106,21 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "agent.defined": ({ agent, version }) => `${plain(agent)}@${plain(version)}`,
   "document.loaded": ({ kind, bytes }, { path }) =>
     joined(`${plain(kind)} ${plain(path)}`, `${plain(bytes)} bytes`),
+  "memory.carried": ({ count, tokens }, { items }) =>
+    joined(
+      `${plain(count)} remembered${tokens === undefined ? "" : `, about ${plain(tokens)} tokens`}`,
+      ((items ?? []) as readonly Fields[]).map(({ key }) => plain(key)).join(", "),
+    ),
+  "memory.promoted": ({ scope, owner, kind, key }, { value, because }) =>
+    joined(
+      `${plain(scope)}${owner === undefined ? "" : ` ${plain(owner)}`}: ${plain(kind)} ${plain(key)} = ${plain(value)}`,
+      because === undefined ? "" : `because ${plain(because)}`,
+    ),
+  "memory.forgotten": ({ scope, owner, kind, key }, { reason }) =>
+    joined(
+      `${plain(scope)}${owner === undefined ? "" : ` ${plain(owner)}`}: ${plain(kind)} ${plain(key)}`,
+      plain(reason),
+    ),
   "tools.bound": ({ count }, { definitions }) =>
     joined(`${plain(count)} tools`, ((definitions ?? []) as readonly Fields[]).map(nameOf).join(", ")),
   "turn.started": ({ inputs }) => `takes up ${(inputs as readonly unknown[]).length}`,

@@ -5,7 +5,7 @@ import type { ErrorCode } from "../core/error.ts";
 
 export const exitCodes = [
   { code: 0, meaning: "done" },
-  { code: 1, meaning: "refused or failed: the session's state forbids it, or verify or scan found something" },
+  { code: 1, meaning: "refused or failed: the state forbids it, or verify or scan found something" },
   { code: 2, meaning: "wrong usage, or input that cannot be right" },
   { code: 3, meaning: "not found: no such store, session, position or name" },
   { code: 4, meaning: "what is needed cannot be used now: the store, a model; an input that ask kept waits" },

@@ -1,4 +1,4 @@
-/** What the command line knows to be secret: variables that are called so, and what the configuration names. */
+/** What the command line knows to be secret: variables called so, and what the configuration names. */
 import type { Redactor } from "../core/secret.ts";
 import { learnEnvironment, learnKeys, learnSecret, openRedactor } from "../runtime/redact.ts";
 import { readSecrets } from "./config.ts";

@@ -1,6 +1,6 @@
 /**
- * The forms in which a secret may turn up in a text: as it is, escaped for JSON up to three times, encoded for
- * a URL, as base64 at any alignment, as hexadecimal digits.
+ * The forms in which a secret may turn up in a text: as it is, escaped for JSON up to three times, as base64
+ * at any alignment, as hexadecimal digits. What is encoded for a URL is decoded (secret-url.ts).
  */
 
 export interface Form {
@@ -23,12 +23,10 @@ export function formsOf(value: string): readonly Form[] {
   for (const text of [value, ...linesOf(value)]) {
     const bytes = bytesOf(text);
     add(text);
-    for (const url of urlForms(text, bytes)) add(url);
+    // As bytes are read that may be anything.
+    add(String.fromCharCode(...bytes));
     for (const hex of hexForms(bytes)) add(hex);
-    for (const { text: base, around } of base64Forms(bytes)) {
-      add(base, { around });
-      for (const url of cases(encodeURIComponent(base))) add(url, { around: aroundEncoded });
-    }
+    for (const { text: base, around } of base64Forms(bytes)) add(base, { around });
   }
   return [...forms.values()];
 }
@@ -82,44 +80,19 @@ const asciiJson = (text: string): string =>
     .slice(1, -1)
     .replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-const cases = (encoded: string): readonly string[] => [
-  encoded,
-  encoded.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-];
-
 const hex = (byte: number): string => byte.toString(16).padStart(2, "0");
-
-/** What encoders leave as it is differs: the least, the usual, and nothing but letters and digits. */
-function urlForms(text: string, bytes: readonly number[]): readonly string[] {
-  const usual = encodeURIComponent(text);
-  const strict = usual.replace(/[!'()*]/g, (char) => percent(char.charCodeAt(0)));
-  const most = bytes
-    .map((byte) => (isAlphanumeric(byte) ? String.fromCharCode(byte) : percent(byte)))
-    .join("");
-  const every = bytes.map(percent).join("");
-  const least = encodeURI(text);
-  const once = [usual, strict, most, every, least];
-  const forms = once.flatMap((form) => [form, form.replaceAll("%20", "+")]);
-  return [...forms, ...forms.map(encodeURIComponent)].flatMap(cases);
-}
-
-const percent = (byte: number): string => `%${hex(byte).toUpperCase()}`;
-
-const isAlphanumeric = (byte: number): boolean => /[A-Za-z0-9]/.test(String.fromCharCode(byte));
 
 function hexForms(bytes: readonly number[]): readonly string[] {
   const lower = bytes.map(hex).join("");
-  const spaced = bytes.map(hex).join(" ");
-  return [lower, lower.toUpperCase(), spaced, spaced.toUpperCase()];
+  return [lower, lower.toUpperCase()];
 }
 
 const standard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const urlSafe = `${standard.slice(0, 62)}-_`;
 const aroundStandard = /[A-Za-z0-9+/=]/;
 const aroundUrlSafe = /[A-Za-z0-9_=-]/;
-const aroundEncoded = /[A-Za-z0-9%]/;
 
-/** At each alignment, the digits that the value alone decides; what comes before and after does not matter. */
+/** At each alignment, the digits that the value alone decides, whatever comes before and after. */
 function base64Forms(bytes: readonly number[]): readonly Required<Form>[] {
   return [0, 1, 2].flatMap((shift) => {
     const digits: number[] = [];

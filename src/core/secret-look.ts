@@ -152,7 +152,7 @@ const urlLook: Look = {
   find(text, at) {
     const found = sticky(credentials, text, at);
     const [, user = "", password] = found ?? [];
-    if (password === undefined || isPlaceholder(password)) return null;
+    if (password === undefined || password.length < 6 || isPlaceholder(password)) return null;
     const start = at + 4 + user.length;
     return { start, end: start + password.length, name: "url-password" };
   },
@@ -189,10 +189,10 @@ const fieldNames: readonly { readonly name: string; readonly pattern: RegExp }[]
   { name: "token", pattern: /_TOKEN(?![A-Za-z])/y },
   { name: "encryption-key", pattern: /(?:encryption|signing|master|account)[_-]?key(?![a-z])/iy },
 ];
-const fieldAnchors =
-  "pass secr api_ apik api- apit priv encr sign mast acco acce auth refr id_t idto bear sess bot_ bott _tok".split(
-    " ",
-  );
+const fieldAnchors = (
+  "pass secr api_ apik api- apit priv encr sign mast acco " +
+  "acce auth refr id_t idto bear sess bot_ bott _tok"
+).split(" ");
 
 /** The kind of secret that a field of this name holds; null when it holds none. */
 export function secretField(field: string): string | null {
@@ -294,7 +294,8 @@ function isGivenBare(
 
 const placeholders = new RegExp(
   [
-    "^(?:\\[redacted|[x*•.?_-]+$|<|\\$|%[A-Za-z_]|\\{|#\\{|your[-_ ]|change[-_]?(?:me|it)|process\\.|env[.:]|os\\.",
+    "^(?:\\[redacted|[x*•.?_-]+$|<|\\$|%[A-Za-z_]|\\{|#\\{",
+    "your[-_ ]|change[-_]?(?:me|it)|process\\.|env[.:]|os\\.",
     "(?:example|sample|placeholder|dummy|insert|replace|enter|u?int\\d)",
     "(?:password|passwd|pass|pwd|secret|token|key|value|string|number|boolean|object|undefined|null)$",
     "(?:none|true|false|required|optional|hidden|masked|redacted|removed|username|api[-_]?key)$)",

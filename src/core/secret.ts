@@ -9,6 +9,7 @@ import { SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
 import { formsOf, type Form } from "./secret-form.ts";
+import { readingsOf, type Reading } from "./secret-url.ts";
 import { isFieldValue, looks, secretField, type Look, type Place } from "./secret-look.ts";
 
 /** A secret in a text. */
@@ -58,6 +59,7 @@ function complaintAbout(name: string, value: unknown): string | undefined {
 }
 
 const secretCharsMax = 16_384;
+const passesMax = 10;
 
 interface Known extends Form {
   readonly name: string;
@@ -86,8 +88,7 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
     return places.length < 2 ? places : merged(places);
   }
 
-  function redact(text: string): string {
-    if (!known.any(text) && !guessed.any(text)) return text;
+  function once(text: string): string {
     const places = find(text);
     if (places.length === 0 || keep().has(text)) return text;
     let told = "";
@@ -99,9 +100,20 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
     return told + text.slice(from);
   }
 
+  /** Until nothing is left: what stood behind a secret may look like one only now. */
+  function redact(text: string): string {
+    let told = text;
+    for (let count = 0; count < passesMax; count++) {
+      const next = once(told);
+      if (next === told) break;
+      told = next;
+    }
+    return told;
+  }
+
   /** On escaped text: whether it is worth taking apart. */
   const suspects = (text: string): boolean =>
-    known.each(text, ({ text: form }, at) => text.startsWith(form, at)) ||
+    (!known.isEmpty && readingsOf(text, known.hasSpaces).some((reading) => holds(known, reading))) ||
     guessed.each(text, (look, at) => look.may?.(text, at) ?? true);
 
   return {
@@ -129,15 +141,26 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
       return clean === value ? text : JSON.stringify(clean);
     },
     find,
-    registeredIn(text) {
-      if (!known.any(text)) return null;
-      return findKnown(known, text)[0]?.name ?? null;
-    },
+    registeredIn: (text) => findKnown(known, text)[0]?.name ?? null,
   };
 }
 
-/** Registered values in a text; those that overlap are all there. */
+const holds = (known: Grams<Known>, { text }: Reading): boolean =>
+  known.each(text, ({ text: form }, at) => text.startsWith(form, at));
+
+/** Registered values in a text, however it is read; those that overlap are all there. */
 function findKnown(known: Grams<Known>, text: string): readonly SecretPlace[] {
+  if (known.isEmpty) return [];
+  return readingsOf(text, known.hasSpaces).flatMap(({ text: read, places }) =>
+    findIn(known, read).map((found) => ({
+      ...found,
+      start: places?.[found.start] ?? found.start,
+      end: places?.[found.end] ?? found.end,
+    })),
+  );
+}
+
+function findIn(known: Grams<Known>, text: string): readonly SecretPlace[] {
   const places: SecretPlace[] = [];
   let reach = 0;
   known.each(text, ({ text: form, around, name }, at) => {
@@ -181,10 +204,18 @@ class Grams<T> {
   readonly #table = new Uint8Array(2 ** tableBits);
   readonly #entries = new Map<number, T[]>();
 
+  /** Whether any of them has a space in it. */
+  hasSpaces = false;
+
+  get isEmpty(): boolean {
+    return this.#entries.size === 0;
+  }
+
   add(text: string, entry: T): void {
     let gram = 0;
     for (let at = 0; at < gramChars; at++) gram = next(gram, text.charCodeAt(at));
     this.#table[slot(gram)] = 1;
+    this.hasSpaces ||= text.includes(" ");
     const there = this.#entries.get(gram);
     if (there === undefined) this.#entries.set(gram, [entry]);
     else there.push(entry);
@@ -196,14 +227,8 @@ class Grams<T> {
     for (const char of alphanumeric) this.add(anchor.replace("?", char), entry);
   }
 
-  /** Whether any begins in the text, as far as four letters tell. */
-  any(text: string): boolean {
-    return this.each(text, () => true);
-  }
-
   /** Calls with each that may begin somewhere, until a call says that it is enough. */
   each(text: string, call: (entry: T, at: number) => boolean): boolean {
-    if (this.#entries.size === 0) return false;
     const table = this.#table;
     let gram = 0;
     for (let at = 0; at < text.length; at++) {

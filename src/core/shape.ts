@@ -1,4 +1,4 @@
-/** Holds what people wrote against a schema, and says where the first mistake is and how it is spelled right. */
+/** Holds what people wrote against a schema: says where the first mistake is, and how it is spelled right. */
 import { z } from "zod";
 import { nearest, SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";

@@ -115,23 +115,25 @@ async function newestOf(store: Store, name: string): Promise<Defined | undefined
   return undefined;
 }
 
+/** What was defined in each store up to a position, without the texts: so that a long log is read once. */
+const known = new WeakMap<Store, { seq: number; list: Defined[] }>();
+
 /** What was defined, without the texts. */
 async function* definitions(
   store: Store,
   { reverse }: { readonly reverse: boolean },
 ): AsyncGenerator<Defined> {
-  const head = await store.head(store.workspace);
-  let [fromSeq, toSeq] = [1, head?.seq ?? 0];
-  const types = ["agent.defined"];
-  while (fromSeq <= toSeq) {
-    const range = { fromSeq, toSeq, reverse, limit: limit.pageRecordsMax, types, contents: false };
+  const before = known.get(store) ?? { seq: 0, list: [] };
+  const toSeq = (await store.head(store.workspace))?.seq ?? 0;
+  const list = [...before.list];
+  for (let fromSeq = before.seq + 1; fromSeq <= toSeq;) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["agent.defined"], contents: false };
     const page = await store.read(store.workspace, range);
-    for (const record of page) yield definedBy(record);
-    const last = page.at(-1)?.seq;
-    if (last === undefined) return;
-    if (reverse) toSeq = last - 1;
-    else fromSeq = last + 1;
+    for (const record of page) list.push(definedBy(record));
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
   }
+  if (toSeq > before.seq) known.set(store, { seq: toSeq, list });
+  yield* reverse ? list.toReversed() : list;
 }
 
 function definedBy({ body, at, actor, seq }: StoredRecord): Defined {

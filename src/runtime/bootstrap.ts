@@ -11,7 +11,7 @@ import { present } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import { listAgents, showAgent } from "./agents.ts";
+import { showAgent } from "./agents.ts";
 import { checkBound, safeText } from "./redact.ts";
 import { carriedFor } from "./carry.ts";
 import type { Context } from "./engine-context.ts";
@@ -70,11 +70,11 @@ const lastOfName = (bind: readonly Binding[]): Binding[] => [
 async function pinOf(context: Context, agent: string | undefined): Promise<Pin | null> {
   if (agent === undefined) return null;
   const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
-  if (version === undefined) {
-    const known = (await listAgents(context)).some((one) => one.name === name);
-    if (!known) return null;
-  }
-  const found = await showAgent(context, name, version === undefined ? undefined : Number(version));
+  const found =
+    version === undefined
+      ? await showAgent(context, name).catch(ifMissing)
+      : await showAgent(context, name, Number(version));
+  if (found === null) return null;
   const { definition, digest } = found;
   return { agent: name, version: found.version, digest, definition };
 }

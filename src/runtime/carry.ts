@@ -7,8 +7,9 @@ import { share } from "../core/context/text.ts";
 import type { CarriedMemory } from "../core/command.ts";
 import type { SessionId } from "../core/ids.ts";
 import { memoryId, type MemoryName, type MemoryScope } from "../core/memory.ts";
-import { carriedText, carryDefaults, rankMemory, type Carried } from "../core/memory/choice.ts";
+import { carriedText, carryDefaults, memoryLine, rankMemory, type Carried } from "../core/memory/choice.ts";
 import type { State } from "../core/state.ts";
+import { roughTokens } from "../core/tokens.ts";
 import { readContent } from "./content.ts";
 import { agentOf } from "./crew.ts";
 import type { Context } from "./engine-context.ts";
@@ -25,33 +26,54 @@ export interface CarryAsked {
 
 /** Preferences that the objective is not about take at most this share of the room. */
 const preferencesShare = 0.5;
+/** So many that do not fit any more, and no further ones are looked at. */
+const misfitsMax = 8;
+/** An estimate of tokens may be off; by so much it never is. */
+const roughShare = 0.4;
 
 /** Null: nothing is relevant, or nothing is to be carried. */
 export async function carriedFor(context: Context, asked: CarryAsked): Promise<CarriedMemory | null> {
   const { memory: reader, actor } = context;
   const carry = carryOf(asked.definition);
-  if (carry === null || (await reader.fold()).memory.size === 0) return null;
+  if (carry === null) return null;
   const { memory, relevance } = await reader.index();
+  if (memory.size === 0) return null;
   const owners = { agent: asked.agent, user: principalOf(actor) };
   const ranked = rankMemory(memory, relevance, asked.objective, { owners, scopes: carry.scopes });
   const items: Carried[] = [];
-  let used = 0;
+  let [used, misfits] = [0, 0];
+  // Until it gets narrow an estimate will do: a tokenizer takes long to load.
+  let count: (text: string) => number | Promise<number> = roughTokens;
   for (const { entry, why, isRelevant } of ranked) {
-    if (used >= carry.tokensMax) break;
+    if (misfits >= misfitsMax) break;
     // The index may be older than an erasure; what is carried is what the store still has.
     const { value, erased } = await readEntry(context, entry);
     if (erased) continue;
     const { scope, kind, key, origin } = entry;
     const item: Carried = { scope, kind, key, value, why, ...(origin === null ? {} : { origin }) };
     if (asked.known?.has(knownAs(entry, value)) === true) continue;
-    const tokens = await context.tokenizer.count(`${carriedText([item])}\n`);
+    let tokens = await count(lineOf(item));
     const room = isRelevant ? carry.tokensMax : carry.tokensMax * preferencesShare;
-    if (used + tokens > room) continue;
+    if (count === roughTokens && used + tokens > room * roughShare) {
+      count = (text) => context.tokenizer.count(text);
+      used = 0;
+      for (const one of items) used += await count(lineOf(one));
+      tokens = await count(lineOf(item));
+    }
+    if (used + tokens > room) {
+      misfits++;
+      continue;
+    }
     used += tokens;
     items.push(item);
   }
-  return fitted(context, items, carry.tokensMax);
+  if (items.length === 0) return null;
+  return count === roughTokens
+    ? { items, tokens: roughTokens(carriedText(items)) }
+    : fitted(context, items, carry.tokensMax);
 }
+
+const lineOf = (item: Carried): string => `${memoryLine(item)}\n`;
 
 /** As many as the renderer shows within the limit, counted on its own text. */
 async function fitted(

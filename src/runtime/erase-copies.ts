@@ -4,15 +4,14 @@
  * contents unless a text is looked for.
  */
 import type { StoredRecord } from "../core/chain.ts";
-import type { LogId, SessionId } from "../core/ids.ts";
-import { isWorkspaceId } from "../core/ids.ts";
+import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import * as range from "../core/range.ts";
 import type { Range, Ranges } from "../core/range.ts";
 import type { Context } from "./engine-context.ts";
-import { contentOf } from "./content.ts";
+import { contentOf, readContent } from "./content.ts";
 import type { Family } from "./erase-family.ts";
-import { pages, type Doomed } from "./erase-survey.ts";
+import { pages, type Gone } from "./erase-survey.ts";
 import type { Progress } from "./projection.ts";
 
 export interface EraseCopy {
@@ -26,12 +25,6 @@ export interface EraseCopy {
 
 export interface Found {
   readonly copy: EraseCopy;
-}
-
-interface Erased {
-  readonly session: SessionId;
-  readonly doomed: readonly Doomed[];
-  readonly family: Family;
 }
 
 export interface CopyOptions {
@@ -62,19 +55,22 @@ const provenance = [
   "message.received",
   "transcript.compacted",
   "handoff.written",
+  "resource.bound",
+  "permission.set",
 ];
 
 export async function findCopies(
   context: Context,
-  erased: Erased,
+  family: Family,
+  erased: readonly Gone[],
   options: CopyOptions,
 ): Promise<readonly Found[]> {
   const { finds } = options;
-  if (erased.doomed.length === 0 && finds === undefined) return [];
-  const { candidates, handoffs } = await readCandidates(context, erased.family, options);
-  const loss = new Loss(erased.family);
-  for (const [owner, ranges] of byOwner(erased.doomed)) loss.add(owner, ranges);
-  for (const { message } of erased.doomed) loss.addMessage(message);
+  if (erased.length === 0 && finds === undefined) return [];
+  const { candidates, handoffs } = await readCandidates(context, family, options);
+  const loss = new Loss(family);
+  for (const [owner, ranges] of byOwner(erased)) loss.add(owner, ranges);
+  for (const { message } of erased) loss.addMessage(message);
   const found = new Map<Candidate, string>();
   for (let before = -1; before < found.size;) {
     before = found.size;
@@ -142,9 +138,9 @@ class Loss {
   }
 }
 
-function byOwner(doomed: readonly Doomed[]): ReadonlyMap<LogId, Ranges> {
+function byOwner(erased: readonly Gone[]): ReadonlyMap<LogId, Ranges> {
   const owners = new Map<LogId, [number, number][]>();
-  for (const { owner, seq } of doomed) {
+  for (const { owner, seq } of erased.toSorted((a, b) => a.seq - b.seq)) {
     const ranges = owners.get(owner) ?? [];
     const last = ranges.at(-1);
     if (last?.[1] === seq - 1) last[1] = seq;
@@ -190,7 +186,7 @@ async function readCandidates(
     for (const each of ranges) {
       for await (const page of pages(store, session, each, only)) {
         for (const record of page) {
-          if (record.contentHash === null || (finds !== undefined && record.content === null)) continue;
+          if (record.contentHash === null) continue;
           const body = provenance.includes(record.type) ? (JSON.parse(record.body) as Body) : {};
           if (record.type === "session.opened") from = body.from ?? null;
           if (record.type === "handoff.written" && body.digest !== undefined)
@@ -259,7 +255,8 @@ async function candidateOf(
 ): Promise<Candidate | null> {
   const { session, seq, type, contentBytes } = record;
   const carried = type === "memory.carried" ? await origins(store, via, record) : [];
-  const of = [...sourcesOf(via, record, body), ...carried];
+  const taken = from === null ? [] : await takenOver(store, via, record, from);
+  const of = [...sourcesOf(via, record, body), ...carried, ...taken];
   const message = body.message ?? null;
   const isHandoff = type === "document.loaded" && body.kind === "handoff" && from !== null;
   const handoff = isHandoff ? { from, digest: body.digest ?? "" } : null;
@@ -301,6 +298,35 @@ async function origins(store: Context["store"], via: LogId, record: StoredRecord
   };
   return items.flatMap(({ origin }) => (origin === undefined ? [] : [originOf(origin, record.type)]));
 }
+
+/** What a session that carries on the work of another has of it: what it is for, bindings, rules. */
+async function takenOver(
+  store: Context["store"],
+  via: LogId,
+  { seq, type }: StoredRecord,
+  from: string,
+): Promise<Candidate["of"]> {
+  const isTaken = type === "session.opened" || type === "resource.bound" || type === "permission.set";
+  const head = isTaken && isSessionId(from) ? await store.head(from) : undefined;
+  if (head === undefined) return [];
+  const ours = (await readContent(store, via, seq)) as Record<string, unknown> | undefined;
+  const types = type === "session.opened" ? ["session.opened", "session.forked"] : [type];
+  const of: Candidate["of"][number][] = [];
+  for await (const page of pages(store, head.session, [1, head.seq], { types })) {
+    for (const record of page) {
+      const theirs = (await contentOf(store, record)) as Record<string, unknown> | undefined;
+      if (!sharesField(ours, theirs)) continue;
+      of.push({ session: from, range: [record.seq, record.seq], why: `taken over from ${from}` });
+    }
+  }
+  return of;
+}
+
+const sharesField = (
+  ours: Readonly<Record<string, unknown>> = {},
+  theirs: Readonly<Record<string, unknown>> = {},
+): boolean =>
+  Object.entries(ours).some(([name, value]) => JSON.stringify(value) === JSON.stringify(theirs[name]));
 
 /** Without those that were erased before. */
 async function stillThere(

@@ -6,8 +6,8 @@ import * as range from "../core/range.ts";
 import type { Ranges } from "../core/range.ts";
 import type { Store } from "../store/port.ts";
 
-/** A content that is to go. */
-export interface Doomed {
+/** A content that is gone. */
+export interface Gone {
   readonly seq: number;
   readonly type: string;
   readonly bytes: number;
@@ -15,14 +15,18 @@ export interface Doomed {
   readonly owner: LogId;
   /** The id, if it is a message. */
   readonly message: string | null;
+}
+
+/** A content that is to go. */
+export interface Doomed extends Gone {
   /** Whether between it and the one before there is none that stays. */
   readonly joined: boolean;
 }
 
 export interface Survey {
   readonly doomed: readonly Doomed[];
-  /** Positions whose content was gone before, each with its length. */
-  readonly gone: readonly { readonly seq: number; readonly bytes: number }[];
+  /** What was gone before. */
+  readonly gone: readonly Gone[];
 }
 
 /** `picks` says whether a content is to go; without it, all of them are. */
@@ -37,18 +41,16 @@ export async function survey(
 ): Promise<Survey> {
   const { picks = () => true, progress } = options;
   const doomed: Doomed[] = [];
-  const gone: { seq: number; bytes: number }[] = [];
+  const gone: Gone[] = [];
   let joined = false;
   for (const each of ranges) {
     joined = false;
     for await (const page of pages(store, session, each)) {
       for (const record of page) {
-        const { seq, type, content, contentBytes, contentHash } = record;
-        if (contentHash === null) continue;
-        const bytes = contentBytes ?? 0;
-        if (content === null) gone.push({ seq, bytes });
+        if (record.contentHash === null) continue;
+        if (record.content === null) gone.push(contentAt(record));
         else if (await picks(record)) {
-          doomed.push({ seq, type, bytes, owner: record.session, message: messageOf(record), joined });
+          doomed.push({ ...contentAt(record), joined });
           joined = true;
         } else joined = false;
       }
@@ -76,10 +78,27 @@ export async function* pages(
   }
 }
 
+const contentAt = (record: StoredRecord): Gone => ({
+  seq: record.seq,
+  type: record.type,
+  bytes: record.contentBytes ?? 0,
+  owner: record.session,
+  message: messageOf(record),
+});
+
 function messageOf({ type, body }: StoredRecord): string | null {
   if (type !== "message.sent" && type !== "message.received") return null;
   return (JSON.parse(body) as { readonly message: string }).message;
 }
+
+/** In order; what stands side by side is joined. */
+export const joinNeighbours = (contents: readonly (Gone & { readonly joined?: boolean })[]): Doomed[] =>
+  contents
+    .toSorted((a, b) => a.seq - b.seq)
+    .map((one, place, all) => ({
+      ...one,
+      joined: one.joined === true || all[place - 1]?.seq === one.seq - 1,
+    }));
 
 /** What one append takes away. */
 export interface Batch {

@@ -11,7 +11,7 @@ import * as range from "../core/range.ts";
 import type { Ranges } from "../core/range.ts";
 import type { Context } from "./engine-context.ts";
 import { seal } from "./seal.ts";
-import { batchesOf, bytesOf, shareOf, type Batch, type Doomed, type Survey } from "./erase-survey.ts";
+import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type Survey } from "./erase-survey.ts";
 import type { Member } from "./writer.ts";
 
 /** What is to go of one log, and who shares it up to which position. */
@@ -107,22 +107,9 @@ export async function tellSharers(
     if (!gone.some(({ seq }) => seq <= toSeq) || !(await canBeTold(context, sharer))) continue;
     const { standing } = await context.writer.current(sharer);
     const untold = gone.filter(({ seq }) => seq <= toSeq && !range.includes(standing.erased.ranges, seq));
-    for (const { ranges, doomed } of batchesOf(untold.map(plain))) {
+    for (const { ranges, doomed } of batchesOf(joinNeighbours(untold))) {
       const share = { ranges, records: doomed.length, bytes: bytesOf(doomed) };
       await context.writer.together([memberOf(sharer, share, reason)], { actor: context.actor });
     }
   }
 }
-
-const plain = (
-  { seq, bytes }: { readonly seq: number; readonly bytes: number },
-  place: number,
-  all: readonly { readonly seq: number }[],
-): Doomed => ({
-  seq,
-  bytes,
-  type: "",
-  owner: "" as LogId,
-  message: null,
-  joined: all[place - 1]?.seq === seq - 1,
-});

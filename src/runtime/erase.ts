@@ -3,6 +3,7 @@
  * loses something can be told before, and refused as a whole; then it is done in batches (erase-write.ts), and
  * at last the files of the store are scrubbed.
  */
+import type { StoredRecord } from "../core/chain.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { isWorkspaceId, quote, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -12,7 +13,7 @@ import type { Context } from "./engine-context.ts";
 import { findCopies, type EraseCopy, type Found } from "./erase-copies.ts";
 import { readFamily, type Family, type Stretch } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
-import { batchesOf, bytesOf, survey, type Survey } from "./erase-survey.ts";
+import { batchesOf, bytesOf, joinNeighbours, survey, type Survey } from "./erase-survey.ts";
 import { makeFinder } from "./erase-text.ts";
 import { eraseTarget, tellSharers, type Target } from "./erase-write.ts";
 import { wayTo } from "./move-step.ts";
@@ -137,9 +138,13 @@ async function planErasure(context: Context, session: SessionId, options: EraseO
   const family = await readFamily(context);
   const ranges = await wantedRanges(context, session, await family.stretches(session), options);
   const finds = options.match === undefined ? undefined : makeFinder(store, options.match);
-  const own = await survey(store, session, ranges, finds === undefined ? {} : { picks: finds });
-  const from = { session, doomed: own.doomed, family };
-  const found = await findCopies(context, from, { finds, progress: options.progress });
+  // Who erased what and why is to stay, unless it is asked for by name.
+  const isAll = options.ranges === undefined && finds === undefined;
+  const picks = finds ?? (({ type }: StoredRecord) => !isAll || type !== "content.erased");
+  const own = await survey(store, session, ranges, { picks });
+  // Whether what is gone already held the text, nobody can say any more.
+  const sources = finds === undefined ? [...own.gone, ...own.doomed] : own.doomed;
+  const found = await findCopies(context, family, sources, { finds, progress: options.progress });
   const target: Target = { session, survey: own, sharers: await family.sharers(session) };
   const others = options.copies === true ? await targetsOf(context, family, found) : [];
   // What was copied within the session itself is one with the rest of it.
@@ -241,7 +246,7 @@ async function targetsOf(context: Context, family: Family, found: readonly Found
 /** What was asked for and what was copied from it, in order. */
 function joined({ survey: { doomed, gone } }: Target, inside: Target): Survey {
   const more = inside.survey.doomed.map((one) => ({ ...one, joined: false }));
-  return { doomed: [...doomed, ...more].toSorted((a, b) => a.seq - b.seq), gone };
+  return { doomed: joinNeighbours([...doomed, ...more]), gone };
 }
 
 /** Refuses all of it while somebody who would lose something is under a hold, or cannot be written to. */

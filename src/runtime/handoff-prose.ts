@@ -17,7 +17,7 @@ import { keepLease } from "./keeper.ts";
 import { safeText } from "./redact.ts";
 import type { StepWorld } from "./step.ts";
 
-/** Null when the model had nothing to say, or could not be asked: then the log alone must do. */
+/** Where the model had nothing to say, or could not be asked, the log alone must do. */
 export async function proseHandoff(
   context: Context,
   session: SessionId,

@@ -4,7 +4,7 @@
  */
 import type { CommandOf, Loaded } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { readEvent, type SessionEvent } from "../core/event.ts";
+import { readEvent } from "../core/event.ts";
 import { readChange, type RecordedChange } from "../core/files.ts";
 import { handoffTokensMin, writeHandoff, type HandoffOptions as Manner } from "../core/handoff.ts";
 import {
@@ -12,6 +12,7 @@ import {
   isQuiet,
   scanRecordsMax,
   wantedSeqs,
+  type HandoffEvent,
   type HandoffSource,
 } from "../core/handoff/source.ts";
 import { quote, type SessionId } from "../core/ids.ts";
@@ -61,10 +62,19 @@ export async function handoffSession(
   if (!write) return makeText(context, session, state, tokensMax);
   const { model } = options;
   if (model === undefined) return writeDown(context, session, tokensMax);
-  const { proseHandoff } = await import("./handoff-prose.ts");
-  const made = await proseHandoff(context, session, { model, tokensMax });
-  if (!("failed" in made) || "text" in made) return made;
+  const made = await inProse(context, session, state, { model, tokensMax });
+  if ("text" in made) return made;
   return { ...(await writeDown(context, session, tokensMax)), failed: made.failed };
+}
+
+async function inProse(
+  context: Context,
+  session: SessionId,
+  { standing: { status } }: State,
+  wanted: { readonly model: true | string; readonly tokensMax: number },
+): Promise<Handoff | { readonly failed: string }> {
+  if (!mayIn(status, "take")) return { failed: `a session that is ${status} asks no model` };
+  return (await import("./handoff-prose.ts")).proseHandoff(context, session, wanted);
 }
 
 /** Any is good enough for whoever wants none in particular. */
@@ -198,8 +208,8 @@ async function scan(
   { store }: Context,
   session: SessionId,
   range: { readonly fromSeq: number; readonly toSeq: number },
-): Promise<SessionEvent[]> {
-  const events: SessionEvent[] = [];
+): Promise<HandoffEvent[]> {
+  const events: HandoffEvent[] = [];
   for (let { fromSeq } = range; fromSeq <= range.toSeq;) {
     const page = await store.read(session, {
       fromSeq,
@@ -210,7 +220,7 @@ async function scan(
     });
     for (const record of page) {
       const { kind, event } = readEvent(record, false);
-      if (kind === "known") events.push(event as SessionEvent);
+      if (kind === "known") events.push(event as HandoffEvent);
     }
     const last = page.at(-1);
     if (last === undefined) break;
@@ -222,7 +232,7 @@ async function scan(
 async function readFileChanges(
   { store }: Context,
   session: SessionId,
-  events: readonly SessionEvent[],
+  events: readonly HandoffEvent[],
 ): Promise<RecordedChange[]> {
   const changes: RecordedChange[] = [];
   for (const { seq } of events.filter(({ type }) => type === "resource.changed").slice(-changesMax)) {

@@ -1,6 +1,6 @@
 /**
- * Secrets at the doors of the engine: which values are registered, and what becomes of texts, values and bytes
- * that are about to be stored. Contents of records go through the seal; everything else goes through here.
+ * Secrets at the doors of the engine: which values are registered, and what becomes of texts, values and
+ * bytes that are about to be stored. Contents of records go through the seal; everything else goes through here.
  */
 import { z } from "zod";
 import { entryOf, eventTypes } from "../core/catalogue.ts";
@@ -98,10 +98,13 @@ export function learnKeys(
   }
 }
 
-const secretNames =
-  /(?:^|_)(?:API_?)?(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_BASE|_ID)?$|_PW?D$|_PASS$/i;
+const secretNames = new RegExp(
+  "(?:^|_)(?:API_?)?(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_BASE)?$" +
+    "|_PW?D$|_PASS$",
+  "i",
+);
 
-/** Every variable whose name says that it is secret. Paths and plain words are none, whatever they are called. */
+/** Every variable whose name says that it is secret. Paths and plain words are none, whatever their name. */
 export function learnEnvironment(world: Pick<World, "redactor">, env: Env): void {
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined || !secretNames.test(name)) continue;
@@ -127,7 +130,7 @@ export const safeJson = <T>({ redactor }: Pick<World, "redactor">, value: T): T 
 /** Larger texts are not taken apart; what is registered is found in them all the same. */
 const textBytesMax = 67_108_864;
 
-/** Bytes as they may be kept: a text without its secrets. Other bytes that hold a registered value are refused. */
+/** A text is kept without its secrets; other bytes that hold a registered value are refused. */
 export function safeBytes(world: Pick<World, "redactor">, bytes: Uint8Array): Uint8Array {
   const { redactor } = world;
   if (redactor === undefined) return bytes;

@@ -1,5 +1,5 @@
 /**
- * Scan: finds secrets that got into the store before they were registered, or before anything looked like one.
+ * Scan: finds secrets that got into the store before they were registered, or before they were looked for.
  * Reads only, and never shows what it found: a preview has the name in its place.
  */
 import { isForeign } from "../core/catalogue.ts";

@@ -253,14 +253,13 @@ async function feed(bench: Bench): Promise<void> {
 
 async function blobs(bench: Bench): Promise<void> {
   const { store, world } = bench;
-  const [one, two, three] = ["one", "two", "three"].map((text) => Buffer.from(text));
-  const hashes = [one!, two!, three!].map((bytes) => hashOfBytes(bytes));
-  const [first, second, third] = hashes as [string, string, string];
-  for (const bytes of [one!, two!, three!]) await store.putBlob(hashOfBytes(bytes), [bytes]);
+  const bytes = { one: Buffer.from("one"), two: Buffer.from("two"), three: Buffer.from("three") };
+  const [first, second, third] = [hashOfBytes(bytes.one), hashOfBytes(bytes.two), hashOfBytes(bytes.three)];
+  for (const one of Object.values(bytes)) await store.putBlob(hashOfBytes(one), [one]);
   const said = (...of: readonly string[]) => draftOf({ content: of, blobs: of }, world.digest);
   const session = await opened(bench, 0, { drafts: [said(first, second), said(second)] });
   const there = async (): Promise<readonly boolean[]> =>
-    Promise.all(hashes.map(async (hash) => (await store.blob(hash)) !== undefined));
+    Promise.all([first, second, third].map(async (hash) => (await store.blob(hash)) !== undefined));
   await erased(bench, session, [1, 1]);
   // The third was put just now, by somebody whose record is still to come.
   assert.deepEqual(await there(), [false, true, true]);
@@ -271,7 +270,7 @@ async function blobs(bench: Bench): Promise<void> {
   assert.deepEqual(await there(), [false, false, true]);
   await store.scrub();
   assert.equal((await store.stats()).blobs, 1);
-  await store.putBlob(first, [one!]);
+  await store.putBlob(first, [bytes.one]);
   assert.deepEqual(await there(), [true, false, true]);
   await append(bench, { session, expect: "exists", drafts: [said(first, third)] });
   await assertWhole(bench, session, 6);

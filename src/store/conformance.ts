@@ -21,6 +21,7 @@ import { derivedCases } from "./conformance-derived.ts";
 import { eraseCases } from "./conformance-erase.ts";
 import { forkCases } from "./conformance-fork.ts";
 import { listCases } from "./conformance-list.ts";
+import { packCases } from "./conformance-pack.ts";
 import { readCases } from "./conformance-read.ts";
 import { receiveCases } from "./conformance-receive.ts";
 
@@ -50,6 +51,7 @@ const cases: readonly ConformanceCase[] = [
   ...derivedCases,
   ...blobCases,
   ...receiveCases,
+  ...packCases,
   ...eraseCases,
 ];
 

@@ -112,7 +112,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     sweep: open(() => {
       freeBlobs(state, sweepLogs(logs));
     }),
-    pack: open((session, toSeq) => pack(log(session), toSeq)),
+    pack: open((session, toSeq, signal) => pack(log(session), signal?.aborted === true ? 0 : toSeq)),
     packedTo: open((session) => log(session)?.packedTo ?? 0),
     scrub: open(() => undefined), // what is gone from memory is gone
     check: open(() => []), // there is no level below that of the records

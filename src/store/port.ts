@@ -472,7 +472,10 @@ export interface Store {
    * entry.
    */
   clearDerived(): Promise<void>;
-  /** Gives back what deleted sessions held, in small steps; resolves when there is no more. */
+  /**
+   * Gives back what deleted sessions held, in small steps; resolves when there is no more. Ends with a scrub,
+   * unless another program keeps it from being done: then it is still due.
+   */
   sweep(): Promise<void>;
   /**
    * Packs the log's own records up to a position, but never its last one, into segments: in small steps beside

@@ -3,14 +3,15 @@
  * layout and sqlite/writer.ts for the one write path.
  */
 import { realpathSync, statSync } from "node:fs";
-import { flaw, genesisHash } from "../core/chain.ts";
+import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../core/error.ts";
 import { parseLogId, type SessionId, type WorkspaceId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { isLater, version } from "../core/version.ts";
 import type { Durability, Store, StoreStats, StoreWorld } from "./port.ts";
 import { makeAppender, partsFlaw } from "./sqlite/append.ts";
-import { connect, sqliteBusy, waitForLock, type Connection } from "./sqlite/connection.ts";
+import { faults, regainTrust } from "./sqlite/check.ts";
+import { connect, type Connection } from "./sqlite/connection.ts";
 import { endingWith, everyLog, makeLister, makeProjector, makeSnapshots } from "./sqlite/derived.ts";
 import { unscrubbed } from "./sqlite/erase.ts";
 import { makeFeed } from "./sqlite/feed.ts";
@@ -51,13 +52,8 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     lockWaitMs,
   });
   const { database, guard } = connection;
-  const logs = makeLogs(database, tenant);
-  const names = makeNames(database);
-  const { digest } = world;
-  const segments = makeSegments(database, { digest, sessionOf: logs.sessionOf, name: names.name });
-  const segmentWriter = makeSegmentWriter(database, segments);
-  const reader = makeReader(database, { world, logs, names, segments });
-  const parts = { database, world, logs, names, reader, segments, segmentWriter };
+  const parts = openParts(database, tenant, world);
+  const { logs, names, reader, segments, segmentWriter } = parts;
   const appender = makeAppender(database, tenant, parts);
   const onRollback = () => {
     for (const cache of [logs, names, appender, segments]) cache.forget();
@@ -82,6 +78,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     }
   };
 
+  const checking = { connection, segments, world };
   const scrubbing = { connection, writer, world, lockWaitMs, forget: onRollback, segmentWriter };
   const store: Store = {
     workspace: workspaceOf(connection),
@@ -145,7 +142,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
         return (line && segments.upTo(line.id, Number.MAX_SAFE_INTEGER)?.toSeq) ?? line?.forkSeq ?? 0;
       }),
     scrub: () => look(() => scrub(scrubbing)),
-    check: () => look(() => faults(connection)),
+    check: () => look(() => faults(checking)),
     stats: () => look(() => stats(connection, durability)),
     bytes: () => look(() => fileBytes(path)),
     async close() {
@@ -154,17 +151,19 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
       watch.close();
     },
   };
-  if (connection.suspect) {
-    try {
-      await trust(store, connection, world);
-      await waitForLock({ world, lockWaitMs, path }, () => guard(() => rewriteTail(connection)));
-    } catch (error) {
-      await store.close();
-      throw error;
-    }
-    connection.trusted();
-  }
+  if (connection.suspect) await regainTrust(store, checking, { lockWaitMs, path });
   return store;
+}
+
+/** What all of the driver works with. */
+function openParts(database: DatabaseSync, tenant: string, world: StoreWorld) {
+  const logs = makeLogs(database, tenant);
+  const names = makeNames(database);
+  const { digest } = world;
+  const segments = makeSegments(database, { digest, sessionOf: logs.sessionOf, name: names.name });
+  const segmentWriter = makeSegmentWriter(database, segments);
+  const reader = makeReader(database, { world, logs, names, segments });
+  return { database, world, logs, names, reader, segments, segmentWriter };
 }
 
 const renewal = `UPDATE leases SET until_ms = ?
@@ -193,36 +192,6 @@ function clearDerived({ database }: Connection): void {
   );
 }
 
-function faults({ database }: Connection): string[] {
-  const rows = database.prepare("PRAGMA integrity_check(20)").all();
-  const broken = rows.map((row) => String(Object.values(row)[0])).filter((line) => line !== "ok");
-  return [
-    ...broken,
-    ...strays.flatMap((sql) => database.prepare(sql).all()).map((row) => String(row["fault"])),
-  ];
-}
-
-/**
- * The head of a log is its last record, and a log is found by the id of its session. So a last record that
- * lies elsewhere, and a log whose id is damaged, would be missed by nobody who reads.
- */
-const idTail = "[0-9a-z]".repeat(26);
-const strays = [
-  `WITH RECURSIVE used (log) AS (
-     SELECT min(log) FROM records
-     UNION ALL
-     SELECT (SELECT min(log) FROM records WHERE log > used.log) FROM used WHERE log IS NOT NULL
-   )
-   SELECT 'records of a log that does not exist: ' || log AS fault FROM used
-   WHERE log <> 0 AND log NOT IN (SELECT id FROM logs) LIMIT 20`,
-  `SELECT 'a record before the beginning of ' || session AS fault FROM logs l
-   WHERE (SELECT min(seq) FROM records WHERE log = l.id) <= fork_seq LIMIT 20`,
-  `SELECT 'a record that was taken out of its log: ' || position AS fault
-   FROM records WHERE log = 0 AND body <> '{}' LIMIT 20`,
-  `SELECT 'a log of no session: ' || session AS fault FROM logs
-   WHERE session NOT GLOB 'ses_${idTail}' AND session NOT GLOB 'wsp_${idTail}' LIMIT 20`,
-] as const;
-
 function fileBytes(path: string): number {
   const size = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return size(path) + size(`${path}-wal`);
@@ -250,44 +219,4 @@ function stats({ database, path }: Connection, durability: Durability): StoreSta
     blobs: one("SELECT count(*) FROM blobs WHERE bytes IS NOT NULL"),
     blobBytes: one("SELECT sum(bytes) FROM blobs"),
   };
-}
-
-/** An earlier process met an I/O error: everything is read and checked before anything is written again. */
-async function trust(store: Store, connection: Connection, world: StoreWorld): Promise<void> {
-  const bad = faults(connection);
-  const rows = connection.database.prepare("SELECT session FROM logs WHERE dropped = 0").all();
-  for (const row of rows) {
-    const session = parseLogId(String(row["session"]));
-    let before = genesisHash;
-    for (let fromSeq = 1; bad.length === 0;) {
-      const page = await store.read(session, {
-        fromSeq,
-        toSeq: Infinity,
-        limit: limit.pageRecordsMax,
-        contents: true,
-      });
-      if (page.length === 0) break;
-      for (const record of page) {
-        const bytes = record.content === null ? null : Buffer.byteLength(record.content);
-        const wrong =
-          record.seq === fromSeq++ ? flaw(world.digest, before, record, bytes) : "a record is missing";
-        if (wrong !== null) bad.push(`${session} at ${record.seq}: ${wrong}`);
-        before = record.hash;
-      }
-    }
-  }
-  if (bad.length === 0) return;
-  throw new SkeinError("corrupt", `the store met an I/O error earlier and does not verify: ${bad[0] ?? ""}`, {
-    hint: "restore a backup; the damaged file is left as it is",
-  });
-}
-
-/**
- * After a failed fsync the kernel may count pages of the -wal file as written that never reached the disk,
- * and read them from memory all the same. Copied to the main file and synced there, they are safe to build
- * upon.
- */
-function rewriteTail({ database }: Connection): void {
-  const row = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
-  if (row?.["busy"] !== 0) throw Object.assign(new Error("database is locked"), { errcode: sqliteBusy });
 }

@@ -58,6 +58,10 @@ test("the hint says why, and what can be done about it", () => {
   );
   assert.match(zoneHint("full", []), /^The context is full: .*Compress it now, hand off .* fork .* clear\.$/);
   assert.equal(zoneHint("smart", why), "");
+  assert.match(
+    zoneHint("full", [], "skein open --from 4x8kz1"),
+    /new session \(skein open --from 4x8kz1\), fork/,
+  );
 });
 
 test("more of anything never gives an emptier zone", () => {

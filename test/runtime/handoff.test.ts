@@ -18,9 +18,17 @@ import { engineWith, scripted } from "./turn/scripted.ts";
 const typesOf = async (session: Session): Promise<string[]> =>
   (await all(session.events())).map(({ type }) => type);
 
+/** The handoff that a session began with. */
+async function handoffIn(session: Session): Promise<{ readonly path: string; readonly text: string }> {
+  const [document] = await all(session.events({ types: ["document.loaded"] }));
+  return document?.content as { path: string; text: string };
+}
+
+const loadedFrom = async (session: Session): Promise<string> => (await handoffIn(session)).path;
+
 const pointer = (session: Session, seq: number): string => `[${session.id.slice(-8)}@${seq}]`;
 
-test("2,000 events and 40 decisions and tasks: a fresh session knows each, in under 4,000 tokens", async () => {
+test("of 2,000 events and 40 decisions and tasks a fresh session knows each, in 4,000 tokens", async () => {
   await using place = inMemory();
   const { engine, world } = place;
   const session = await engine.open({ objective: "Move the payroll to the new rates" });
@@ -134,14 +142,15 @@ test("the next session takes over agent, model, bindings, permissions, labels an
     "permission.set",
   ]);
   const [opened, , document] = await all(next.events());
-  assert.equal((opened?.body as { from?: string }).from, session.id);
+  assert.partialDeepStrictEqual(opened, {
+    body: { from: session.id },
+    content: { constraints: ["Never pay."] },
+  });
   assert.partialDeepStrictEqual(document, {
     body: { kind: "handoff" },
     content: { path: `${session.id}@${seq}` },
   });
-  assert.deepEqual((opened?.content as { constraints?: string[] }).constraints, ["Never pay."]);
-  const { engine: same } = place;
-  const other = await same.open({
+  const other = await engine.open({
     from: session.id,
     objective: "Close the year",
     agent: "clerk",
@@ -163,8 +172,7 @@ test("a handoff of a handoff says where the work came from", async () => {
   const first = await place.engine.open({ objective: "Fix login" });
   const second = await place.engine.open({ from: first.id });
   const third = await place.engine.open({ from: second.id });
-  const [, document] = await all(third.events());
-  const { text } = document?.content as { text: string };
+  const { text } = await handoffIn(third);
   assert.ok(text.includes(`${pointer(second, 1)} It carries on the work of ${first.id}.`));
   assert.ok(text.includes(`${pointer(second, 2)} It began with the handoff ${first.id}@2.`));
 });
@@ -185,7 +193,7 @@ test("clear with a handoff closes one session and opens the next in one append",
   assert.equal((await next.state()).objective, "Test login");
 });
 
-test("after a crash between the handoff and the next session nothing is lost and nothing is doubled", async () => {
+test("after a crash between handoff and next session nothing is lost and nothing is doubled", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "Fix login" });
   await session.record("task", "tests", "Write tests");
@@ -194,8 +202,7 @@ test("after a crash between the handoff and the next session nothing is lost and
   // Here the process died, and somebody types the next command.
   const next = await place.engine.open({ from: session.id });
   assert.equal((await session.head()).seq, 4);
-  const [, document] = await all(next.events());
-  assert.equal((document?.content as { path: string }).path, `${session.id}@${seq}`);
+  assert.equal(await loadedFrom(next), `${session.id}@${seq}`);
 });
 
 test("what may not be written to is handed off all the same", async () => {
@@ -210,8 +217,7 @@ test("what may not be written to is handed off all the same", async () => {
   await assert.rejects(session.handoff({ write: true }), { code: "refused" });
   const next = await place.engine.open({ from: session.id });
   assert.equal((await session.head()).seq, 4);
-  const [, document] = await all(next.events());
-  assert.equal((document?.content as { path: string }).path, `${session.id}@4`);
+  assert.equal(await loadedFrom(next), `${session.id}@4`);
 });
 
 test("an objective that was erased must be given anew; the handoff shows it as erased", async () => {

@@ -4,11 +4,11 @@ import { DatabaseSync } from "node:sqlite";
 import { zstdDecompressSync } from "node:zlib";
 import type { Random } from "../crash/random.ts";
 
-const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+const letters = Array.from("abcdefghijklmnopqrstuvwxyz0123456789");
 
 /** A text of 24 letters and digits. */
 export const canaryOf = (random: Random): string =>
-  Array.from({ length: 24 }, () => random.pick([...letters])).join("");
+  Array.from({ length: 24 }, () => random.pick(letters)).join("");
 
 const pieceLength = 12;
 

@@ -290,7 +290,7 @@ test("titles, items, blobs and what is packed lose it too, for all who share it"
   remove();
 });
 
-test("a reader of another program puts a scrub off, which is still due then, and does it no harm", async () => {
+test("a reader in another program puts a scrub off, which is still due then", async () => {
   const { path, remove } = newPath();
   const store = await opens(path, { lockWaitMs: 80 });
   const canary = canaryOf(makeRandom(7));
@@ -349,7 +349,7 @@ test("what somebody else erases while a scrub runs is due again afterwards", asy
   remove();
 });
 
-test("copies that SQLite leaves between the rows of a page are overwritten, and nothing else is", async () => {
+test("copies that SQLite leaves between rows are overwritten, and nothing else is", async () => {
   const { path, remove } = newPath();
   const store = await opens(path);
   // The same rows in the same order leave the same copies.

@@ -107,7 +107,7 @@ const groups: Readonly<Record<Grouping, string>> = {
   day: "date(e.at / 1000, 'unixepoch')",
 };
 
-/** From the events: the view of costs has answers only. Without a model a compaction costs nothing, nor does a handoff. */
+/** From the events: the view of costs has answers only. What names no model costs nothing. */
 function costQuery(by: Grouping, conditions: readonly string[]): string {
   const where = [
     "e.type IN ('model.responded', 'model.failed', 'transcript.compacted', 'handoff.written')",

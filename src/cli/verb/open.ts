@@ -47,8 +47,8 @@ export const open = verb({
   about: [
     "The store is made if it is not there. AGENTS.md of a bound directory, and of those above it in the " +
       "same repository, is part of what the session is told.",
-    "With --from the session begins with what the other leaves it: decisions, facts, open tasks, files, what " +
-      "failed, each with its position. It works as the same agent, with the same model, bindings, " +
+    "With --from the session begins with what the other leaves it: decisions, facts, open tasks, files, " +
+      "what failed, each with its position. It works as the same agent, with the same model, bindings, " +
       "permissions, labels and priority, where they are not given.",
   ],
   examples: [

@@ -1,10 +1,9 @@
 /** What was tried and failed, so that the next session does not try it again unawares. */
 import { gap } from "../context/text.ts";
-import type { SessionEvent } from "../event.ts";
 import { itemKey } from "../fold/durable.ts";
 import { includes } from "../range.ts";
 import { claim, type Line, type Width } from "./section.ts";
-import type { HandoffSource } from "./source.ts";
+import type { HandoffEvent, HandoffSource } from "./source.ts";
 import { fieldOf, inLine } from "./text.ts";
 
 /** The oldest first. The same failure again is told once, where it was last, with how often it was. */
@@ -38,7 +37,7 @@ export function failureLines(source: HandoffSource, width: Width): Line[] {
 /** Null for what is no failure. */
 function failureText(
   { state, contents }: HandoffSource,
-  event: SessionEvent,
+  event: HandoffEvent,
   tools: ReadonlyMap<string, string>,
   { said }: Width,
 ): string | null {
@@ -68,7 +67,9 @@ function failureText(
     case "turn.ended":
       if (event.body.outcome === "completed" || event.body.outcome === "suspended") return null;
       return `Turn ${event.turn ?? "?"} ended: ${event.body.outcome}`;
-    default:
+    case "tool.requested":
+    case "session.merged":
+    case "resource.changed":
       return null;
   }
 }

@@ -12,13 +12,13 @@ const proseShare = 0.25;
 export const handoffPrompt = (handoff: string): string =>
   [
     handoffPromptLine,
-    "Whoever carries on the work begins with the document below and sees nothing else of this session. Its " +
-      "lists stay as they are; what you write now stands in front of them. Call no tool, and do not go on " +
-      "with the work.",
-    `Write plain text of at most ${wordsMax} words, without headings and lists: first where the work stands, ` +
-      "then what to do next, in which order, and what to beware of. Behind each statement put the pointer " +
-      "of the line that it rests on, in brackets, as it stands there. Say nothing that is neither above nor " +
-      "in the document.",
+    "Whoever carries on the work begins with the document below and sees nothing else of this session. " +
+      "Its lists stay as they are; what you write now stands in front of them. Call no tool, and do not go " +
+      "on with the work.",
+    `Write plain text of at most ${wordsMax} words, without headings and lists: first where the work ` +
+      "stands, then what to do next, in which order, and what to beware of. Behind each statement put the " +
+      "pointer of the line that it rests on, in brackets, as it stands there. Say nothing that is neither " +
+      "above nor in the document.",
     handoff,
   ].join("\n\n");
 

@@ -226,9 +226,7 @@ export function lineageLines(source: HandoffSource): Line[] {
   const { state, events, contents, carriesOn } = source;
   const { fork, parent } = state.standing;
   const merges = new Map(
-    events.flatMap((event) =>
-      event.type === "session.merged" ? [[event.body.from as string, event.seq]] : [],
-    ),
+    events.flatMap((event) => (event.type === "session.merged" ? [[event.body.from, event.seq]] : [])),
   );
   const handoffs = [...state.mind.documents.values()].filter(({ kind }) => kind === "handoff");
   return [

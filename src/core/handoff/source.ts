@@ -10,7 +10,7 @@ export interface HandoffSource {
   /** Contents by position. None: it was erased, or is older than what is told. */
   readonly contents: ReadonlyMap<number, unknown>;
   /** What the state does not tell, of the types below, the oldest first. */
-  readonly events: readonly SessionEvent[];
+  readonly events: readonly HandoffEvent[];
   /** Files that were changed, the oldest first. */
   readonly changes: readonly RecordedChange[];
   /** Events and changes were read from here on; 1 when that is all of the log. */
@@ -34,6 +34,8 @@ export const handoffTypes = [
   "turn.ended",
   "resource.changed",
 ] as const;
+
+export type HandoffEvent = Extract<SessionEvent, { readonly type: (typeof handoffTypes)[number] }>;
 
 /** How far back the log is read: what failed before is old. */
 export const scanRecordsMax = 10_000;
@@ -60,7 +62,7 @@ const quiet: ReadonlySet<string> = new Set([
 
 export const isQuiet = (type: string): boolean => quiet.has(type) || type.startsWith("x.");
 
-/** Values that are read of one kind; of what is older than these there is no room to say more than the key. */
+/** Values that are read of one kind; of what is older there is no room to say more than the key. */
 const valuesMax = 500;
 const failuresMax = 200;
 

@@ -106,6 +106,9 @@ function whyOf({ scope }: MemoryRef, relevant: Relevant | undefined): string {
   return words.length === 0 ? whose[scope] : `${whose[scope]}, on ${words.join(", ")}`;
 }
 
+/** One line of it. */
+export const memoryLine = (item: Carried): string => carriedText([item]).split("\n").slice(1).join("\n");
+
 /** The text that the renderer makes of what is carried. */
 export const carriedText = (items: readonly Carried[]): string =>
   memoryText({ items }, 0, Number.POSITIVE_INFINITY);

@@ -30,17 +30,39 @@ const wordsMax = 2_000;
 
 /** In order, and as often as they stand there. */
 export function wordsOf(text: string): string[] {
-  const plain = text
-    .slice(0, wordsMax * 10)
-    .normalize("NFKD")
-    .replace(accents, "")
-    .normalize("NFC");
+  const head = text.length > wordsMax * 10 ? text.slice(0, wordsMax * 10) : text;
+  const isPlain = !beyondAscii.test(head);
+  const plain = isPlain ? head : head.normalize("NFKD").replace(accents, "").normalize("NFC");
   const found: string[] = [];
-  for (const [piece] of plain.replace(joined, "$1 ").toLowerCase().matchAll(word)) {
+  for (const piece of plain
+    .replace(joined, "$1 ")
+    .toLowerCase()
+    .match(isPlain ? asciiWord : word) ?? []) {
     if (found.length >= wordsMax) break;
-    if (unspaced.test(piece)) found.push(...pairsOf(piece));
-    else if (!empty.has(piece) && (piece.length > 1 || /\p{N}/u.test(piece))) found.push(stem(piece));
+    if (!isPlain && unspaced.test(piece)) found.push(...pairsOf(piece));
+    else {
+      const known = stemOf(piece);
+      if (known !== "") found.push(known);
+    }
   }
+  return found;
+}
+
+const beyondAscii = /[^\0-\x7f]/;
+const asciiWord = /[a-z0-9]+/g;
+
+/** Stems that were found already; words come again and again. */
+const stems = new Map<string, string>();
+const stemsMax = 50_000;
+
+/** Empty for a word that says nothing. */
+function stemOf(piece: string): string {
+  const known = stems.get(piece);
+  if (known !== undefined) return known;
+  const says = !empty.has(piece) && (piece.length > 1 || /\p{N}/u.test(piece));
+  const found = says ? stem(piece) : "";
+  if (stems.size >= stemsMax) stems.clear();
+  stems.set(piece, found);
   return found;
 }
 

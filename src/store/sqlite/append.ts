@@ -155,16 +155,6 @@ export function makeAppender(
     return { session: part.session, firstSeq, headSeq, at, hashes };
   }
 
-  /** After all is written, so that no blob is lost that a new record refers to; and nothing that is new. */
-  function erase(parts: readonly Part[], written: readonly Appended[]): void {
-    let most: number = limit.eraseRecordsMax;
-    for (const [place, { session, erase: ranges }] of parts.entries()) {
-      const line = ranges && logs.find(session);
-      const headSeq = (written[place]?.firstSeq ?? 1) - 1;
-      if (line !== undefined) most -= eraser.erase(line, headSeq, ranges ?? [], most);
-    }
-  }
-
   /** The epoch that is in force from now on. */
   function moveLease(log: number, lease: NonNullable<Part["lease"]>, firstSeq: number): number {
     const epoch = lease === "release" ? 0 : firstSeq;
@@ -340,7 +330,7 @@ export function makeAppender(
         targets.push(checked);
       }
       const written = targets.map((target) => write(target));
-      erase(parts, written);
+      eraser.erase(parts, written);
       return { kind: "ok", parts: written };
     },
     setIndex,

@@ -6,16 +6,16 @@
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import type { Part } from "../port.ts";
+import type { Appended, Part } from "../port.ts";
 import type { Line, Logs } from "./log.ts";
 import type { Ranges, SegmentWriter } from "./segment-write.ts";
 
 export interface Eraser {
   /**
-   * Takes away the contents at these positions of a log up to its head; gives back how many there were.
-   * Throws when there are more than `most`.
+   * After all is written, so that no blob is lost that a new record refers to; of what was there before.
+   * Throws when it is too much.
    */
-  erase(line: Line, headSeq: number, ranges: Ranges, most: number): number;
+  erase(parts: readonly Part[], written: readonly Appended[]): void;
 }
 
 export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: SegmentWriter): Eraser {
@@ -49,20 +49,30 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
     sql.reset.run();
   }
 
-  return {
-    erase(line, headSeq, ranges, most) {
-      const own = new Map<number, [number, number][]>();
-      for (const [fromSeq, toSeq] of apart(ranges)) {
-        for (const stretch of logs.stretches(line, fromSeq, Math.min(toSeq, headSeq))) {
-          const there = own.get(stretch.log) ?? [];
-          there.push([stretch.fromSeq, stretch.toSeq]);
-          own.set(stretch.log, there);
-        }
+  /** Of a log as it reads them; gives back how many contents there were. */
+  function eraseOf(line: Line, headSeq: number, ranges: Ranges, most: number): number {
+    const own = new Map<number, [number, number][]>();
+    for (const [fromSeq, toSeq] of apart(ranges)) {
+      for (const stretch of logs.stretches(line, fromSeq, Math.min(toSeq, headSeq))) {
+        const there = own.get(stretch.log) ?? [];
+        there.push([stretch.fromSeq, stretch.toSeq]);
+        own.set(stretch.log, there);
       }
+    }
+    let count = 0;
+    for (const [log, list] of own) count += eraseOwn(log, list, most - count);
+    return count;
+  }
+
+  return {
+    erase(parts, written) {
       let count = 0;
-      for (const [log, list] of own) count += eraseOwn(log, list, most - count);
+      for (const [place, { session, erase: ranges = [] }] of parts.entries()) {
+        const line = ranges.length > 0 ? logs.find(session) : undefined;
+        const headSeq = (written[place]?.firstSeq ?? 1) - 1;
+        if (line !== undefined) count += eraseOf(line, headSeq, ranges, limit.eraseRecordsMax - count);
+      }
       if (count > 0) markUnscrubbed(database);
-      return count;
     },
   };
 }

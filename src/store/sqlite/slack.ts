@@ -77,14 +77,11 @@ interface Cleaning {
 
 /** All in one go: nothing of this process runs in between. */
 function clean({ database, other, file, pageBytes }: Cleaning, pages: readonly number[]): number {
+  // Most of it is done before the lock is taken.
+  moveWal(database);
   other.exec("BEGIN IMMEDIATE");
   try {
-    const [refused, inWal, moved] = Object.values(
-      database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {},
-    ).map(Number);
-    if (refused !== 0 || moved !== inWal) {
-      throw Object.assign(new Error("database is locked"), { errcode: sqliteBusy });
-    }
+    if (!moveWal(database)) throw Object.assign(new Error("database is locked"), { errcode: sqliteBusy });
     let found = 0;
     const page = Buffer.alloc(pageBytes);
     for (const number of pages) {
@@ -97,7 +94,7 @@ function clean({ database, other, file, pageBytes }: Cleaning, pages: readonly n
       writeSync(file, slack, 0, slack.length, start + slack.byteOffset - page.byteOffset);
       found += 1;
     }
-    // Whatever it is, it must be a change: a connection keeps its pages until somebody else changed something.
+    // It must be a change, whatever it is: a connection keeps its pages until somebody else changes one.
     other.exec(
       `INSERT INTO meta (key, value) VALUES ('slack', '1')
        ON CONFLICT (key) DO UPDATE SET value = CAST(value + 1 AS TEXT)`,
@@ -107,6 +104,13 @@ function clean({ database, other, file, pageBytes }: Cleaning, pages: readonly n
   } finally {
     if (other.isTransaction) other.exec("ROLLBACK");
   }
+}
+
+/** False when not everything in the -wal file is in the main file. */
+function moveWal(database: DatabaseSync): boolean {
+  const row = database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
+  const [refused, pages, moved] = Object.values(row).map(Number);
+  return refused === 0 && pages === moved;
 }
 
 const zeros = Buffer.alloc(65_536);

@@ -14,7 +14,7 @@ const checkpointPages = 1_000;
 /** Jobs between two looks at how many pages there are. */
 const checkpointLookJobs = 64;
 
-/** Work that can wait is done for so long, then nothing is for as long: others look for the lock that often. */
+/** Work that can wait is done for so long, then nothing is: others look for the lock only now and then. */
 const workMs = 5;
 const breathMs = 5;
 

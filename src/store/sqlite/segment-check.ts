@@ -1,0 +1,107 @@
+/** Whether segments lie where they should, and what lies beside them says the same as they do. */
+import type { DatabaseSync } from "node:sqlite";
+import type { StoreWorld } from "../port.ts";
+import type { PackedRow } from "./segment.ts";
+import { keyNumber, type Segment, type Segments } from "./segments.ts";
+
+const beside = ["packed_places", "packed_keys", "packed_costs", "packed_calls"] as const;
+
+/** Where the segment begins that would have to hold it. */
+const holder = "SELECT from_seq FROM segments WHERE log = p.log AND to_seq >= p.seq ORDER BY to_seq LIMIT 1";
+
+/** A packed range that is missing is found by whoever reads the log; these are found by nobody else. */
+const strays = [
+  `SELECT 'a segment of a log that does not exist: ' || log AS fault FROM segments
+   WHERE log NOT IN (SELECT id FROM logs) LIMIT 20`,
+  `SELECT 'a segment before the beginning of ' || l.session AS fault
+   FROM segments s JOIN logs l ON l.id = s.log WHERE s.from_seq <= l.fork_seq LIMIT 20`,
+  `SELECT 'segments of ' || session || ' that do not follow one another, at ' || from_seq AS fault FROM (
+     SELECT l.session, s.from_seq,
+       ifnull(lag(s.to_seq) OVER (PARTITION BY s.log ORDER BY s.to_seq), l.fork_seq) + 1 AS expected
+     FROM segments s JOIN logs l ON l.id = s.log
+   ) WHERE from_seq <> expected LIMIT 20`,
+  `SELECT 'a record that is packed as well: ' || l.session || ' at ' || r.seq AS fault
+   FROM (SELECT log, max(to_seq) AS to_seq FROM segments GROUP BY log) s JOIN logs l ON l.id = s.log
+   JOIN records r ON r.log = s.log AND r.seq <= s.to_seq LIMIT 20`,
+  ...beside.map(
+    (table) =>
+      `SELECT 'something packed that is in no segment (${table}): ' || p.log || ' at ' || p.seq AS fault
+       FROM ${table} p WHERE p.seq < ifnull((${holder}), p.seq + 1) LIMIT 20`,
+  ),
+];
+
+const faultsMax = 20;
+
+export async function segmentFaults(
+  database: DatabaseSync,
+  segments: Segments,
+  world: StoreWorld,
+): Promise<string[]> {
+  const found = strays.flatMap((sql) => database.prepare(sql).all()).map((row) => String(row["fault"]));
+  const looks = prepared(database);
+  const every = database.prepare("SELECT DISTINCT log FROM segments ORDER BY log").all();
+  for (const row of every) {
+    for (let segment = segments.next(Number(row["log"]), 0); segment !== undefined;) {
+      if (found.length >= faultsMax) return found;
+      found.push(...faultsOf(segments, segment, looks));
+      segment = segments.next(segment.log, segment.toSeq + 1);
+      await new Promise<void>((resolve) => world.defer(resolve));
+    }
+  }
+  return found;
+}
+
+type Looks = ReturnType<typeof prepared>;
+
+function faultsOf(segments: Segments, segment: Segment, looks: Looks): string[] {
+  let rows: readonly PackedRow[];
+  try {
+    ({ rows } = segments.unpacked(segment));
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
+  const { log, fromSeq, toSeq, fromAt, toAt, contentBytes } = segment;
+  const bytes = rows.reduce((sum, { row }) => sum + (row[14] === null ? 0 : (row[11] ?? 0)), 0);
+  const isRight = rows[0]?.row[2] === fromAt && rows.at(-1)?.row[2] === toAt && bytes === contentBytes;
+  const wrong = rows.find((one) => !isFound(one, looks));
+  return [
+    ...(isRight ? [] : [`the segment of log ${log} from ${fromSeq} to ${toSeq} is not as it says`]),
+    ...(wrong === undefined
+      ? []
+      : [`what lies beside a segment does not agree with it: log ${log} at ${wrong.row[1]}`]),
+  ];
+}
+
+function isFound({ position, row }: PackedRow, looks: Looks): boolean {
+  const [log, seq, at, type, , , , , key, body] = row;
+  const place = looks.place.get(position) as unknown as [number, number, number] | undefined;
+  if (place === undefined || place[0] !== log || position >= place[2]) return false;
+  if (place[1] + position !== seq) return false;
+  if (key !== null && looks.key.get(log, keyNumber(key), seq) === undefined) return false;
+  if (type === 3) return looks.cost.get(log, seq, at, body, body, body, body) !== undefined;
+  if (type !== 1 && type !== 2) return true;
+  return looks.call.get(log, body, seq, at, type, body, body, body, body) !== undefined;
+}
+
+function prepared(database: DatabaseSync) {
+  const place = database.prepare(
+    `SELECT log, seq - position, position + count FROM packed_places
+     WHERE position <= ? ORDER BY position DESC LIMIT 1`,
+  );
+  place.setReturnArrays(true);
+  return {
+    place,
+    key: database.prepare("SELECT 1 FROM packed_keys WHERE log = ? AND key = ? AND seq = ?"),
+    cost: database.prepare(
+      `SELECT 1 FROM packed_costs WHERE log = ? AND seq = ? AND at = ? AND model IS json_extract(?, '$.model')
+       AND input_tokens IS json_extract(?, '$.usage.inputTokens')
+       AND output_tokens IS json_extract(?, '$.usage.outputTokens')
+       AND nano_usd IS json_extract(?, '$.costNanoUsd')`,
+    ),
+    call: database.prepare(
+      `SELECT 1 FROM packed_calls WHERE log = ? AND call = ifnull(json_extract(?, '$.call'), '') AND seq = ?
+       AND at = ? AND type = ? AND tool IS json_extract(?, '$.tool') AND effect IS json_extract(?, '$.effect')
+       AND status IS json_extract(?, '$.status') AND ms IS json_extract(?, '$.ms')`,
+    ),
+  };
+}

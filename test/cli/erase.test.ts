@@ -1,0 +1,112 @@
+/** Holds and erasure on the command line: what it says before, what it asks, and what it refuses. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { makeFolder, skeinIn } from "./skein.ts";
+
+/** A store with a session of four records and a fork at 3. */
+async function spoken() {
+  const folder = makeFolder();
+  const skein = skeinIn(folder);
+  const id = await skein.open("Find the sparrow");
+  await skein.here("append", id, "a sparrow sings");
+  await skein.here("append", id, "and a wren");
+  await skein.here("record", id, "fact", "bird", "sparrow");
+  const fork = (await skein.look("fork", id, "--at", "3"))[0]?.["id"];
+  return { folder, skein, id, fork: String(fork) };
+}
+
+test("a hold is set, shown and lifted, and stops erase and delete until then", async () => {
+  const { skein, id, fork } = await spoken();
+  const set = await skein.here("hold", fork, "case 4711", "--reason", "asked for by the court");
+  assert.deepEqual([set.code, set.stdout], [0, `set the hold "case 4711" at 5 of ${fork}\n`]);
+  assert.match((await skein.here("show", fork)).stdout, /held by +case 4711/);
+  const refused = await skein.here("erase", id, "--yes");
+  assert.equal(refused.code, 1);
+  assert.match(
+    refused.stderr,
+    new RegExp(`${fork} is under the hold "case 4711"\n  hint: nothing was erased`),
+  );
+  assert.equal((await skein.here("delete", fork, "--yes")).code, 1);
+  assert.equal((await skein.here("hold", fork, "--lift")).code, 0);
+  const none = await skein.here("hold", fork, "--lift");
+  assert.deepEqual([none.code, /is under no hold/.test(none.stderr)], [3, true]);
+  await skein.here("hold", fork);
+  await skein.here("hold", fork, "b");
+  const which = await skein.here("hold", fork, "--lift");
+  assert.deepEqual([which.code, /name the one to lift: "b", "hold"/.test(which.stderr)], [2, true]);
+  assert.equal((await skein.here("hold", fork, "c", "--lift")).code, 3);
+});
+
+test("before it erases it says how much goes and from whom, and without --yes nothing goes", async () => {
+  const { skein, id, fork } = await spoken();
+  const asked = await skein.here("erase", id, "--seq", "2..3");
+  assert.equal(asked.code, 1);
+  assert.equal(
+    asked.stdout,
+    `2 contents of ${id} at 2..3 (101 bytes)\n1 fork loses it too:\n  ${fork}  2 contents\n`,
+  );
+  assert.match(asked.stderr, /2 contents would be gone for good\n  hint: add --yes/);
+  assert.equal((await skein.here("erase", id, "--seq", "2", "--json")).code, 1);
+  const [verified] = await skein.look("verify");
+  assert.equal(verified?.["erased"], 0);
+  const [dry] = await skein.look("erase", id, "--seq", "2..3", "--dry-run");
+  const done = await skein.here("erase", id, "--seq", "2..3", "--yes", "--reason", "asked for");
+  assert.deepEqual([done.code, done.stdout.split("\n").at(-2)], [0, "erased 2 contents for good"]);
+  const [after] = await skein.look("verify");
+  assert.deepEqual([after?.["ok"], after?.["erased"], after?.["erasedBytes"]], [true, 2, 101]);
+  assert.match((await skein.here("verify")).stdout, /2 erased \(101 bytes\)/);
+  assert.deepEqual([dry?.["dryRun"], dry?.["records"], dry?.["bytes"]], [true, 2, 101]);
+  const again = await skein.here("erase", id, "--seq", "2..3", "--yes");
+  assert.deepEqual([again.code, again.stdout], [0, "nothing is left to erase\n"]);
+});
+
+test("a text goes from wherever it is, and its copies stay or go as one says", async () => {
+  const { folder, skein, id, fork } = await spoken();
+  await skein.here("append", fork, "the fork heard the sparrow too");
+  const first = await skein.here("erase", id, "--match", "sparrow", "--yes");
+  assert.equal(first.code, 0, first.stderr);
+  assert.match(first.stdout, /3 contents of .* at 1\.\.2, 4 /);
+  assert.match(
+    first.stdout,
+    new RegExp(`1 copy stays \\(--copies takes them too\\):\n  ${fork}@5  input.received`),
+  );
+  const [report] = await skein.look("erase", id, "--match", "sparrow", "--copies", "--yes");
+  const copies = report?.["copies"] as { session: string; seq: number }[];
+  assert.deepEqual([report?.["records"], copies.map(({ session, seq }) => [session, seq])], [0, [[fork, 5]]]);
+  for (const end of ["", "-wal"]) {
+    const bytes = readFileSync(join(folder, `skein.db${end}`), { flag: "a+" });
+    assert.equal(bytes.includes("sparrow"), false, `skein.db${end}`);
+  }
+  const none = await skein.here("erase", id, "--match", "sparrow", "--yes");
+  assert.deepEqual([none.code, none.stdout], [0, "nothing is left to erase\n"]);
+});
+
+const wrong: readonly (readonly [words: readonly string[], code: number, said: RegExp])[] = [
+  [["--seq", "9..12"], 3, /there is no position 12 in .*; it ends at 4\n  hint: give positions from 1 to 4/],
+  [["--seq", "3..2"], 2, /3 stands after 2\n  hint: did you mean 2 to 3\?/],
+  [["--seq", "0"], 2, /--seq is "0"\n  hint: a position from 1 on/],
+  [["--seq", "a..b"], 2, /--seq is "a\.\.b"/],
+  [["--seq", "1-2"], 2, /--seq is "1-2"/],
+  [["--match", ""], 2, /there is no text to match/],
+  [["--match", " "], 2, /there is no text to match/],
+  [["--reason", "r".repeat(2_001)], 2, /a reason is a text of at most 2000 characters/],
+  [["--sequence", "1"], 2, /unknown option/],
+];
+
+test("what cannot be right is refused with a hint, and nothing is erased", async () => {
+  const { skein, id, fork } = await spoken();
+  for (const [words, code, said] of wrong) {
+    const ended = await skein.here("erase", id, ...words, "--yes");
+    assert.deepEqual([words, ended.code], [words, code]);
+    assert.match(ended.stderr, said);
+  }
+  const parent = await skein.here("erase", fork, "--seq", "2..4", "--yes");
+  assert.equal(parent.code, 1);
+  assert.match(parent.stderr, new RegExp(`hint: erase them there: skein erase ${id} --seq 2\\.\\.3`));
+  const missing = await skein.here("erase", "ses_00000000000000000000000000", "--yes");
+  assert.deepEqual([missing.code, /there is no session/.test(missing.stderr)], [3, true]);
+  const [verified] = await skein.look("verify");
+  assert.deepEqual([verified?.["ok"], verified?.["erased"], verified?.["records"]], [true, 0, 5]);
+});

@@ -1,0 +1,111 @@
+/** Memory on the command line, as a program and as people use it. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { suite, test } from "node:test";
+import { runWords } from "../../src/cli/run.ts";
+import { collectingSurface } from "../../src/cli/screen.ts";
+import { makeFolder, parseLines } from "./skein.ts";
+
+/** The command line in this process, on a store of its own. */
+function place() {
+  const folder = makeFolder();
+  const say = async (...words: readonly string[]) => {
+    const surface = collectingSurface(null);
+    const untilStopped = () => new AbortController().signal;
+    const code = await runWords(["--store", join(folder, "skein.db"), ...words], { surface, untilStopped });
+    return { code, ...surface.collected };
+  };
+  const json = async (...words: readonly string[]) => {
+    const { code, stdout, stderr } = await say(...words, "--json");
+    assert.equal(code, 0, stderr);
+    return parseLines(stdout);
+  };
+  const open = async (...words: readonly string[]) => String((await json("open", ...words))[0]?.["id"]);
+  return { say, json, open };
+}
+
+suite("memory", { concurrency: true }, () => {
+  test("is promoted, listed, shown, carried and forgotten", async () => {
+    const { say, json, open } = place();
+    const id = await open("Payroll");
+    await json("record", id, "decision", "base-rate", "4.1", "--because", "the council");
+    const done = await say("memory", "promote", id, "decision", "base-rate", "--scope", "workspace");
+    assert.equal(done.stdout, "remembered decision base-rate, for the workspace\n");
+    const told = await say("memory", "remember", "fact", "tone", "be brief", "--scope", "user");
+    assert.equal(told.stdout, "remembered fact tone, for the user\n");
+    await json("memory", "remember", "fact", "layout", '{"columns":2}', "--agent", "web");
+    const { stdout } = await say("memory");
+    assert.match(
+      stdout,
+      /^SCOPE +KIND +KEY +SINCE +FROM +VALUE\nagent web +fact +layout .* \{"columns":2\}\nuser/,
+    );
+    assert.match(stdout, new RegExp(`workspace +decision +base-rate +\\S+ +${id}@2 +4\\.1\n$`));
+    const shown = await say("memory", "show", "decision", "base-rate");
+    assert.match(
+      shown.stdout,
+      /^decision base-rate\nscope +workspace\nfrom +ses_\w+@2\nsince .* by person, user:prn_/,
+    );
+    assert.match(shown.stdout, /because +the council\n\n4\.1\n$/);
+    const keys = async (...words: readonly string[]) =>
+      (await json("memory", "list", ...words)).map((one) => one["key"]);
+    assert.deepEqual(await keys(), ["layout", "tone", "base-rate"]);
+    assert.deepEqual(await keys("--agent", "web"), ["layout"]);
+    assert.deepEqual(await keys("--scope", "user"), ["tone"]);
+    assert.deepEqual(await keys("--match", "council"), ["base-rate"]);
+    const next = await open("Raise the base rate");
+    const { stdout: log } = await say("log", next);
+    assert.match(log, /memory\.carried +2 remembered, about \d+ tokens; tone, base-rate\n/);
+    const gone = await say("memory", "forget", "base-rate", "--because", "last year's");
+    assert.equal(gone.stdout, "forgotten decision base-rate, for the workspace\n");
+    assert.deepEqual(await keys(), ["layout", "tone"]);
+  });
+
+  test("what cannot be done is refused with a way out", async () => {
+    const { say, json, open } = place();
+    const id = await open("Payroll");
+    await json("record", id, "fact", "rate", "1");
+    const refused = async (code: number, said: RegExp, ...words: readonly string[]) => {
+      const { code: ended, stderr, stdout } = await say("memory", ...words);
+      assert.match(stderr, said);
+      assert.deepEqual([ended, stdout], [code, ""]);
+    };
+    await refused(3, /nothing is remembered under "rate"\n {2}hint: "skein memory list"/, "show", "rate");
+    await refused(3, /nothing is remembered under "rate"/, "forget", "rate");
+    await refused(3, /no fact "rats" to promote\n {2}hint: did you mean "rate"/, ...promote(id, "rats"));
+    await refused(2, /--scope cannot be "all"/, "promote", id, "fact", "rate", "--scope", "all");
+    await refused(
+      2,
+      /for whom is it to be remembered\?\n {2}hint: give --scope/,
+      "promote",
+      id,
+      "fact",
+      "rate",
+    );
+    await refused(2, /promote takes ID KIND KEY/, "promote", id, "rate");
+    await refused(2, /ACTION cannot be "frget"\n {2}hint: did you mean forget/, "frget", "rate");
+    await refused(2, /KIND cannot be "idea"/, "remember", "idea", "x", "1", "--scope", "user");
+    await refused(2, /--agent does not go with --scope user/, "list", "--agent", "web", "--scope", "user");
+    await refused(
+      2,
+      /is no session of "web"\n {2}hint: it has no agent/,
+      ...promote(id, "rate").slice(0, 4),
+      "--agent",
+      "web",
+    );
+    await refused(1, /has no agent whose memory/, ...promote(id, "rate").slice(0, 4), "--scope", "agent");
+    await json("memory", "remember", "fact", "rate", "1", "--scope", "user");
+    await json("memory", "remember", "fact", "rate", "2", "--scope", "workspace");
+    await refused(2, /2 things are remembered under "rate"\n {2}hint: say which/, "forget", "rate");
+    await json("memory", "forget", "fact", "rate", "--scope", "user");
+    assert.equal((await json("memory")).length, 1);
+  });
+
+  test("without anything remembered, the list says so", async () => {
+    const { say, open, json } = place();
+    await open("o");
+    assert.match((await say("memory")).stderr, /nothing is remembered/);
+    assert.deepEqual(await json("memory"), []);
+  });
+});
+
+const promote = (id: string, key: string): string[] => ["promote", id, "fact", key, "--scope", "workspace"];

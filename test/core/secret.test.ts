@@ -1,0 +1,258 @@
+/** The redactor: every form of a registered value, what looks like a secret, and what must stay. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import fc from "fast-check";
+import { limit } from "../../src/core/limit.ts";
+import { makeRedactor } from "../../src/core/secret.ts";
+
+const value = 'p/ss w0rd"é+x\\?';
+const holding = (name: string, secret: string) => {
+  const redactor = makeRedactor();
+  redactor.register(name, secret);
+  return redactor;
+};
+const utf8 = (text: string) => Buffer.from(text);
+const json = (text: string) => JSON.stringify(text).slice(1, -1);
+
+const forms: Readonly<Record<string, (secret: string) => string>> = {
+  plain: (secret) => secret,
+  "escaped for JSON": json,
+  "escaped twice": (secret) => json(json(secret)),
+  "escaped with slashes": (secret) => json(secret).replaceAll("/", "\\/"),
+  "escaped to ASCII": (secret) =>
+    json(secret).replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  "URL-encoded": encodeURIComponent,
+  "URL-encoded in small letters": (secret) =>
+    encodeURIComponent(secret).replace(/%../g, (code) => code.toLowerCase()),
+  "a form's field": (secret) => new URLSearchParams({ q: secret }).toString().slice(2),
+  "URL-encoded twice": (secret) => encodeURIComponent(encodeURIComponent(secret)),
+  hexadecimal: (secret) => utf8(secret).toString("hex"),
+  "hexadecimal in capitals": (secret) => utf8(secret).toString("hex").toUpperCase(),
+  base64: (secret) => utf8(secret).toString("base64"),
+  "base64 without padding": (secret) => utf8(secret).toString("base64").replaceAll("=", ""),
+  "base64 behind one byte": (secret) => utf8(`u${secret}`).toString("base64"),
+  "base64 behind two bytes": (secret) => utf8(`u:${secret}:tail`).toString("base64"),
+  "base64 of a URL": (secret) => utf8(`user:${secret}`).toString("base64url"),
+  "base64 in a URL": (secret) => encodeURIComponent(utf8(`u:${secret}`).toString("base64")),
+};
+
+suite("a registered value", () => {
+  for (const [form, write] of Object.entries(forms)) {
+    test(`is taken out when it is ${form}`, () => {
+      for (const secret of [value, "hunter22", "aB3_xY9-zzQ1~k.p"]) {
+        assert.equal(holding("DB", secret).text(`<${write(secret)}>`), "<[redacted: DB]>");
+      }
+    });
+  }
+
+  test("is taken out wherever it stands in JSON, field names too, and nothing else changes", () => {
+    const redactor = holding("DB", value);
+    const before = { a: [1, null, `x ${value}`], [value]: { b: value }, [`${value} `]: true };
+    const after = {
+      a: [1, null, "x [redacted: DB]"],
+      "[redacted: DB]": { b: "[redacted: DB]" },
+      "[redacted: DB] ": true,
+    };
+    assert.deepEqual(redactor.json(before), after);
+    assert.deepEqual(JSON.parse(redactor.jsonText(JSON.stringify(before))), after);
+    const clean = { a: ["nothing"], b: { c: 1 } };
+    assert.equal(redactor.json(clean), clean);
+  });
+
+  test("two fields that only a secret tells apart both stay", () => {
+    const redactor = makeRedactor();
+    redactor.register("A", "first-secret");
+    redactor.register("A", "second-secret");
+    assert.deepEqual(redactor.json({ "first-secret": 1, "second-secret": 2 }), {
+      "[redacted: A]": 1,
+      "[redacted: A] 2": 2,
+    });
+  });
+
+  test("that overlaps another leaves no part of either", () => {
+    const redactor = makeRedactor();
+    redactor.register("A", "abcdefghij");
+    redactor.register("B", "ghijklmnop");
+    assert.equal(redactor.text("<abcdefghijklmnop>"), "<[redacted: A]>");
+  });
+
+  test("of several lines is found line by line as well", () => {
+    const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
+    const redactor = holding("PEM", `-----BEGIN X-----\n${line}\n-----END X-----\n`);
+    assert.equal(redactor.text(`12\t${line}`), "12\t[redacted: PEM]");
+  });
+
+  test("is found in any text, in any of its forms, and redacting twice changes nothing", () => {
+    const chars = fc.string({ unit: "grapheme", minLength: 8, maxLength: 40 });
+    const secrets = chars.filter(
+      (text) => text.trim().length >= limit.secretCharsMin && !"[redacted: DB]".includes(text.trim()),
+    );
+    fc.assert(
+      fc.property(secrets, fc.string(), fc.constantFrom(...Object.values(forms)), (given, around, write) => {
+        const secret = given.trim();
+        const redactor = holding("DB", secret);
+        const text = `${around}|${write(secret)}|${around}`;
+        const clean = redactor.text(text);
+        assert.ok(clean.includes("[redacted: DB]"));
+        assert.ok(!clean.includes(write(secret)));
+        assert.equal(redactor.text(clean), clean);
+        assert.ok(!redactor.jsonText(JSON.stringify({ text })).includes(json(write(secret))));
+      }),
+    );
+  });
+
+  test("that is too short, too many, or told by its own name is refused", () => {
+    const redactor = makeRedactor();
+    const least = "x".repeat(limit.secretCharsMin);
+    assert.throws(() => redactor.register("A", least.slice(1)), /at least 8/);
+    assert.throws(() => redactor.register("a b", least), /cannot be registered/);
+    assert.throws(() => redactor.register("redacted", "redacted"), /its name would tell it/);
+    for (let count = 0; count < limit.secretsMax; count++) redactor.register("A", `${least}${count}`);
+    redactor.register("A", `${least}0`);
+    assert.throws(() => redactor.register("A", `${least}more`), /more than 1000/);
+  });
+});
+
+const letters = "aB3dE5gH7jK9mN1pQ2sT4vW6yZ8bC0dF2hJ4kL6";
+/** Without the `~`, which keeps others from taking this file for one that leaks. */
+const written: Readonly<Record<string, readonly string[]>> = {
+  "anthropic-key": [`sk-~ant-api03-${letters}`],
+  "api-key": [`sk-~proj-${letters}`, `sk-or-v1-${"0123456789abcdef".repeat(4)}`],
+  "github-token": [`ghp~_${letters}`, `gho~_${letters}`, `github~_pat_11AB_${letters}`],
+  "gitlab-token": [`glpat~-${letters.slice(0, 20)}`],
+  "slack-token": [`xoxb~-123456789012-${letters}`],
+  "google-key": [`AIza${letters.slice(0, 35)}`],
+  "google-token": [`ya29.${letters}`],
+  "npm-token": [`npm_${letters.slice(0, 36)}`],
+  "pypi-token": [`pypi-${letters}${letters}`],
+  "digitalocean-token": [`dop_v1_${"0123456789abcdef".repeat(4)}`],
+  "sendgrid-key": [`SG.${letters.slice(0, 22)}.${letters}`],
+  "hugging-face-token": [`hf_${letters.slice(0, 34)}`],
+  "aws-key": ["AKIAIOSFODNN7ABCDEFG", "ASIAIOSFODNN7ABCDEFG,wJalrXUtnFEMI/K7MDENG/bPxRfiCYABCDEFGHIJ"],
+  jwt: [`eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.${letters}`],
+  "private-key": [
+    `-----BEGIN ~RSA PRIVATE KEY-----\nProc-Type: 4\n\n${letters}\n-----END RSA PRIVATE KEY-----`,
+    `-----BEGIN PRIVATE ~KEY-----\\n${letters}\\n${letters}`,
+  ],
+};
+
+const seen = Object.fromEntries(
+  Object.entries(written).map(([name, tokens]) => [name, tokens.map((one) => one.replaceAll("~", ""))]),
+);
+
+/** Around what is secret: before it and after it. */
+const named: readonly (readonly [before: string, secret: string, after: string, name: string])[] = [
+  ["postgres://ann:", "pa55.word!", "@db:5432/hr", "url-password"],
+  ["Authorization: Bearer ", "abc.def-123", "", "authorization"],
+  ["curl -H 'authorization: Basic ", "dXNlcjpwYXNz", "'", "authorization"],
+  ["DB_PASSWORD=", "correcthorse", "\nnext", "password"],
+  ["export GITHUB_TOKEN=", "abcdef12", "", "token"],
+  ["password: ", "hunter22", "", "password"],
+  ['{"client_secret":"', "a1-b2-c3", '"}', "secret"],
+  ['{\\"apiKey\\": \\"', "a1b2c3d4", '\\"}', "api-key"],
+  ["https://x.test/?api_key=", "a1b2c3d4", "&q=1", "api-key"],
+  ["aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG", "", "secret"],
+];
+
+const stays = [
+  "tokens: 500",
+  "the password: at least eight characters, please",
+  "interface Login { password: string; secret: Uint8Array; apiKey?: string }",
+  "const apiKey = options.apiKey ?? process.env.API_KEY;",
+  "password: z.string().min(8), secret = crypto.randomBytes(32)",
+  "login(user, password=getpass(), api_key=config.api_key)",
+  'input type="password" name="password" placeholder="Password"',
+  '{"password": "Passwort", "secret": "Geheimnis", "api_key": "your-api-key"}',
+  "PASSWORD=$1 API_KEY=${API_KEY} SECRET=<secret> TOKEN=***",
+  "postgres://user:password@localhost/db and https://example.com:8080/@scope",
+  "sk-learn-is-a-library-for-machine-learning and task-force-of-many-people-here",
+  `sha256 ${"5e".repeat(32)} and git 4224e64c7a7f3105159c039ab08d834f675ef7cf6c6b57`,
+  "ses_01m7fw7b1cpz75ebm7p14mfr4w call_a1b2c3d4 msg_01hf7yat000000000000000000",
+  "/home/ann/work/secrets/token.txt and ./private_key.pem",
+  "Basic understanding of bearer tokens; Bearer of bad news",
+  "-----BEGIN PRIVATE KEY----- is how the file begins",
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+];
+
+suite("what looks like a secret", () => {
+  const redactor = makeRedactor();
+  test("is taken out by how it begins", () => {
+    for (const [name, tokens] of Object.entries(seen)) {
+      for (const token of tokens) {
+        for (const [before, after] of [
+          ["see ", "."],
+          ['"', '"'],
+          ["\\n", " x"],
+        ] as const) {
+          assert.equal(redactor.text(`${before}${token}${after}`), `${before}[redacted: ${name}]${after}`);
+        }
+      }
+    }
+  });
+
+  test("is taken out by what stands before it", () => {
+    for (const [before, secret, after, name] of named) {
+      assert.equal(redactor.text(`${before}${secret}${after}`), `${before}[redacted: ${name}]${after}`);
+    }
+  });
+
+  test("is taken out of fields that are called so, words as well", () => {
+    const before = { db_password: "correct", Authorization: "Bearer abcdef", env: { NPM_TOKEN: "abcdef" } };
+    assert.deepEqual(redactor.json(before), {
+      db_password: "[redacted: password]",
+      Authorization: "Bearer [redacted: authorization]",
+      env: { NPM_TOKEN: "[redacted: token]" },
+    });
+    assert.deepEqual(JSON.parse(redactor.jsonText(JSON.stringify(before))), redactor.json(before));
+  });
+
+  test("is not what only sounds like one", () => {
+    for (const text of stays) assert.equal(redactor.text(text), text);
+    const schema = { password: { type: "string" }, secrets: ["HR_PASSWORD"], password_hint: "a colour" };
+    assert.equal(redactor.json(schema), schema);
+  });
+
+  test("stays when nobody wants it guessed; what is registered does not", () => {
+    const strict = makeRedactor({ looksLike: false });
+    strict.register("DB", "hunter-hunter");
+    const [token = ""] = seen["github-token"] ?? [];
+    assert.equal(strict.text(`${token} hunter-hunter`), `${token} [redacted: DB]`);
+    assert.deepEqual(strict.json({ password: "correct" }), { password: "correct" });
+  });
+
+  test("is redacted once: the second time nothing changes", () => {
+    const all = [...Object.values(seen).flat(), ...named.map((one) => one.slice(0, 3).join("")), ...stays];
+    for (const text of all) assert.equal(redactor.text(redactor.text(text)), redactor.text(text));
+    const some = fc.array(fc.oneof(fc.constantFrom(...all), fc.string()), { maxLength: 6 });
+    fc.assert(
+      fc.property(some, fc.constantFrom(" ", "", "\n", '"', "="), (texts, between) => {
+        const clean = redactor.text(texts.join(between));
+        assert.equal(redactor.text(clean), clean);
+      }),
+    );
+  });
+});
+
+test("no text takes long, however it was made to", () => {
+  const redactor = makeRedactor();
+  redactor.register("A", "aaaaaaaaaaaa");
+  const bytes = 1_048_576;
+  const pieces = [
+    "a",
+    "sk-",
+    "sk-ant-",
+    "eyJ",
+    "eyJaaaaaaaaaaaa.",
+    "-----BEGIN PRIVATE KEY-----",
+    "password=",
+  ];
+  const more = ['password:"', "://a:", "bearer ", "AKIAIOSFODNN7ABCDEFG ", "SG.aaaaaaaaaaaaaaaaaaaa.", "\\"];
+  for (const piece of [...pieces, ...more, "YWFhYWFhYWFhYWFh"]) {
+    const text = piece.repeat(Math.ceil(bytes / piece.length));
+    const began = process.cpuUsage();
+    redactor.text(text);
+    const ms = process.cpuUsage(began).user / 1_000;
+    // A pattern that looks back takes minutes; the slowest of these takes a quarter of a second.
+    assert.ok(ms < 3_000, `${JSON.stringify(piece)} took ${ms} ms`);
+  }
+});

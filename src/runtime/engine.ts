@@ -8,7 +8,7 @@ import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
 import type { Models } from "../model/port.ts";
 import type { ToolSource } from "../tool/port.ts";
-import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
+import type { Page, SessionRow, Store, StoreStats, WorkerRow } from "../store/port.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { inflate } from "./content.ts";
 import type { DeliverProgress, DeliverReport } from "./deliver.ts";
@@ -39,6 +39,7 @@ import { Session, type Written } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
 import { makeWriter } from "./writer.ts";
+import type { WorkOptions, Worker } from "./work/worker.ts";
 import type { World } from "./world.ts";
 
 export interface SessionsOptions {
@@ -332,6 +333,18 @@ export class Engine implements AsyncDisposable {
       throw new SkeinError("invalid", `putBlob: not bytes, or more than ${limit.blobBytesMax} of them`);
     }
     return keepBytes(this.#context, bytes);
+  }
+
+  /** Works: runs sessions that have something to do, side by side, and does what time brings about. */
+  async work(options: WorkOptions = {}): Promise<Worker> {
+    checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "tell"]);
+    const { startWork } = await import("./work.ts");
+    return startWork(this.#context, options);
+  }
+
+  /** Workers of this store that were heard of lately, in this process or in others. */
+  workers(): Promise<readonly WorkerRow[]> {
+    return this.#context.store.workers();
   }
 
   stats(): Promise<StoreStats> {

@@ -7,6 +7,7 @@ import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
+import type { TriggerSpec } from "../core/trigger.ts";
 import type { Head } from "../store/port.ts";
 import { followRun, type Heard } from "./ask.ts";
 import { absolute } from "./bootstrap.ts";
@@ -39,6 +40,7 @@ import type { RewindOptions, Rewound } from "./rewind-files.ts";
 import type { Ran, RunOptions } from "./runner.ts";
 import { sendMessage, type SendOptions, type Sent } from "./send.ts";
 import { SessionReader } from "./session-reader.ts";
+import type { TriggerOptions } from "./work/triggers.ts";
 import { View } from "./view.ts";
 import type { Build, Change, ChangeOptions } from "./writer.ts";
 
@@ -370,6 +372,17 @@ export class Session extends SessionReader {
   /** What it has declared, by topic. */
   async contracts(): Promise<Contract[]> {
     return readContracts(this.#context.store, this.id, await this.fold());
+  }
+
+  /** Something that wakes the session: a time, a file, another session. One of the same name is replaced. */
+  async trigger(name: string, spec: TriggerSpec, options: TriggerOptions = {}): Promise<Written> {
+    checkOptions("trigger", options, ["missed"]);
+    const { setTrigger } = await import("./work/triggers.ts");
+    return written(await setTrigger(this.#context, this.id, name, spec, options));
+  }
+
+  async untrigger(name: string): Promise<Written> {
+    return written(await this.#change({ do: "untrigger", name }));
   }
 
   /** Takes the right to run the session; refused while somebody else holds it. */

@@ -75,6 +75,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     keyed: through("keyed"),
     seqAt: through("seqAt"),
     feed: through("feed"),
+    feedEnd: through("feedEnd"),
     watch: (changed) => inner.watch(changed),
     receive: through("receive"),
     put: through("put"),

@@ -359,6 +359,8 @@ export interface Store {
    * is committed after `position` was given out comes after it. `null` starts at the beginning.
    */
   feed(after: string | null, limit: number): Promise<FeedPage>;
+  /** A position behind all that is committed now. */
+  feedEnd(): Promise<string>;
   /**
    * Calls `changed` soon after anybody appended, here or in another process; also now and then without
    * reason.

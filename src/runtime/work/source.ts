@@ -3,6 +3,7 @@
  * A worker begins a watch for each such trigger and ends it when the trigger is gone.
  */
 import type { TriggerKind } from "../../core/catalogue/durable.ts";
+import type { Binding } from "../../core/command.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { TriggerSpec } from "../../core/trigger.ts";
 import type { Context } from "../engine-context.ts";
@@ -36,6 +37,18 @@ export interface Cause {
 
 export interface Source {
   readonly kinds: readonly TriggerKind[];
+  /**
+   * Looks at what is to be watched when a trigger is set: rejects with `invalid` or `not-found` if that cannot
+   * be, and says how it is now. `bindings` are those of the session, or of the template.
+   */
+  prepare(
+    context: Context,
+    given: {
+      readonly session: SessionId | null;
+      readonly spec: TriggerSpec;
+      readonly bindings: readonly Binding[];
+    },
+  ): Promise<{ readonly spec: TriggerSpec; readonly digest: string | null }>;
   /**
    * Watches until the signal is aborted. Calls `fire` with each cause, one after the other; it resolves to how
    * the trigger stands then (its `lastCause`), or to undefined when the trigger is gone. What changed while

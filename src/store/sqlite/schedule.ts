@@ -47,7 +47,7 @@ export function schedules(
   database: DatabaseSync,
   writer: Writer,
   { tenant, now }: { readonly tenant: string; readonly now: () => number },
-): Pick<Store, "due" | "nextDue" | "leased" | "beat" | "workers"> {
+): Pick<Store, "due" | "nextDue" | "leased" | "beat" | "workers" | "feedEnd"> {
   const priorities = database.prepare(
     `WITH RECURSIVE p (priority) AS (
        SELECT min(priority) FROM schedule WHERE tenant = ?1 AND due IS NOT NULL
@@ -118,6 +118,15 @@ export function schedules(
       }
       return found;
     },
+    feedEnd: async () =>
+      String(
+        database
+          .prepare(
+            `SELECT max(ifnull((SELECT max(position) FROM records), 0),
+               ifnull((SELECT max(position) FROM arrivals), 0)) AS position`,
+          )
+          .get()?.["position"] ?? 0,
+      ),
     nextDue: async (afterMs) => (next.get(tenant, afterMs) as unknown as [number | null])[0],
     leased: async () => (held.all(tenant) as unknown as DueArray[]).map(dueRow),
     beat: ({ name, sinceMs, untilMs, concurrency }) =>

@@ -1,0 +1,140 @@
+/** Firing: each cause once, as a record of the session's log, with what the session is told. */
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { storedTrigger, type TriggerSpec } from "../../core/trigger.ts";
+import type { State, TriggerRef } from "../../core/state.ts";
+import { readContent } from "../content.ts";
+import type { Context } from "../engine-context.ts";
+import type { Cause } from "./source.ts";
+import { isTimeSpec, nextTime, timesBetween, type TimeSpec } from "./times.ts";
+
+/** What a trigger of a session says; null when it was erased, or a newer program wrote it. */
+export async function specOf(
+  { store }: Pick<Context, "store">,
+  session: SessionId,
+  { seq }: TriggerRef,
+): Promise<TriggerSpec | null> {
+  const content = (await readContent(store, session, seq)) as { readonly spec?: unknown } | undefined;
+  return content === undefined ? null : storedTrigger(content.spec);
+}
+
+/**
+ * Fires for a cause, unless it has fired for it already. Resolves to how the trigger stands then; undefined
+ * when it is gone or the session takes nothing any more.
+ */
+export async function fire(
+  context: Context,
+  session: SessionId,
+  trigger: { readonly name: string; readonly setSeq: number },
+  cause: Cause,
+): Promise<string | null | undefined> {
+  const { name, setSeq } = trigger;
+  const { digest, was, once, text, detail, count } = cause;
+  const command = {
+    do: "fire" as const,
+    name,
+    setSeq,
+    digest,
+    text,
+    ...(was === undefined ? {} : { was }),
+    ...(detail === undefined ? {} : { detail }),
+    ...(count === undefined ? {} : { count }),
+  };
+  const key = once === undefined ? undefined : `trigger/${name}/${setSeq}/${once}`;
+  try {
+    await context.writer.change(session, command, { actor: "system", key });
+  } catch (error) {
+    if (!(error instanceof SkeinError) || !["conflict", "not-found", "refused"].includes(error.code))
+      throw error;
+    if (error.code !== "conflict") return undefined;
+  }
+  return (await context.writer.current(session)).standing.triggers.get(name)?.lastCause;
+}
+
+/** How late a time may be and still count as on time. */
+const graceMs = 60_000;
+
+/** Fires what is due of the triggers that go by time, by what each says of times that were missed. */
+export async function fireDue(context: Context, session: SessionId, state: State): Promise<void> {
+  for (const [name, trigger] of state.standing.triggers.entries()) {
+    const dueMs = trigger.nextMs;
+    if (dueMs === null || dueMs > context.world.now()) continue;
+    const spec = await specOf(context, session, trigger);
+    if (spec === null || !isTimeSpec(spec))
+      await passOver(context, session, name, trigger, { count: 1, nextMs: null });
+    else await fireTimes(context, session, { name, trigger, spec, dueMs });
+  }
+}
+
+async function fireTimes(
+  context: Context,
+  session: SessionId,
+  due: {
+    readonly name: string;
+    readonly trigger: TriggerRef;
+    readonly spec: TimeSpec;
+    readonly dueMs: number;
+  },
+): Promise<void> {
+  const { name, trigger, spec, dueMs } = due;
+  const nowMs = context.world.now();
+  const { times, count } = timesBetween(spec, dueMs, nowMs);
+  const last = times.at(-1) ?? dueMs;
+  const late = nowMs - last > graceMs;
+  if (trigger.missed === "skip" && (late || count > 1)) {
+    // The last one may be on time although those before it are not.
+    const nextMs = late ? nextTime(spec, nowMs) : last;
+    return passOver(context, session, name, trigger, { count: late ? count : count - 1, nextMs });
+  }
+  const all = trigger.missed === "all" && count > 1;
+  const left = count - times.length;
+  // What is too long ago to be made up for one by one counts as one with the first that is.
+  const here = all
+    ? { count: 1 + left, nextMs: nextTime(spec, times[0] ?? dueMs) }
+    : { count, nextMs: nextTime(spec, nowMs) };
+  await fireTime(context, session, due, { at: all ? (times[0] ?? dueMs) : last, ...here });
+}
+
+async function fireTime(
+  { writer, world }: Context,
+  session: SessionId,
+  {
+    name,
+    trigger,
+    spec,
+    dueMs,
+  }: { readonly name: string; readonly trigger: TriggerRef; readonly spec: TimeSpec; readonly dueMs: number },
+  { at, count, nextMs }: { readonly at: number; readonly count: number; readonly nextMs: number | null },
+): Promise<void> {
+  const missed = count > 1 ? ` It stands for ${count} times, of which this is the last.` : "";
+  const by = spec.kind === "cron" ? `${spec.cron}, ${spec.zone ?? "UTC"}` : spec.kind;
+  const command = {
+    do: "fire" as const,
+    name,
+    setSeq: trigger.seq,
+    digest: world.digest("", `${name}\n${at}`),
+    dueMs,
+    ...(nextMs === null ? {} : { nextMs }),
+    ...(count > 1 ? { count } : {}),
+    text: `Trigger "${name}" (${by}) fired for ${new Date(at).toISOString()}.${missed}`,
+  };
+  await writer.change(session, command, { actor: "system" }).catch(ifOvertaken);
+}
+
+async function passOver(
+  { writer }: Context,
+  session: SessionId,
+  name: string,
+  { seq: setSeq, nextMs: dueMs }: TriggerRef,
+  { count, nextMs }: { readonly count: number; readonly nextMs: number | null },
+): Promise<void> {
+  const next = nextMs === null ? {} : { nextMs };
+  const command = { do: "skip" as const, name, setSeq, dueMs: dueMs ?? 0, count, ...next };
+  await writer.change(session, command, { actor: "system" }).catch(ifOvertaken);
+}
+
+/** Another worker was quicker, or the session is over: either way there is nothing left to do. */
+export function ifOvertaken(error: unknown): void {
+  if (!(error instanceof SkeinError) || !["conflict", "not-found", "refused"].includes(error.code))
+    throw error;
+}

@@ -86,6 +86,15 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "scratch.set": ({ key, removed }, { value }) =>
     removed === true ? `${plain(key)} removed` : `${plain(key)} = ${plain(value)}`,
   "checkpoint.saved": ({ name, seq }, { note }) => joined(`${plain(name)} = ${plain(seq)}`, plain(note)),
+  "content.erased": ({ ranges, records }, { reason }) =>
+    joined(
+      `${plain(records)} contents at ${((ranges ?? []) as readonly (readonly number[])[])
+        .map(([from, to]) => (from === to ? `${from}` : `${from}..${to}`))
+        .join(", ")}`,
+      plain(reason),
+    ),
+  "hold.set": ({ name }, { reason }) => joined(plain(name), plain(reason)),
+  "hold.lifted": ({ name }, { reason }) => joined(plain(name), plain(reason)),
   "budget.set": ({ limits }) =>
     Object.entries((limits ?? {}) as Fields)
       .map(([name, most]) => (name === "nanoUsd" ? `usd=${Number(most) / 1e9}` : `${name}=${plain(most)}`))

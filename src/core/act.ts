@@ -20,9 +20,11 @@ export type SessionAct =
   | { readonly act: "remember"; readonly kind: ItemKind; readonly key: string; readonly scope: MemoryScope }
   /** Without a value the key is removed. */
   | { readonly act: "scratch"; readonly key: string; readonly value?: unknown }
-  /** Reads its own log: by position, by words, by item; or the rest of a long output. */
+  /** Reads a log: by position, by words, by item; or the rest of a long output. */
   | {
       readonly act: "recall";
+      /** The ending of a session whose work this one carries on, in place of its own. */
+      readonly session?: string;
       readonly fromSeq?: number;
       readonly toSeq?: number;
       readonly text?: string;

@@ -18,7 +18,7 @@ export const FileVersion = z.looseObject({
   blob: Sha256.optional(),
   bytes: Count.optional(),
   /** The name of the secret that it held, for which its content was not kept. */
-  secret: z.string().optional(),
+  held: z.string().optional(),
 });
 
 export const FileChange = z.looseObject({

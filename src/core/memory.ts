@@ -230,9 +230,9 @@ export function memoryDrafts(
     for (const name of ruledNames(rules, owners, kind, key)) {
       const id = memoryId(name);
       if (memory.isForgotten(id) || named.has(id)) continue;
-      const isNew = memory.get(id) === undefined && out.get(id)?.type !== "memory.promoted";
-      if (isNew && size >= limit.memoryMax) continue;
-      if (isNew) size++;
+      const isAbsent = memory.get(id) === undefined && out.get(id)?.type !== "memory.promoted";
+      if (isAbsent && size >= limit.memoryMax) continue;
+      if (isAbsent) size++;
       named.set(id, name);
     }
     for (const [id, { scope, owner }] of named) {

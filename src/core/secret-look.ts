@@ -249,6 +249,14 @@ const fieldLook: Look = {
   },
 };
 
+/** Fields that only JSON names so: where one stands the text is taken apart, and `secretField` decides. */
+const jsonFieldLook: Look = {
+  anchors: ["auth", "_tok", "-tok", "btok", "ktok", "mtok", "dtok", "ttok", "htok", "ltok"],
+  may: (text, at) => sticky(jsonField, text, at) !== null,
+  find: () => null,
+};
+const jsonField = /(?:authorization|[_a-z-]token)\\{0,9}["'][ \t]{0,4}:/iy;
+
 function nameAt(text: string, at: number): { readonly name: string; readonly end: number } | null {
   for (const { name, pattern } of fieldNames) {
     const found = sticky(pattern, text, at);
@@ -317,4 +325,5 @@ export const looks: readonly Look[] = [
   urlLook,
   headerLook,
   fieldLook,
+  jsonFieldLook,
 ];

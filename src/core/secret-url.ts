@@ -12,11 +12,11 @@ export interface Reading {
 const encoded = /%[0-9A-Fa-f]{2}/;
 const decodingsMax = 2;
 
-/** The text as it is, decoded, and decoded twice; where spaces matter, each also with them for `+`. */
+/** The text decoded, and decoded twice; where spaces matter, it and each also with them for `+`. */
 export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[] {
   const plain = { text, places: null };
-  const all: Reading[] = hasSpaces && text.includes("+") ? [plain, withSpaces(plain)] : [plain];
-  let level: readonly Reading[] = all;
+  const all: Reading[] = hasSpaces && text.includes("+") ? [withSpaces(plain)] : [];
+  let level: readonly Reading[] = [plain, ...all];
   for (let count = 0; count < decodingsMax && encoded.test(text); count++) {
     // A plus that was encoded is a plus: spaces are put before it is decoded.
     level = level.filter((one) => encoded.test(one.text)).map(decoded);
@@ -40,9 +40,7 @@ function decoded({ text, places }: Reading): Reading {
   };
   for (const { 0: run, index } of text.matchAll(runs)) {
     copy(index);
-    const letters = lettersOf(run);
-    if (letters === null) continue;
-    for (const letter of letters) {
+    for (const letter of lettersOf(run)) {
       for (let unit = 0; unit < letter.text.length; unit++) {
         const place = index + letter.at;
         from.push(places?.[place] ?? place);
@@ -56,8 +54,8 @@ function decoded({ text, places }: Reading): Reading {
   return { text: told, places: from };
 }
 
-/** The letters of a run of `%XX`, each with its place in it; null when it is not UTF-8. */
-function lettersOf(run: string): readonly { readonly text: string; readonly at: number }[] | null {
+/** The letters of a run of `%XX`, each with its place in it; of what is not UTF-8, those of ASCII. */
+function lettersOf(run: string): readonly { readonly text: string; readonly at: number }[] {
   try {
     let at = 0;
     return Array.from(decodeURIComponent(run), (text) => {
@@ -66,7 +64,10 @@ function lettersOf(run: string): readonly { readonly text: string; readonly at: 
       return letter;
     });
   } catch {
-    return null;
+    return Array.from({ length: run.length / 3 }, (_, place) => {
+      const code = Number.parseInt(run.slice(place * 3 + 1, place * 3 + 3), 16);
+      return { text: code < 0x80 ? String.fromCharCode(code) : "\uFFFD", at: place * 3 };
+    });
   }
 }
 

@@ -9,7 +9,7 @@ import { SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
 import { formsOf, type Form } from "./secret-form.ts";
-import { readingsOf, type Reading } from "./secret-url.ts";
+import { readingsOf } from "./secret-url.ts";
 import { isFieldValue, looks, secretField, type Look, type Place } from "./secret-look.ts";
 
 /** A secret in a text. */
@@ -68,23 +68,13 @@ interface Known extends Form {
 export function makeRedactor(options: RedactorOptions = {}): Redactor {
   const { looksLike = true, keep = () => new Set<string>() } = options;
   const names = new Map<string, string>();
-  const known = new Grams<Known>();
-  const guessed = new Grams<Look>();
+  const grams = new Grams();
   if (looksLike) {
-    for (const look of looks) for (const anchor of look.anchors) guessed.addAnchor(anchor, look);
+    for (const look of looks) for (const anchor of look.anchors) grams.addAnchor(anchor, look);
   }
 
   function find(text: string): readonly SecretPlace[] {
-    const places: SecretPlace[] = [...findKnown(known, text)];
-    let end = 0;
-    guessed.each(text, (look, at) => {
-      if (at < end) return false;
-      const place = look.find(text, at);
-      if (place === null) return false;
-      ({ end } = place);
-      places.push({ ...place, registered: false });
-      return false;
-    });
+    const places = [...findIn(grams, text, "all"), ...findEncoded(grams, text)];
     return places.length < 2 ? places : merged(places);
   }
 
@@ -113,8 +103,9 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
 
   /** On escaped text: whether it is worth taking apart. */
   const suspects = (text: string): boolean =>
-    (!known.isEmpty && readingsOf(text, known.hasSpaces).some((reading) => holds(known, reading))) ||
-    guessed.each(text, (look, at) => look.may?.(text, at) ?? true);
+    grams.each(text, (entry, at) =>
+      isKnown(entry) ? text.startsWith(entry.text, at) : (entry.may?.(text, at) ?? true),
+    ) || findEncoded(grams, text).length > 0;
 
   return {
     register(name, given) {
@@ -130,7 +121,7 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
         throw new SkeinError("invalid", `more than ${limit.secretsMax} values are registered as secret`);
       }
       names.set(value, name);
-      for (const form of formsOf(value)) known.add(form.text, { ...form, name });
+      for (const form of formsOf(value)) grams.addKnown({ ...form, name });
     },
     text: redact,
     json: (value) => walk(value, redact, looksLike) as typeof value,
@@ -141,18 +132,17 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
       return clean === value ? text : JSON.stringify(clean);
     },
     find,
-    registeredIn: (text) => findKnown(known, text)[0]?.name ?? null,
+    registeredIn: (text) => (findIn(grams, text, "known")[0] ?? findEncoded(grams, text)[0])?.name ?? null,
   };
 }
 
-const holds = (known: Grams<Known>, { text }: Reading): boolean =>
-  known.each(text, ({ text: form }, at) => text.startsWith(form, at));
+const isKnown = (entry: Known | Look): entry is Known => "text" in entry;
 
-/** Registered values in a text, however it is read; those that overlap are all there. */
-function findKnown(known: Grams<Known>, text: string): readonly SecretPlace[] {
-  if (known.isEmpty) return [];
-  return readingsOf(text, known.hasSpaces).flatMap(({ text: read, places }) =>
-    findIn(known, read).map((found) => ({
+/** Registered values in what a text says once it is decoded; those that overlap are all there. */
+function findEncoded(grams: Grams, text: string): readonly SecretPlace[] {
+  if (!grams.hasKnown) return [];
+  return readingsOf(text, grams.hasSpaces).flatMap(({ text: read, places }) =>
+    findIn(grams, read, "known").map((found) => ({
       ...found,
       start: places?.[found.start] ?? found.start,
       end: places?.[found.end] ?? found.end,
@@ -160,21 +150,36 @@ function findKnown(known: Grams<Known>, text: string): readonly SecretPlace[] {
   );
 }
 
-function findIn(known: Grams<Known>, text: string): readonly SecretPlace[] {
+function findIn(grams: Grams, text: string, which: "all" | "known"): readonly SecretPlace[] {
   const places: SecretPlace[] = [];
+  if (which === "known" && !grams.hasKnown) return places;
   let reach = 0;
-  known.each(text, ({ text: form, around, name }, at) => {
-    if (!text.startsWith(form, at)) return false;
-    let [start, end] = [at, at + form.length];
-    if (around !== undefined && end > reach) {
-      while (start > 0 && around.test(text[start - 1] ?? "")) start--;
-      while (end < text.length && around.test(text[end] ?? "")) end++;
-      reach = end;
+  let guessed = 0;
+  grams.each(text, (entry, at) => {
+    if (isKnown(entry)) {
+      if (!text.startsWith(entry.text, at)) return false;
+      const place = wholeOf(text, entry, at, reach);
+      if (entry.around !== undefined) reach = Math.max(reach, place.end);
+      places.push(place);
+    } else if (which === "all" && at >= guessed) {
+      const place = entry.find(text, at);
+      if (place === null) return false;
+      guessed = place.end;
+      places.push({ ...place, registered: false });
     }
-    places.push({ start, end, name, registered: true });
     return false;
   });
   return places;
+}
+
+/** A form with all that stands around it in its alphabet, unless that was taken in before. */
+function wholeOf(text: string, { text: form, around, name }: Known, at: number, reach: number): SecretPlace {
+  let [start, end] = [at, at + form.length];
+  if (around !== undefined && end > reach) {
+    while (start > 0 && around.test(text[start - 1] ?? "")) start--;
+    while (end < text.length && around.test(text[end] ?? "")) end++;
+  }
+  return { start, end, name, registered: true };
 }
 
 /** In order, and those that overlap as one: by a registered name if one of them has it. */
@@ -199,36 +204,37 @@ const tableBits = 16;
 const folded = Uint8Array.from({ length: 256 }, (_, code) => (code >= 65 && code <= 90 ? code + 32 : code));
 const alphanumeric = "abcdefghijklmnopqrstuvwxyz0123456789".split("");
 
-/** Things found by their first four letters, whatever their case. */
-class Grams<T> {
+/** Forms and looks, found by their first four letters, whatever their case. */
+class Grams {
   readonly #table = new Uint8Array(2 ** tableBits);
-  readonly #entries = new Map<number, T[]>();
-
-  /** Whether any of them has a space in it. */
+  readonly #entries = new Map<number, (Known | Look)[]>();
+  /** Whether there is any registered value, and any with a space in it. */
+  hasKnown = false;
   hasSpaces = false;
 
-  get isEmpty(): boolean {
-    return this.#entries.size === 0;
+  addKnown(known: Known): void {
+    this.hasKnown = true;
+    this.hasSpaces ||= known.text.includes(" ");
+    this.#add(known.text, known);
   }
 
-  add(text: string, entry: T): void {
+  /** An anchor in which `?` stands for any letter or digit. */
+  addAnchor(anchor: string, look: Look): void {
+    if (!anchor.includes("?")) return this.#add(anchor, look);
+    for (const char of alphanumeric) this.#add(anchor.replace("?", char), look);
+  }
+
+  #add(text: string, entry: Known | Look): void {
     let gram = 0;
     for (let at = 0; at < gramChars; at++) gram = next(gram, text.charCodeAt(at));
     this.#table[slot(gram)] = 1;
-    this.hasSpaces ||= text.includes(" ");
     const there = this.#entries.get(gram);
     if (there === undefined) this.#entries.set(gram, [entry]);
     else there.push(entry);
   }
 
-  /** An anchor in which `?` stands for any letter or digit. */
-  addAnchor(anchor: string, entry: T): void {
-    if (!anchor.includes("?")) return this.add(anchor, entry);
-    for (const char of alphanumeric) this.add(anchor.replace("?", char), entry);
-  }
-
   /** Calls with each that may begin somewhere, until a call says that it is enough. */
-  each(text: string, call: (entry: T, at: number) => boolean): boolean {
+  each(text: string, call: (entry: Known | Look, at: number) => boolean): boolean {
     const table = this.#table;
     let gram = 0;
     for (let at = 0; at < text.length; at++) {

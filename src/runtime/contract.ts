@@ -13,6 +13,7 @@ import type { Ref, State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
+import { safeJson } from "./redact.ts";
 import type { Change } from "./writer.ts";
 
 export interface Contract {
@@ -30,9 +31,10 @@ export async function declareContract(
   schema: unknown,
 ): Promise<Change> {
   checkTopic(topic);
-  const text = checkSchema(schema);
-  const digest = world.digest("", text);
-  return writer.change(session, { do: "contract", topic, schema, digest }, { actor });
+  checkSchema(schema);
+  const safe = safeJson(world, schema);
+  const digest = world.digest("", checkSchema(safe));
+  return writer.change(session, { do: "contract", topic, schema: safe, digest }, { actor });
 }
 
 /** By topic. */

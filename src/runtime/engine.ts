@@ -18,13 +18,12 @@ import type { ImportOptions, ImportReport } from "./import.ts";
 import type { Policy } from "../core/policy.ts";
 import type { PolicyEntry, SetPolicyOptions } from "./policies.ts";
 import type { RetainOptions, RetainReport } from "./retain.ts";
-import { dropSession } from "./retain-drop.ts";
+import { dropSessions } from "./retain-drop.ts";
 import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
 import type { ScanOptions, ScanReport } from "./scan.ts";
 import { prepareOpening } from "./bootstrap.ts";
 import { makeEventCache } from "./context-reader.ts";
-import { scrubIfDue } from "./erase-scrub.ts";
 import { findSession } from "./find.ts";
 import type { Lineage } from "./lineage.ts";
 import { makeLive } from "./live.ts";
@@ -298,10 +297,8 @@ export class Engine implements AsyncDisposable {
   /** Deletes a session for good. Forks keep what they share with it. */
   async delete(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<void> {
     checkOptions("delete", options, ["reason"]);
-    await dropSession(this.#context, await this.#find(idOrEnding), options);
+    await dropSessions(this.#context, [{ ...options, session: await this.#find(idOrEnding) }]);
     await this.#context.store.sweep();
-    // What cannot be scrubbed now is still due, and the next one who has something to scrub does it.
-    await scrubIfDue(this.#context.store);
   }
 
   /** Does what policies say is due, beside whatever else goes on; with `dryRun`, says what that would be. */

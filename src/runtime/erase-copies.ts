@@ -1,7 +1,7 @@
 /**
- * What was copied from contents that are to go, as the records themselves say where they have it from: summaries,
- * handoffs, merges, messages, memory; and copies of copies. All logs of the store are read for it, without
- * contents unless a text is looked for.
+ * What was copied from contents that are to go, as the records themselves say where they have it from:
+ * summaries, handoffs, merges, messages, memory; and copies of copies. All logs of the store are read for it,
+ * without contents unless a text is looked for.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
@@ -203,7 +203,7 @@ async function readCandidates(
   return { candidates, handoffs };
 }
 
-/** Every log, with its own positions. What is left of a deleted session is read with the first of its forks. */
+/** Every log, with its own positions. What is left of a deleted one is read with the first of its forks. */
 async function* ownRanges(
   { store }: Context,
   family: Family,

@@ -1,4 +1,4 @@
-/** What a new fork must know of contents that are gone from what it shares: its parent may be deleted one day. */
+/** What a new fork must know of contents that are gone: its parent, who says so, may be deleted one day. */
 import type { CommandOf } from "../core/command.ts";
 import type { SessionId } from "../core/ids.ts";
 import * as range from "../core/range.ts";

@@ -106,6 +106,17 @@ export interface Batch {
   readonly doomed: readonly Doomed[];
 }
 
+/** Where they stand. */
+export function rangesOf(doomed: readonly Doomed[]): Ranges {
+  const ranges: [number, number][] = [];
+  for (const { seq, joined } of doomed) {
+    const last = ranges.at(-1);
+    if (joined && last !== undefined) last[1] = seq;
+    else ranges.push([seq, seq]);
+  }
+  return ranges;
+}
+
 /** Ranges are a part of a body, which holds no more than so many bytes. */
 export const rangesBytesMax = limit.bodyBytesMax - 200;
 

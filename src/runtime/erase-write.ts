@@ -1,7 +1,7 @@
 /**
- * Erasing in batches. Each is one append: the log of everybody who shares the positions says what is gone, and
- * the store takes it away in the same transaction. So no log ever says what is not so, and what a crash leaves
- * is whole batches; doing it again goes on with the rest.
+ * Erasing in batches. Each is one append: the log of everybody who shares the positions says what is gone,
+ * and the store takes it away in the same transaction. So no log ever says what is not so, and what a crash
+ * leaves is whole batches; doing it again goes on with the rest.
  */
 import { SkeinError } from "../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
@@ -9,6 +9,7 @@ import { limit } from "../core/limit.ts";
 import { mayIn } from "../core/lifecycle.ts";
 import * as range from "../core/range.ts";
 import type { Ranges } from "../core/range.ts";
+import type { Store } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
 import { seal } from "./seal.ts";
 import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type Survey } from "./erase-survey.ts";
@@ -83,7 +84,11 @@ async function eraseOfWorkspace(context: Context, batch: Batch, reason: string |
       await writer.commit([part]);
       return;
     } catch (error) {
-      if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
+      const code = error instanceof SkeinError ? error.code : null;
+      if (code !== "conflict" && (code !== "unknown" || tries >= limit.unknownRetriesMax)) throw error;
+      // After a lost answer it may be done already; then it must not be told twice.
+      if (code === "unknown") await world.sleep(Math.min(10 * 2 ** tries, 1_000));
+      if (await isGone(store, batch)) return;
     }
   }
   throw new SkeinError("conflict", "the workspace changes too fast to be written to", {
@@ -91,9 +96,15 @@ async function eraseOfWorkspace(context: Context, batch: Batch, reason: string |
   });
 }
 
+async function isGone(store: Store, { doomed }: Batch): Promise<boolean> {
+  const seq = doomed[0]?.seq ?? 0;
+  const [record] = await store.read(store.workspace, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  return record?.content === null;
+}
+
 /**
- * Tells what is gone to whoever shares it and does not know: a fork that was made meanwhile, or one of so many
- * that an append does not take them all.
+ * Tells what is gone to whoever shares it and does not know: a fork that was made meanwhile, or one of so
+ * many that an append does not take them all.
  */
 export async function tellSharers(
   context: Context,

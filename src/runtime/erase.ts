@@ -1,7 +1,7 @@
 /**
  * Erasure: contents go for good, hashes and everything that is counted stay. It is planned whole, so that who
- * loses something can be told before, and refused as a whole; then it is done in batches (erase-write.ts), and
- * at last the files of the store are scrubbed.
+ * loses something can be told before, and refused as a whole; then it is done in batches (erase-write.ts),
+ * and at last the files of the store are scrubbed.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
@@ -13,7 +13,7 @@ import type { Context } from "./engine-context.ts";
 import { findCopies, type EraseCopy, type Found } from "./erase-copies.ts";
 import { readFamily, type Family, type Stretch } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
-import { batchesOf, bytesOf, joinNeighbours, survey, type Survey } from "./erase-survey.ts";
+import { bytesOf, joinNeighbours, rangesOf, survey, type Survey } from "./erase-survey.ts";
 import { makeFinder } from "./erase-text.ts";
 import { eraseTarget, tellSharers, type Target } from "./erase-write.ts";
 import { wayTo } from "./move-step.ts";
@@ -81,7 +81,7 @@ export async function eraseSession(
   const report = {
     session,
     dryRun,
-    ranges: batchesOf(doomed).flatMap(({ ranges }) => ranges),
+    ranges: rangesOf(doomed),
     records: doomed.length,
     bytes: bytesOf(doomed),
     already: found.gone.length,

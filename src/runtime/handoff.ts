@@ -258,9 +258,10 @@ async function lastAnswer({ store }: Context, session: SessionId, { mind }: Stat
   return null;
 }
 
-async function carriedOn({ store }: Context, session: SessionId): Promise<string | null> {
+/** The session whose work another carries on; null when it began by itself. */
+export async function carriedOn({ store }: Context, session: SessionId): Promise<SessionId | null> {
   const [record] = await store.read(session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
-  const body = record?.type === "session.opened" ? (JSON.parse(record.body) as { from?: string }) : {};
+  const body = record?.type === "session.opened" ? (JSON.parse(record.body) as { from?: SessionId }) : {};
   return body.from ?? null;
 }
 

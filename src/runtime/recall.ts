@@ -1,24 +1,53 @@
-/** Recall: a session reads its own log, by position, by words, by item; or the rest of a long output. */
+/** Recall: a session reads a log, by position, by words, by item; or the rest of a long output. */
 import type { SessionAct } from "../core/act.ts";
 import { SkeinError } from "../core/error.ts";
-import type { SessionId } from "../core/ids.ts";
+import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import { readBlob, readContent } from "./content.ts";
 import { readEvents, type Event } from "./event-reader.ts";
 import { readItems, search } from "./projection.ts";
 import type { Context } from "./engine-context.ts";
+import { findSession } from "./find.ts";
+import { carriedOn, stateNow } from "./handoff.ts";
 
 type Recall = Extract<SessionAct, { act: "recall" }>;
 
 /** Events of one recall; more are read with another. */
 const eventsMax = 100;
 
+/** Of the session itself, or of one whose work it carries on: its handoff has pointers that lead there. */
 export async function recall(
   context: Context,
   session: SessionId,
   state: State,
-  { fromSeq, toSeq, text, kind, key, fromChar }: Recall,
+  { session: other, ...wanted }: Recall,
+): Promise<unknown> {
+  if (other === undefined) return recallOf(context, session, state, wanted);
+  const earlier = await earlierSession(context, session, other);
+  return recallOf(context, earlier, await stateNow(context, earlier), wanted);
+}
+
+/** How far back the sessions are followed that one carries on. */
+const earlierMax = 100;
+
+async function earlierSession(context: Context, session: SessionId, ending: string): Promise<SessionId> {
+  let from = await carriedOn(context, session);
+  for (let steps = 0; from !== null && steps < earlierMax; steps++) {
+    if (from.endsWith(ending)) return findSession(context.store, from);
+    if ((await context.store.head(from)) === undefined) break;
+    from = await carriedOn(context, from);
+  }
+  throw new SkeinError("not-found", `this session does not carry on the work of ${quote(ending)}`, {
+    hint: "give the session of a pointer, as the handoff at the beginning has it",
+  });
+}
+
+async function recallOf(
+  context: Context,
+  session: SessionId,
+  state: State,
+  { fromSeq, toSeq, text, kind, key, fromChar }: Omit<Recall, "session">,
 ): Promise<unknown> {
   const { store, states } = context;
   if (fromSeq !== undefined && fromChar !== undefined) {

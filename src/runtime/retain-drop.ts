@@ -1,29 +1,44 @@
 /**
- * Dropping a session: its last position and hash go to the workspace's log as a witness, in one append with
- * the mark that it is gone. What it held is given back by a sweep.
+ * Dropping sessions: their last positions and hashes go to the workspace's log as witnesses, in one append
+ * with the mark that they are gone. What they held is given back by a sweep.
  */
+import type { DraftEvent } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
+import type { Part } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
 import { seal } from "./seal.ts";
 
-export interface DropOptions {
+export interface Dropped {
+  readonly session: SessionId;
   readonly reason?: string | undefined;
   /** Throws if the session, as it is now, is not to go after all. */
   readonly check?: (state: State) => void;
 }
 
-/** Rejects with `conflict` when the session changed in between. */
-export async function dropSession(
-  { store, world, writer, actor }: Context,
-  session: SessionId,
-  { reason, check }: DropOptions,
-): Promise<void> {
-  const state = await writer.current(session);
-  check?.(state);
-  const { standing, seq } = state;
-  const held = [...standing.holds.keys()][0];
+/** All of them or none. Rejects with `conflict` when one changed in between. */
+export async function dropSessions(context: Context, dropped: readonly Dropped[]): Promise<void> {
+  const { store, world, writer, actor } = context;
+  const events: DraftEvent[] = [];
+  const parts: Part[] = [];
+  for (const { session, reason, check } of dropped) {
+    const state = await writer.current(session);
+    check?.(state);
+    refuseIfNeeded(session, state);
+    const { seq } = state;
+    const body = { session, headSeq: seq, headHash: (await store.head(session))?.hash ?? "" };
+    events.push({ type: "session.deleted", body, ...(reason === undefined ? {} : { content: { reason } }) });
+    parts.push({ session, expect: { seq }, drafts: [], drop: true });
+  }
+  if (parts.length === 0) return;
+  const { drafts } = seal(world, events, { actor, key: null });
+  await writer.commit([{ session: store.workspace, expect: "unchecked", drafts }, ...parts]);
+  for (const { session } of dropped) writer.forget(session);
+}
+
+function refuseIfNeeded(session: SessionId, { standing }: State): void {
+  const [held] = standing.holds.keys();
   if (held !== undefined) {
     throw new SkeinError("refused", `${session} is under the hold ${quote(held)}`, {
       hint: "lift the hold first",
@@ -32,13 +47,4 @@ export async function dropSession(
   if (standing.status === "running") {
     throw new SkeinError("refused", `${session} is running`, { hint: "interrupt it first" });
   }
-  const head = await store.head(session);
-  const body = { session, headSeq: seq, headHash: head?.hash ?? "" };
-  const event = { type: "session.deleted", body, ...(reason === undefined ? {} : { content: { reason } }) };
-  const { drafts } = seal(world, [event], { actor, key: null });
-  await writer.commit([
-    { session: store.workspace, expect: "unchecked", drafts },
-    { session, expect: { seq }, drafts: [], drop: true },
-  ]);
-  writer.forget(session);
 }

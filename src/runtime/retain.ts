@@ -1,18 +1,19 @@
 /**
  * Retention: goes through all sessions and does what policies say is due. Each thing that is done is one
  * append or one packing, decided on the session as it is at that moment; so it may be stopped anywhere, run
- * again, and run twice at once. Others work on: between two sessions it rests for as long as it worked.
+ * again, and run twice at once. Others work on: after each few sessions it rests for as long as it wrote.
  */
+import type { Command } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import type { LogId, SessionId } from "../core/ids.ts";
 import { candidateOf, dueFor, isFor, obstacle } from "../core/policy.ts";
 import type { Action, Candidate, Due, NamedPolicy } from "../core/policy.ts";
 import type { State } from "../core/state.ts";
-import type { Packed, SessionRow } from "../store/port.ts";
+import type { Packed, Page, SessionRow } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
 import { isFree } from "./lease.ts";
 import { followedPolicies, refuseEverything } from "./policies.ts";
-import { dropSession } from "./retain-drop.ts";
+import { dropSessions, type Dropped } from "./retain-drop.ts";
 import { planPacking, weigh, type PackPlan } from "./retain-pack.ts";
 
 export interface RetainOptions {
@@ -21,7 +22,7 @@ export interface RetainOptions {
   /** Says that policies which are for every session there is are meant so. */
   readonly everything?: boolean;
   readonly progress?: (at: { readonly sessions: number; readonly done: number }) => void;
-  /** Stops after the session at hand; what is left is done by the next run. */
+  /** Stops after the sessions at hand; what is left is done by the next run. */
   readonly signal?: AbortSignal;
 }
 
@@ -72,6 +73,7 @@ interface Pass {
   readonly policies: readonly NamedPolicy[];
   readonly dryRun: boolean;
   readonly signal: AbortSignal | undefined;
+  readonly isStopped: () => boolean;
   readonly done: Retained[];
   readonly kept: RetainKept[];
 }
@@ -82,34 +84,58 @@ export async function retain(context: Context, options: RetainOptions = {}): Pro
   const { store } = context;
   const policies = await followedPolicies(context);
   if (!dryRun && !everything) refuseEverything(policies);
-  const pass: Pass = { context, policies, dryRun, signal, done: [], kept: [] };
+  const isStopped = (): boolean => signal?.aborted === true;
+  const pass: Pass = { context, policies, dryRun, signal, isStopped, done: [], kept: [] };
   const bytesBefore = await store.bytes();
-  let sessions = 0;
-  for await (const row of everySession(context)) {
-    if (signal?.aborted === true) break;
-    await withRest(context, signal, () => attend(pass, row));
-    sessions += 1;
-    progress?.({ sessions, done: pass.done.length });
+  const places = new Map<LogId, number>();
+  for await (const group of groups(context)) {
+    if (pass.isStopped()) break;
+    const deeds: Deed[] = [];
+    for (const row of group) {
+      if (pass.isStopped()) break;
+      places.set(row.session, places.size);
+      deeds.push(...(await survey(pass, row)));
+      progress?.({ sessions: places.size, done: pass.done.length });
+    }
+    await withRest(context, signal, () => perform(pass, deeds));
   }
   await packWorkspace(pass);
-  const stopped = signal?.aborted === true;
+  const stopped = isStopped();
   const swept = dryRun || stopped ? false : await giveBack(context);
-  const { done, kept } = pass;
+  const { kept } = pass;
+  const place = ({ session }: Retained): number => places.get(session) ?? Infinity;
+  const done = pass.done.toSorted((a, b) => place(a) - place(b));
+  const sessions = places.size;
   const bytesAfter = await store.bytes();
   return { dryRun, sessions, done, kept, bytesBefore, bytesAfter, stopped, swept };
 }
 
-/** Sessions of one page of the index: few, so that nobody waits while they are read. */
-const pageRows = 50;
+/** Sessions that are attended to together, so that what is written of them is written at once … */
+const groupSessions = 32;
+/** … and their records: more than that would be felt by others. */
+const groupRecords = 512;
 
-/** The most recently active first; what is written to meanwhile has its turn the next time. */
-async function* everySession({ store }: Context): AsyncGenerator<SessionRow> {
+/** All sessions, the most recently active first; what is written to meanwhile has its turn the next time. */
+async function* groups({ store }: Context): AsyncGenerator<readonly SessionRow[]> {
+  let group: SessionRow[] = [];
+  let records = 0;
   for (let cursor: string | null = ""; cursor !== null;) {
-    const from = cursor === "" ? {} : { cursor };
-    const page: Awaited<ReturnType<typeof store.list>> = await store.list({}, { limit: pageRows, ...from });
-    yield* page.rows;
+    const page: Page<SessionRow> = await store.list(
+      {},
+      { limit: groupSessions, ...(cursor === "" ? {} : { cursor }) },
+    );
+    for (const row of page.rows) {
+      const own = row.headSeq - (row.parent?.seq ?? 0);
+      if (group.length > 0 && (group.length === groupSessions || records + own > groupRecords)) {
+        yield group;
+        [group, records] = [[], 0];
+      }
+      group.push(row);
+      records += own;
+    }
     cursor = page.cursor;
   }
+  yield group;
 }
 
 /** Nobody is kept waiting for long: a rest is as long as the work before it. */
@@ -120,89 +146,57 @@ async function withRest(
 ): Promise<void> {
   const startedMs = world.now();
   await work();
-  const tookMs = Math.min(restMsMax, world.now() - startedMs);
-  if (tookMs > 0) await world.sleep(tookMs, signal);
-  else await new Promise<void>((resolve) => world.defer(resolve));
+  await world.sleep(Math.min(restMsMax, world.now() - startedMs), signal);
 }
 
 const restMsMax = 50;
 
-/** What somebody else deleted or changed in between is left to the next run. */
-async function attend(pass: Pass, row: SessionRow): Promise<void> {
-  try {
-    const gone = await attendToAge(pass, row);
-    if (!gone) await attendToRecords(pass, row);
-  } catch (error) {
-    const changed = error instanceof SkeinError && ["not-found", "conflict"].includes(error.code);
-    if (!changed) throw error;
-  } finally {
-    // Whoever works on sessions here is to find their states at hand, not those that were passed through.
-    pass.context.writer.forget(row.session);
-  }
+/** Something that is to be done about one session. */
+interface Deed {
+  readonly row: SessionRow;
+  readonly due: Due | null;
+  readonly plan: PackPlan | null;
 }
 
-/** Expires, archives or deletes; true when nothing is left to pack. */
-async function attendToAge(pass: Pass, row: SessionRow): Promise<boolean> {
-  const { context, policies, dryRun, kept } = pass;
+/** What is to be done about a session; in a dry run, it is told and nothing remains to be done. */
+async function survey(pass: Pass, row: SessionRow): Promise<Deed[]> {
+  const { context, policies, dryRun } = pass;
+  const { world } = context;
+  await new Promise<void>((resolve) => world.defer(resolve));
+  try {
+    const due = await dueNow(pass, row);
+    const isOver = due !== null && due.do !== "expire";
+    const plan = isOver ? null : await planPacking(context, policies, row.session, row, world.now());
+    if (due === null && plan === null) return [];
+    if (!dryRun) return [{ row, due, plan }];
+    if (due !== null) await note(pass, row, due);
+    if (plan !== null) await packed(pass, row.session, plan);
+  } catch (error) {
+    passOver(error);
+  }
+  return [];
+}
+
+/** What somebody else deleted or changed in between is left to the next run. */
+function passOver(error: unknown): void {
+  const changed = error instanceof SkeinError && ["not-found", "conflict"].includes(error.code);
+  if (!changed) throw error;
+}
+
+async function dueNow(pass: Pass, row: SessionRow): Promise<Due | null> {
+  const { context, policies, kept } = pass;
   const { store, states, world } = context;
   const { session } = row;
-  const candidate = await withOwnWish(context, row);
-  const due = dueFor(policies, candidate, world.now());
-  if (due === null) return false;
+  const due = dueFor(policies, await withOwnWish(context, row), world.now());
+  if (due === null) return null;
   const { standing } = await states.at(session, row.headSeq);
   const lease = (await store.head(session))?.lease ?? null;
   const why =
     obstacle(due.do, standing, world.now()) ??
     (isFree(context, lease) ? null : `it is run by ${lease?.holder}`);
-  if (why !== null) {
-    kept.push({ session, do: due.do, policy: due.policy, why });
-    return false;
-  }
-  if (dryRun) return note(pass, row, due);
-  return perform(pass, row, due);
-}
-
-async function note(pass: Pass, row: SessionRow, due: Due): Promise<boolean> {
-  const { store } = pass.context;
-  const { session, headSeq, parent } = row;
-  const nothing = { records: 0, bytesBefore: 0 };
-  const packedTo = due.do === "archive" ? await store.packedTo(session) : (parent?.seq ?? 0);
-  const concerned = due.do === "expire" ? nothing : await weigh(store, session, packedTo + 1, headSeq);
-  const bytesAfter = due.do === "archive" ? null : 0;
-  const { records, bytesBefore } = concerned;
-  pass.done.push({ session, ...due, records, bytesBefore, bytesAfter });
-  return due.do !== "expire";
-}
-
-async function perform(pass: Pass, row: SessionRow, due: Due): Promise<boolean> {
-  const { context, policies, signal } = pass;
-  const { store, writer, world, actor } = context;
-  const { session, headSeq, parent } = row;
-  const reason = due.policy === null ? due.because : `policy "${due.policy}": ${due.because}`;
-  /** On the state that the change is decided on: what is due is due still. */
-  const check = (state: State): void => {
-    const candidate = { ...candidateOf(state), ...(row.copy === true ? { copy: true as const } : {}) };
-    const now = dueFor(policies, candidate, world.now());
-    if (now?.do === due.do && obstacle(due.do, state.standing, world.now()) === null) return;
-    throw new SkeinError("conflict", `${session} changed in the meantime`);
-  };
-  if (due.do === "delete") {
-    const { records, bytesBefore } = await weigh(store, session, (parent?.seq ?? 0) + 1, headSeq);
-    await dropSession(context, session, { reason, check });
-    pass.done.push({ session, ...due, records, bytesBefore, bytesAfter: 0 });
-    return true;
-  }
-  const change =
-    due.do === "expire" ? ({ do: "close", outcome: "expired" } as const) : { do: "archive" as const };
-  const build = (state: State) => {
-    check(state);
-    return { ...change, reason };
-  };
-  const { headSeq: head } = await writer.change(session, build, { actor });
-  const none: Packed = { records: 0, bytesBefore: 0, bytesAfter: 0 };
-  const packed = due.do === "archive" ? await store.pack(session, head, signal) : none;
-  pass.done.push({ session, ...due, ...packed });
-  return due.do === "archive";
+  if (why === null) return due;
+  kept.push({ session, do: due.do, policy: due.policy, why });
+  return null;
 }
 
 /** What the session itself was opened with: it stands in its first record, and a fork has none of its own. */
@@ -213,19 +207,88 @@ async function withOwnWish({ store }: Context, row: SessionRow): Promise<Candida
   return { ...row, expiresAfterIdleMs };
 }
 
-async function attendToRecords(pass: Pass, row: SessionRow): Promise<void> {
-  const { context, policies } = pass;
+async function note(pass: Pass, row: SessionRow, due: Due): Promise<void> {
+  const { store } = pass.context;
+  const { session, headSeq, parent } = row;
+  const none = { records: 0, bytesBefore: 0 };
+  const from = due.do === "archive" ? await store.packedTo(session) : (parent?.seq ?? 0);
+  const { records, bytesBefore } =
+    due.do === "expire" ? none : await weigh(store, session, from + 1, headSeq);
+  const bytesAfter = due.do === "archive" ? null : 0;
+  pass.done.push({ session, ...due, records, bytesBefore, bytesAfter });
+}
+
+/** Side by side, so that the store writes them together; those that are deleted in one append. */
+async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
+  const doomed = deeds.filter(({ due }) => due?.do === "delete");
+  const work = deeds.map(async ({ row, due, plan }) => {
+    if (due !== null && due.do !== "delete") await close(pass, row, due);
+    if (plan !== null) await packed(pass, row.session, plan);
+  });
+  const all = await Promise.allSettled([...work, dropAll(pass, doomed)]);
+  // Whoever works on sessions here is to find their states at hand, not those that were passed through.
+  for (const { row } of deeds) pass.context.writer.forget(row.session);
+  for (const one of all) if (one.status === "rejected") passOver(one.reason);
+}
+
+/** On the state that the change is decided on: what is due is due still. */
+function check({ context, policies }: Pass, row: SessionRow, due: Due, state: State): void {
+  const nowMs = context.world.now();
+  const candidate = { ...candidateOf(state), ...(row.copy === true ? { copy: true as const } : {}) };
+  const now = dueFor(policies, candidate, nowMs);
+  if (now?.do === due.do && obstacle(due.do, state.standing, nowMs) === null) return;
+  throw new SkeinError("conflict", `${row.session} changed in the meantime`);
+}
+
+const reasonOf = ({ policy, because }: Due): string =>
+  policy === null ? because : `policy "${policy}": ${because}`;
+
+/** Expires or archives. */
+async function close(pass: Pass, row: SessionRow, due: Due): Promise<void> {
+  const { context, signal } = pass;
+  const { store, writer, actor } = context;
   const { session } = row;
-  const plan = await planPacking(context, policies, session, row, context.world.now());
-  if (plan !== null) await packed(pass, session, plan);
+  const reason = reasonOf(due);
+  const build = (state: State): Command => {
+    check(pass, row, due, state);
+    return due.do === "expire" ? { do: "close", outcome: "expired", reason } : { do: "archive", reason };
+  };
+  const { headSeq } = await writer.change(session, build, { actor });
+  const none: Packed = { records: 0, bytesBefore: 0, bytesAfter: 0 };
+  const found = due.do === "archive" ? await store.pack(session, headSeq, signal) : none;
+  pass.done.push({ session, ...due, ...found });
+}
+
+/** Together; if one of them changed in between, each for itself. */
+async function dropAll(pass: Pass, deeds: readonly Deed[]): Promise<void> {
+  const { context, done } = pass;
+  const doomed: Dropped[] = [];
+  const told: Retained[] = [];
+  for (const { row, due } of deeds) {
+    if (due === null) continue;
+    const { session, headSeq, parent } = row;
+    const found = await weigh(context.store, session, (parent?.seq ?? 0) + 1, headSeq);
+    doomed.push({ session, reason: reasonOf(due), check: (state) => check(pass, row, due, state) });
+    told.push({ session, ...due, ...found, bytesAfter: 0 });
+  }
+  try {
+    await dropSessions(context, doomed);
+    done.push(...told);
+  } catch (error) {
+    passOver(error);
+    for (const [place, one] of doomed.entries()) {
+      const gone = await dropSessions(context, [one]).then(() => true, passOver);
+      if (gone === true) done.push(...told.slice(place, place + 1));
+    }
+  }
 }
 
 /** The workspace's own log is packed by policies that are for every session. */
 async function packWorkspace(pass: Pass): Promise<void> {
-  const { context, policies, signal } = pass;
+  const { context, policies } = pass;
   const { store, world } = context;
   const head = await store.head(store.workspace);
-  if (head === undefined || signal?.aborted === true) return;
+  if (head === undefined || pass.isStopped()) return;
   const candidate = {
     status: "open",
     agent: null,

@@ -9,7 +9,7 @@ import type { Draft, Packed, Store } from "./port.ts";
 export const packCases: readonly ConformanceCase[] = [
   { name: "what is packed reads as before", run: readsAsBefore },
   { name: "packing stops where it is told to, and before the last record", run: stopsBefore },
-  { name: "packing again packs only what is new", run: onlyNew },
+  { name: "packing again packs only what is new", run: onlyTheRest },
   { name: "there is nothing to pack in what is not there", run: nothing },
   { name: "a key of a packed record is a duplicate", run: keys },
   { name: "a moment is found among packed records", run: moments },
@@ -107,7 +107,7 @@ async function stopsBefore({ store, ...bench }: Bench): Promise<void> {
   await assertWhole({ store, ...bench }, session, 60);
 }
 
-async function onlyNew(bench: Bench): Promise<void> {
+async function onlyTheRest(bench: Bench): Promise<void> {
   const { store } = bench;
   const session = await filled(bench, 10);
   const counts: number[] = [];

@@ -107,7 +107,7 @@ async function obstacle(
   if (!plan.isOurs && !isSameVersion(now, expect) && !isBetween(now, expect, to))
     return changedSince(now, expect);
   if (to !== null && to.kind !== "directory") {
-    if (to.secret !== undefined) return `how it was held a secret (${to.secret}), so it was not kept`;
+    if (to.held !== undefined) return `how it was held a secret (${to.held}), so it was not kept`;
     if (to.blob === undefined) return "how it was could not be read, so its content was not kept";
     if ((await plan.blobs.get(to.blob)) === undefined) return "how it was is not in the store any more";
   }
@@ -140,8 +140,8 @@ const openedMode = (mode: number): number => mode | 0o700;
 function changedSince(now: FileVersion | null, expect: FileVersion | null): string {
   if (now === null) return "somebody else removed it";
   if (expect === null) return "somebody else made it";
-  if (expect.secret !== undefined)
-    return `what the session left there held a secret (${expect.secret}) and was not kept to compare with`;
+  if (expect.held !== undefined)
+    return `what the session left there held a secret (${expect.held}) and was not kept to compare with`;
   if (expect.kind !== "directory" && expect.blob === undefined)
     return "what the session left there could not be read, so nobody can tell whether it is still that";
   return now.kind === "directory" || (now.blob !== undefined && now.blob === expect.blob)

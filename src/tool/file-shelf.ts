@@ -153,7 +153,7 @@ export class Shelf {
           : await readFile(`${this.#directory}${copy}`).catch(() => undefined);
     if (bytes === undefined) return { kind, mode, bytes: entry.bytes };
     const kept = await blobs.put(bytes);
-    if (typeof kept !== "string") return { kind, mode, bytes: bytes.length, secret: kept.secret };
+    if (typeof kept !== "string") return { kind, mode, bytes: bytes.length, held: kept.secret };
     return { kind, mode, blob: kept, bytes: bytes.length };
   }
 

@@ -91,9 +91,11 @@ const recall = defineSessionTool({
   description:
     "Read this session's own log, also what is no longer in the context. By position (fromSeq, toSeq), by " +
     "words (text), or one recorded item (kind and key; kind alone lists all of that kind). For a long tool " +
-    "output that was cut: fromSeq is its position, fromChar where to go on.",
+    "output that was cut: fromSeq is its position, fromChar where to go on. A session that began with a " +
+    "handoff also reads the log that its pointers lead to: [4x8kz1@12] is session 4x8kz1, fromSeq 12.",
   input: z
     .strictObject({
+      session: z.string().min(4).max(30).optional().describe("Of a pointer; left out: this session"),
       fromSeq: Position.optional().describe("First position; alone, just this one"),
       toSeq: Position.optional().describe("Last position"),
       text: z.string().min(1).max(limit.queryCharsMax).optional().describe("Words to look for"),
@@ -101,7 +103,7 @@ const recall = defineSessionTool({
       key: Key.optional(),
       fromChar: z.int().nonnegative().optional().describe("Character of that output to go on from"),
     })
-    .refine((input) => Object.values(input).some((value) => value !== undefined), {
+    .refine(({ session: _, ...what }) => Object.values(what).some((value) => value !== undefined), {
       message: "say what to recall: fromSeq, text, or kind and key",
     })
     .refine(({ fromSeq, toSeq }) => toSeq === undefined || (fromSeq !== undefined && fromSeq <= toSeq), {

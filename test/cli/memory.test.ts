@@ -55,6 +55,8 @@ suite("memory", { concurrency: true }, () => {
     const next = await open("Raise the base rate");
     const { stdout: log } = await say("log", next);
     assert.match(log, /memory\.carried +2 remembered, about \d+ tokens; tone, base-rate\n/);
+    const bare = await open("Raise the base rate", "--no-memory");
+    assert.equal((await json("log", bare)).length, 1);
     const gone = await say("memory", "forget", "base-rate", "--because", "last year's");
     assert.equal(gone.stdout, "forgotten decision base-rate, for the workspace\n");
     assert.deepEqual(await keys(), ["layout", "tone"]);

@@ -69,6 +69,11 @@ suite("a registered value", () => {
     });
   });
 
+  test("is found among bytes that are no text, encoded for a URL", () => {
+    const every = Array.from("hunter22", (char) => `%${utf8(char).toString("hex")}`).join("");
+    assert.equal(holding("DB", "hunter22").text(`%ff${every}%ff`), "%ff[redacted: DB]%ff");
+  });
+
   test("that overlaps another leaves no part of either", () => {
     const redactor = makeRedactor();
     redactor.register("A", "abcdefghij");
@@ -197,11 +202,19 @@ suite("what looks like a secret", () => {
   });
 
   test("is taken out of fields that are called so, words as well", () => {
-    const before = { db_password: "correct", Authorization: "Bearer abcdef", env: { NPM_TOKEN: "abcdef" } };
+    const before = {
+      db_password: "correct",
+      Authorization: "Bearer abcdef",
+      env: { NPM_TOKEN: "abcdef", githubToken: "abcdef", authorization: "abcdef" },
+    };
     assert.deepEqual(redactor.json(before), {
       db_password: "[redacted: password]",
       Authorization: "Bearer [redacted: authorization]",
-      env: { NPM_TOKEN: "[redacted: token]" },
+      env: {
+        NPM_TOKEN: "[redacted: token]",
+        githubToken: "[redacted: token]",
+        authorization: "[redacted: authorization]",
+      },
     });
     assert.deepEqual(JSON.parse(redactor.jsonText(JSON.stringify(before))), redactor.json(before));
   });

@@ -1,6 +1,6 @@
 /**
- * Canaries: texts that nobody else would write come in through every door, are erased or deleted, and then every
- * file of the store is searched for them: raw, and what is packed in it as it was before.
+ * Canaries: texts that nobody else would write come in through every door, are erased or deleted, and then
+ * every file of the store is searched for them: raw, and what is packed in it as it was before.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -161,7 +161,7 @@ async function imported(engine: Engine): Promise<Session> {
   await away.append(`${"long ".repeat(20_000)}${canary("imported long input")}`);
   const bundle = await bundleOf(homes.a, away.id, { move: true });
   await engine.import(inPieces(bundle));
-  return engine.session(away.id);
+  return await engine.session(away.id);
 }
 
 /** Contents that are gone from all logs, and how long they were. */

@@ -162,7 +162,7 @@ test("a handoff is a copy in the session that began with it, if it tells of what
   assert.doesNotMatch(JSON.stringify(await all(next.events())), /fortytwo|harvest/);
 });
 
-test("what is remembered of an erased item is a copy, in the workspace and in sessions that carry it", async () => {
+test("what is remembered of an erased item is a copy, also in sessions that carry it", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "the rate of apples" });
   const { seq } = await session.record("fact", "apple-rate", "fortytwo apples");
@@ -173,10 +173,10 @@ test("what is remembered of an erased item is a copy, in the workspace and in se
   const report = await session.erase({ ranges: [[seq, seq]], copies: true });
   const { workspace } = place.store;
   assert.deepEqual(
-    report.copies.map(({ session: log, type, why }) => [log, type, why]).toSorted(),
+    report.copies.map(({ session: log, type, why }) => `${log} ${type}: ${why}`).toSorted(),
     [
-      [next.id, "memory.carried", `remembered from ${session.id}@${seq}`],
-      [workspace, "memory.promoted", `remembered from ${session.id}@${seq}`],
+      `${next.id} memory.carried: remembered from ${session.id}@${seq}`,
+      `${workspace} memory.promoted: remembered from ${session.id}@${seq}`,
     ].toSorted(),
   );
   const verified = await place.engine.verify();
@@ -208,7 +208,7 @@ test("a text is found to the letter in contents and blobs, and wherever else it 
     ],
   );
   const done = await session.erase({ match: '"fortytwo\napples"', ranges: [[1, 3]], copies: true });
-  assert.deepEqual([done.records, done.copies.map(({ seq }) => seq).toSorted()], [4, [2, 4, 5]]);
+  assert.deepEqual([done.records, new Set(done.copies.map(({ seq }) => seq))], [4, new Set([2, 4, 5])]);
   assert.equal(await engine.search("fortytwo").then((hits) => hits.map(({ seq }) => seq).join()), "3");
   assert.equal((await engine.verify()).ok, true);
 });

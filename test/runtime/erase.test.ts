@@ -77,7 +77,7 @@ test("contents and salts are gone, and everything else is as it was", async () =
   assert.deepEqual([verified.ok, verified.erased, verified.erasedBytes], [true, 3, bytes]);
 });
 
-test("without positions all of it goes; who erased it and why stays, and doing it again changes nothing", async () => {
+test("without positions all goes but who erased it and why, and doing it again changes nothing", async () => {
   await using place = inMemory();
   const session = await spoken(place);
   assert.equal((await session.erase({ reason: "asked for" })).records, 5);
@@ -288,6 +288,37 @@ test("an erasure that is broken off leaves whole batches, and doing it again fin
   assert.equal((await place.engine.verify()).ok, true);
 });
 
+test("an append whose answer is lost takes nothing away twice, and says it once", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "apple-rate" });
+  const fork = await session.fork();
+  await session.record("fact", "apple-rate", "four");
+  await session.promote("fact", "apple-rate", { scope: "workspace" });
+  const deaf = new Proxy(place.store, {
+    get(target, name: keyof Store) {
+      if (name !== "append") return target[name];
+      const lost = new Set<string>();
+      return async (parts: readonly Part[]) => {
+        const outcome = await target.append(parts);
+        const [first] = parts;
+        if (first?.erase === undefined || lost.has(first.session)) return outcome;
+        lost.add(first.session);
+        return { kind: "unknown", cause: null };
+      };
+    },
+  });
+  const engine = new Engine({ store: deaf, world: place.world });
+  const report = await (await engine.session(session.id)).erase({ copies: true });
+  assert.deepEqual([report.records, report.copies.map(({ type }) => type)], [2, ["memory.promoted"]]);
+  for (const one of [session, fork]) assert.equal((await saysErased(one)).length, 1);
+  const { erased, problems } = await engine.verify();
+  assert.deepEqual([erased, problems], [3, []]);
+  const { workspace } = place.store;
+  const range = { fromSeq: 1, toSeq: 99, limit: 99, contents: false };
+  const said = await place.store.read(workspace, { ...range, types: ["content.erased"] });
+  assert.equal(said.length, 1);
+});
+
 test("a scrub that is due is finished when nothing is left to erase", async () => {
   await using place = await inFile();
   const session = await spoken(place);
@@ -344,7 +375,7 @@ test("what cannot be right is refused, and nothing is changed", async () => {
     [{ reason: "r".repeat(limit.reasonCharsMax + 1) }, { code: "invalid" }],
     [{ range: [[1, 2]] }, { code: "invalid", hint: 'did you mean "ranges"?' }],
   ];
-  for (const [options, error] of bad) await assert.rejects(session.erase(options as never), error);
+  for (const [options, error] of bad) await assert.rejects(session.erase(options), error);
   assert.deepEqual([await goneIn(session), (await session.head()).seq], [[], 5]);
   await place.engine.delete(session.id);
   await assert.rejects(session.erase(), { code: "not-found" });

@@ -1,6 +1,7 @@
 /** Handoffs of living sessions: written once, found again, and what the next session starts with. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { z } from "zod";
 import { SkeinError } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
 import { offlineModel } from "../../src/model/offline.ts";
@@ -10,10 +11,12 @@ import type { Session } from "../../src/runtime/session.ts";
 import { makeTokenizer } from "../../src/runtime/tokenizer.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { defineTool } from "../../src/tool/define.ts";
 import { lastText } from "./outgrown.ts";
 import { all, inMemory, workspace } from "./place.ts";
 import { rawDraft, writeRaw } from "./raw.ts";
-import { engineWith, scripted } from "./turn/scripted.ts";
+import { engineWith, scripted, use } from "./turn/scripted.ts";
+import { livedIn, twoInMemory } from "./two-stores.ts";
 
 const typesOf = async (session: Session): Promise<string[]> =>
   (await all(session.events())).map(({ type }) => type);
@@ -336,4 +339,109 @@ test("the offline model says in sentences what the lists say", async () => {
   assert.ok(model?.startsWith("offline/"));
   assert.ok(text.includes(`> The objective: Fix login ${pointer(session, 1)}. It is open`), text);
   assert.ok(text.includes("1 decided, 1 still to do. Next: Go on with the open tasks"));
+});
+
+test("what was moved away, and what is a copy, is handed off without a word in its log", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const { root } = await livedIn(a);
+  await root.record("task", "pay", "Pay the bill");
+  await b.engine.import(a.engine.export(root.id));
+  const copied = await b.engine.session(root.id);
+  const { seq } = await copied.head();
+  const fromCopy = await b.engine.open({ from: root.id });
+  assert.equal(await loadedFrom(fromCopy), `${root.id}@${seq}`);
+  assert.match((await handoffIn(fromCopy)).text, /pay: Pay the bill/);
+  assert.equal((await copied.head()).seq, seq);
+  await all(a.engine.export(root.id, { move: true }));
+  const moved = await root.head();
+  const fromMoved = await a.engine.open({ from: root.id });
+  assert.equal(await loadedFrom(fromMoved), `${root.id}@${moved.seq}`);
+  assert.equal((await root.head()).seq, moved.seq);
+});
+
+test("a fork and a merge say in their handoff where they come from", async () => {
+  await using place = inMemory();
+  const root = await place.engine.open({ objective: "Fix login" });
+  await root.record("decision", "storage", "SQLite");
+  const fork = await root.fork({ objective: "Try PostgreSQL" });
+  await fork.record("decision", "storage", "PostgreSQL");
+  const { text } = await fork.handoff();
+  assert.ok(text.includes(`${pointer(fork, 3)} It is a fork of ${root.id}@2.`), text);
+  assert.ok(text.includes(`${pointer(fork, 3)} Try PostgreSQL`));
+  assert.ok(text.includes(`${pointer(fork, 4)} storage: PostgreSQL`) && !text.includes("SQLite\n"));
+  await root.merge({ from: fork.id });
+  const merged = (await root.handoff()).text;
+  assert.match(merged, new RegExp(`@\\d+\\] It took over what ${fork.id} knew up to \\d+\\.`));
+  const [event] = await all(root.events({ types: ["session.merged"] }));
+  assert.ok(merged.includes(`${pointer(root, event?.seq ?? 0)} It took over what`));
+});
+
+test("a turn with calls: what waits, what failed and what was answered stand in the handoff", async () => {
+  const broken = defineTool({
+    name: "fetch",
+    description: "Fetches.",
+    input: z.object({}),
+    effect: "read",
+    run: () => {
+      throw new Error("no route to host");
+    },
+  });
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: z.object({ usd: z.number() }),
+    effect: "unsafe",
+    run: () => "paid",
+  });
+  const script = scripted([[use("fetch", {})], "The host is away.", [use("pay", { usd: 5 })]]);
+  await using engine = engineWith(script, { tools: [broken, pay] });
+  const session = await engine.open({
+    objective: "Pay",
+    bind: ["fetch", "pay"].map((name) => ({ kind: "tool" as const, name })),
+    grant: [{ tool: "pay", rule: "ask" }],
+    budget: { usd: 2 },
+  });
+  await all(session.ask("Fetch."));
+  await all(session.ask("Now pay."));
+  const { text } = await session.handoff();
+  assert.match(text, /@\d+\] It is suspended \(approval\)/);
+  assert.match(text, /@\d+\] Turn 2 is in progress, 1 step so far\./);
+  assert.match(text, /@\d+\] The call of pay waits for approval: \{"usd":5\}/);
+  assert.match(text, /@\d+\] fetch failed: .*no route to host/);
+  assert.match(text, /Used so far: 2 turns, 3 steps, .* Left of its budget: \$/);
+  const next = await session.clear({ handoff: true });
+  assert.equal((await next.state()).budget.limits.nanoUsd, undefined);
+  assert.match((await handoffIn(next)).text, /The call of pay waits for approval/);
+});
+
+test("the next session reads what a pointer leads to, and no other session", async () => {
+  const script = scripted([
+    (call) => {
+      const [, session, seq] = /\[(\w+)@(\d+)\] rounding/.exec(JSON.stringify(call.parts)) ?? [];
+      return [use("recall", { session, fromSeq: Number(seq) })];
+    },
+    [use("recall", { session: "stranger", fromSeq: 1 })],
+    (call) => [
+      use("recall", { session: /work of (ses_\w+)/.exec(JSON.stringify(call.parts))?.[1], text: "half" }),
+    ],
+    "Read.",
+  ]);
+  await using engine = engineWith(script);
+  const first = await engine.open({ objective: "Keep the books" });
+  await first.record("fact", "half", "half a loaf is better than none");
+  const second = await engine.open({ from: first.id });
+  await second.record("decision", "rounding", "x".repeat(3_000), { because: "the auditor asked" });
+  const third = await engine.open({ from: second.id });
+  await all(third.ask("Look it up."));
+  const outputs = (await all(third.events({ types: ["tool.settled"] }))).map(({ body, content }) => [
+    (body as { status: string }).status,
+    JSON.stringify((content as { output: unknown }).output),
+  ]);
+  assert.equal(outputs.length, 3, JSON.stringify(outputs));
+  assert.equal(outputs[0]?.[0], "ok");
+  assert.ok(outputs[0]?.[1]?.includes("x".repeat(3_000)), "whole, where the handoff cut it");
+  assert.equal(outputs[1]?.[0], "error");
+  assert.match(outputs[1]?.[1] ?? "", /does not carry on the work of/);
+  assert.deepEqual([outputs[2]?.[0], outputs[2]?.[1]?.includes("a loaf")], ["ok", true]);
 });

@@ -129,7 +129,7 @@ test("erased contents are counted, with their length, and are no problem", async
   await place[Symbol.asyncDispose]();
 });
 
-test("a content that is gone without a word is a problem, and so is one that is said to be gone", async () => {
+test("a content that is gone without a word is a problem, and one that is said to be gone", async () => {
   const { place, id, fork } = await filled();
   const unsaid = "its content is missing, and nothing says that it was erased";
   const sql = "UPDATE records SET content = NULL, salt = NULL WHERE log = 1 AND seq IN (1, 2, 4)";

@@ -95,6 +95,12 @@ const steps = {
   release: async (run, { at }) => pick(run.leases, at)?.release(),
   underLease: async (run, { at }) => pick(run.leases, at)?.append([{ type: "x.leased" }]),
   delete: async (run, { flag }, session) => (flag ? run.engine.delete(session.id) : undefined),
+  erase: async (_, { at, flag }, session) => {
+    const { seq } = await session.head();
+    const fromSeq = 1 + (at % seq);
+    return session.erase(flag ? { match: "number 3" } : { ranges: [[fromSeq, Math.min(seq, fromSeq + 3)]] });
+  },
+  pack: async (run, { at }, session) => void (await run.store.pack(session.id, at)),
   search: async (run, { at }) => run.engine.search(pick(["said", "number 3", "nam*", "any"], at)!),
 } satisfies Record<string, (run: Run, step: Step, session: Session) => Promise<unknown>>;
 

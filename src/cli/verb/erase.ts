@@ -26,10 +26,10 @@ export const erase = verb({
   },
   about: [
     "Without --seq and --match, every content of the session's own records goes. Every fork that shares a " +
-      "position loses it too, and its log says so. What was copied elsewhere is listed, and goes with --copies; " +
-      "with --match that is everything in the store that holds the text.",
-    "Names, keys, labels, names of tools and numbers are no contents and stay. What left the store, such as " +
-      "exports, backups and what providers were sent, is out of reach. A hold forbids all of it.",
+      "position loses it too, and its log says so. What was copied elsewhere is listed, and goes with " +
+      "--copies; with --match that is everything in the store that holds the text.",
+    "Names, keys, labels, names of tools and numbers are no contents and stay. What left the store, such " +
+      "as exports, backups and what providers were sent, is out of reach. A hold forbids all of it.",
   ],
   examples: [
     { command: "skein erase 4x8kz1 --seq 12..15 --dry-run", what: "what would go, and from whom" },
@@ -123,7 +123,8 @@ function planLines(plan: EraseReport, out: Screen): string[] {
       ? []
       : [`${plural(forks.length, "fork")} lose${forks.length === 1 ? "s" : ""} it too:`]),
     ...rows(forks, out, ({ session: fork, records: lost, elsewhere }) => {
-      return `${fork}  ${plural(lost, "content")}${elsewhere === true ? "; it lives elsewhere, and keeps it there" : ""}`;
+      const kept = elsewhere === true ? "; it lives elsewhere, and keeps it there" : "";
+      return `${fork}  ${plural(lost, "content")}${kept}`;
     }),
     ...(copies.length === 0 ? [] : [`${copied} ${fate}:`]),
     ...rows(copies, out, ({ session: log, seq, type, why }) => `${log}@${seq}  ${type}  ${oneLine(why)}`),

@@ -31,7 +31,6 @@ export const handoff = verb({
     { command: "skein handoff 4x8kz1", what: "as Markdown" },
     { command: "skein handoff 4x8kz1 --out HANDOFF.md", what: "into a file" },
     { command: "skein handoff 4x8kz1 --prose", what: "with a few sentences by its model" },
-    { command: "skein open --from 4x8kz1", what: "the next session, with the handoff" },
   ],
   async run({ args, options, out, session }) {
     await checkModelName(options.model);

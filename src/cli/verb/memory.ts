@@ -29,9 +29,9 @@ export const memory = verb({
   args: ["ACTION?", "WORDS...?"],
   options,
   about: [
-    "ACTION is list (the default); show [KIND] KEY; promote ID KIND KEY --scope S, for an item of a session; " +
-      "remember KIND KEY [VALUE], for what comes from no session; or forget [KIND] KEY. With --agent NAME the " +
-      "scope is the agent's.",
+    "ACTION is list (the default); show [KIND] KEY; promote ID KIND KEY --scope S, for an item of a " +
+      "session; remember KIND KEY [VALUE], for what comes from no session; or forget [KIND] KEY. With " +
+      "--agent NAME the scope is the agent's.",
     "A new session carries what its objective is about, with your preferences (the scope user) in front. " +
       "What is forgotten is carried by no session that is opened later.",
   ],

@@ -42,6 +42,7 @@ export const open = verb({
       value: "ID",
       what: "the session whose work it carries on: it begins with its handoff, for the same objective",
     },
+    "no-memory": { type: "flag", what: "carry nothing of what is remembered" },
     ...budgetOptions,
   },
   about: [
@@ -87,6 +88,7 @@ export const open = verb({
       ...(options.file.length === 0 ? {} : { files: options.file }),
       ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
       ...(options.label.length === 0 ? {} : { labels }),
+      ...(options["no-memory"] ? { memory: false } : {}),
     };
     const fresh = !existsSync(place);
     const session = await openFrom(options.from, asked, { engine, place });

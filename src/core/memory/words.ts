@@ -7,16 +7,17 @@
 /** Words that stand in any text, and words for work as such: what is worked on is what counts. */
 const empty = new Set(
   (
-    "a about after again all also am an and any are as at be because been before being between both but by " +
-    "can could did do does doing done down each either every few for from further get gets got had has have " +
-    "having he her here hers him his how i if in into is it its itself just let like may me might more most " +
-    "much must my need needs no nor not now of off on once one only or other our ours out over own per please " +
-    "same shall she should since so some such than that the their them then there these they this those " +
-    "through to too under until up upon us use used using very via want wants was we were what when where " +
-    "which while who whom whose why will with within without would yes yet you your yours " +
-    "add adding change changes check create creating fix fixing go goes implement improve look make makes " +
-    "making new put run set start stop take task tasks thing things try update updating work working write " +
-    "writing first next last sure always never still way day today"
+    "a about after again all also am an and any are as at be because been before being between " +
+    "both but by can could did do does doing done down each either every few for from further get " +
+    "gets got had has have having he her here hers him his how i if in into is it its itself just " +
+    "let like may me might more most much must my need needs no nor not now of off on once one " +
+    "only or other our ours out over own per please same shall she should since so some such than " +
+    "that the their them then there these they this those through to too under until up upon us " +
+    "use used using very via want wants was we were what when where which while who whom whose " +
+    "why will with within without would yes yet you your yours add adding change changes check " +
+    "create creating fix fixing go goes implement improve look make makes making new put run set " +
+    "start stop take task tasks thing things try update updating work working write writing first " +
+    "next last sure always never still way day today"
   ).split(" "),
 );
 

@@ -48,18 +48,17 @@ const headsMax = 20_000;
 
 type Refused = Exclude<Outcome, { kind: "ok" | "unknown" }>;
 
-export function makeAppender(
-  database: DatabaseSync,
-  tenant: string,
-  context: {
-    readonly world: StoreWorld;
-    readonly logs: Logs;
-    readonly names: Names;
-    readonly reader: Reader;
-    readonly segments: Segments;
-    readonly segmentWriter: SegmentWriter;
-  },
-): Appender {
+/** What all of the driver works with. */
+export interface DriverParts {
+  readonly world: StoreWorld;
+  readonly logs: Logs;
+  readonly names: Names;
+  readonly reader: Reader;
+  readonly segments: Segments;
+  readonly segmentWriter: SegmentWriter;
+}
+
+export function makeAppender(database: DatabaseSync, tenant: string, context: DriverParts): Appender {
   const { world, logs, names, reader, segments } = context;
   const { keyed, taken, insertLog, insertRecord, insertAlone, addRef, setActive } = prepared(database);
   const index = preparedForIndex(database);

@@ -71,8 +71,8 @@ export function makeFeed(
     seq <= toSeq && !own.some(([, , from, to]) => from <= seq && seq <= to);
 
   /**
-   * What lies at positions between two, in order: all up to the last one given back, if any. The table is read
-   * before what is packed, so that whatever is packed meanwhile is found in one of them, or in both.
+   * What lies at positions between two, in order: all up to the last one given back, if any. The table is
+   * read before what is packed, so that whatever is packed meanwhile is found in one of them, or in both.
    */
   function between(after: number, end: number): Entry[] {
     const rows = next.all(after, end, fetchRowsMax) as unknown as FeedRow[];

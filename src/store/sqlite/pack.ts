@@ -1,19 +1,20 @@
 /**
- * Packing: old records of a log become a segment, step by step. Records are read and compressed outside of any
- * transaction; then one short transaction makes sure that they are still the same, and puts the segment in
- * their place. Whoever dies in between leaves everything as it was.
+ * Packing: old records of a log become a segment, step by step. Records are read and compressed outside of
+ * any transaction; then one short transaction makes sure that they are still the same, and puts the segment
+ * in their place. Whoever dies in between leaves everything as it was.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { flaw, genesisHash } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
-import type { Packed, StoreWorld } from "../port.ts";
-import type { AnyLine, Logs, Stretch } from "./log.ts";
-import { whole, type Reader, type Row } from "./read.ts";
+import type { Packed } from "../port.ts";
+import type { DriverParts } from "./append.ts";
+import type { AnyLine, Stretch } from "./log.ts";
+import { whole, type Row } from "./read.ts";
 import { pack, type PackedRow, type Packing, type Range } from "./segment.ts";
-import { runsOf, type SegmentWriter } from "./segment-write.ts";
-import type { Segment, Segments } from "./segments.ts";
-import { shrink } from "./space.ts";
+import { runsOf } from "./segment-write.ts";
+import type { Segment } from "./segments.ts";
+import { shrinkIfMuch } from "./space.ts";
 import type { Writer } from "./writer.ts";
 
 /** What a segment is made of at most: larger ones are smaller on disk, and slower to read a little of. */
@@ -24,13 +25,8 @@ const fetchRows = 128;
 /** A step writes much more than an append does; after each the -wal file is looked at. */
 const stepWeight = 64;
 
-export interface PackContext {
+export interface PackContext extends DriverParts {
   readonly database: DatabaseSync;
-  readonly world: StoreWorld;
-  readonly logs: Logs;
-  readonly reader: Reader;
-  readonly segments: Segments;
-  readonly segmentWriter: SegmentWriter;
   readonly writer: Writer;
 }
 
@@ -66,7 +62,7 @@ export async function packLog(
     total.bytesAfter += packing.heads.length + packing.contents.length - (batch.instead?.bytes ?? 0);
     total.bytesAfter += bytesBeside(fresh);
   }
-  if (total.records > 0) await shrink(database, writer);
+  if (total.records > 0) await shrinkIfMuch(database, writer);
   return total;
 }
 

@@ -49,47 +49,10 @@ export type Row = [
 /** SQLite has no infinity among its integers. */
 const lastSeq = (...seqs: readonly number[]): number => Math.min(Number.MAX_SAFE_INTEGER, ...seqs);
 
-export function makeReader(
-  database: DatabaseSync,
-  context: {
-    readonly world: StoreWorld;
-    readonly logs: Logs;
-    readonly names: Names;
-    readonly segments: Segments;
-  },
-): Reader {
-  const { world, logs, names, segments } = context;
-  const statements = new Map<string, StatementSync>();
-
-  function statement(columns: string, reverse: boolean, typed: boolean): StatementSync {
-    const sql =
-      `SELECT ${columns} FROM records WHERE log = ? AND seq BETWEEN ? AND ?` +
-      (typed ? " AND type IN (SELECT value FROM json_each(?))" : "") +
-      ` ORDER BY seq ${reverse ? "DESC" : "ASC"} LIMIT ?`;
-    const made = statements.get(sql) ?? database.prepare(sql);
-    made.setReturnArrays(true);
-    statements.set(sql, made);
-    return made;
-  }
-
-  function recordOf(row: Row): StoredRecord {
-    const [
-      log,
-      seq,
-      at,
-      type,
-      v,
-      actor,
-      turn,
-      cause,
-      key,
-      body,
-      contentHash,
-      contentBytes,
-      hash,
-      salt,
-      content,
-    ] = row;
+function makeRecordOf(logs: Logs, names: Names): (row: Row) => StoredRecord {
+  return (row) => {
+    const [log, seq, at, type, v, actor, turn, cause, key, body] = row;
+    const [, , , , , , , , , , contentHash, contentBytes, hash, salt, content] = row;
     return {
       session: logs.sessionOf(log),
       seq,
@@ -107,6 +70,31 @@ export function makeReader(
       salt: salt === null || salt === undefined ? null : hexOf(salt),
       content: content ?? null,
     };
+  };
+}
+
+export function makeReader(
+  database: DatabaseSync,
+  context: {
+    readonly world: StoreWorld;
+    readonly logs: Logs;
+    readonly names: Names;
+    readonly segments: Segments;
+  },
+): Reader {
+  const { world, logs, names, segments } = context;
+  const recordOf = makeRecordOf(logs, names);
+  const statements = new Map<string, StatementSync>();
+
+  function statement(columns: string, reverse: boolean, typed: boolean): StatementSync {
+    const sql =
+      `SELECT ${columns} FROM records WHERE log = ? AND seq BETWEEN ? AND ?` +
+      (typed ? " AND type IN (SELECT value FROM json_each(?))" : "") +
+      ` ORDER BY seq ${reverse ? "DESC" : "ASC"} LIMIT ?`;
+    const made = statements.get(sql) ?? database.prepare(sql);
+    made.setReturnArrays(true);
+    statements.set(sql, made);
+    return made;
   }
 
   const bound = {

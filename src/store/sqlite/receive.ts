@@ -7,14 +7,10 @@ import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Finished, Received, ReceivedRecord, Reception, Store, StoreWorld } from "../port.ts";
-import { recordColumns, type Appender } from "./append.ts";
+import type { Finished, Received, ReceivedRecord, Reception, Store } from "../port.ts";
+import { recordColumns, type Appender, type DriverParts } from "./append.ts";
 import { isConstraint } from "./connection.ts";
-import { hexOf, type AnyLine, type Logs } from "./log.ts";
-import type { Names } from "./names.ts";
-import type { Reader } from "./read.ts";
-import type { SegmentWriter } from "./segment-write.ts";
-import type { Segments } from "./segments.ts";
+import { hexOf, type AnyLine } from "./log.ts";
 import { deleteAbove, shrink } from "./space.ts";
 import type { Writer } from "./writer.ts";
 
@@ -56,15 +52,7 @@ interface Last {
 export function makeReceiver(
   database: DatabaseSync,
   tenant: string,
-  context: {
-    readonly world: StoreWorld;
-    readonly logs: Logs;
-    readonly names: Names;
-    readonly appender: Appender;
-    readonly reader: Reader;
-    readonly segments: Segments;
-    readonly segmentWriter: SegmentWriter;
-  },
+  context: DriverParts & { readonly appender: Appender },
 ): Receiver {
   const { world, logs, names, appender, reader, segments } = context;
   const sql = prepared(database);
@@ -272,7 +260,7 @@ export function makeReceiver(
     const line = logs.findAny(session);
     if (line === undefined || (line.dropped !== receiving && line.untilSeq === null)) return false;
     const keep = line.dropped === receiving ? 0 : (line.untilSeq ?? 0);
-    if (deleteAbove(database, context.segmentWriter, line.id, keep)) return true;
+    if (deleteAbove(database, context.segmentWriter, line.id, keep) > 0) return true;
     if (line.dropped !== receiving) sql.setUntil.run(null, line.id);
     else if (sql.named.get(line.id, line.id) === undefined) sql.deleteLog.run(line.id);
     else sql.setPrefix.run(prefix, line.id);

@@ -129,11 +129,11 @@ CREATE INDEX arrivals_log ON arrivals (log);
 
 /**
  * Since layout 3. A segment holds the records from_seq to to_seq of a log, see segment.ts, and `records` no
- * longer does. What is packed of a log is its beginning, and never its last record, unless the log was deleted
- * and is there for its forks. What must be found without unpacking lies beside it: places in the feed, so many
- * in a row; the first six bytes of keys; what the views show of costs and tool calls. outbox: messages that
- * are not known to have arrived elsewhere. A row `scrub` in meta says that the file may still hold a trace of
- * what was erased or deleted.
+ * longer does. What is packed of a log is its beginning, and never its last record, unless the log was
+ * deleted and is there for its forks. What must be found without unpacking lies beside it: places in the
+ * feed, so many in a row; the first six bytes of keys; what the views show of costs and tool calls. outbox:
+ * messages that are not known to have arrived elsewhere. A row `scrub` in meta says that the file may still
+ * hold a trace of what was erased or deleted.
  */
 const segments = `
 ALTER TABLE logs ADD COLUMN outbox INTEGER NOT NULL DEFAULT 0;
@@ -268,7 +268,7 @@ FROM packed_costs c JOIN logs l ON l.id = c.log AND l.dropped = 0 AND ${seenUpTo
 /** As any program sees them that opens the file: only Skein can unpack. */
 const views = viewsWith({ events: "", content: () => "NULL" });
 
-/** What unpacks for a query: the positions of a segment as a JSON array, and a field of one of its records. */
+/** What unpacks for a query: the positions of a segment as a JSON array, and a field of one record. */
 export const unpackPositions = "unpack_positions";
 export const unpackField = "unpack_field";
 
@@ -279,8 +279,8 @@ export const queryViews = viewsWith({
   content: (log, seq) => `${unpackField}(${log}, ${seq}, 'content')`,
   events: `
 UNION ALL
-SELECT l.session, j.value, ${field("at")}, ${field("type")}, ${field("v")}, ${field("actor")}, ${field("turn")},
-  ${field("cause")}, ${field("body")}, ${field("content")}, ${field("contentBytes")}, ${field("erased")},
+SELECT l.session, j.value, ${field("at")}, ${field("type")}, ${field("v")}, ${field("actor")},
+  ${field("turn")}, ${field("cause")}, ${field("body")}, ${field("content")}, ${field("contentBytes")}, ${field("erased")},
   ${field("hash")}
 FROM logs l JOIN segments s ON s.log = l.id
 JOIN json_each(${unpackPositions}(s.from_seq, s.to_seq)) j ON ${seenUpTo("l", "j.value")}

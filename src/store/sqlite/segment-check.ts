@@ -23,6 +23,10 @@ const strays = [
   `SELECT 'a record that is packed as well: ' || l.session || ' at ' || r.seq AS fault
    FROM (SELECT log, max(to_seq) AS to_seq FROM segments GROUP BY log) s JOIN logs l ON l.id = s.log
    JOIN records r ON r.log = s.log AND r.seq <= s.to_seq LIMIT 20`,
+  `SELECT 'places in the feed that are not as many as what is packed of log ' || log AS fault FROM (
+     SELECT log, count AS change FROM packed_places
+     UNION ALL SELECT log, from_seq - to_seq - 1 FROM segments
+   ) GROUP BY log HAVING sum(change) <> 0 LIMIT 20`,
   ...beside.map(
     (table) =>
       `SELECT 'something packed that is in no segment (${table}): ' || p.log || ' at ' || p.seq AS fault

@@ -16,8 +16,8 @@ export interface SegmentWriter {
    */
   erase(log: number, ranges: Ranges, most: number): readonly number[];
   /**
-   * Takes out what the log's last segment holds beyond a position. Gives back where that lay in the feed; null
-   * when there is nothing packed beyond it.
+   * Takes out what the log's last segment holds beyond a position. Gives back where that lay in the feed;
+   * null when there is nothing packed beyond it.
    */
   cut(log: number, keepSeq: number): readonly number[] | null;
 }
@@ -44,11 +44,12 @@ export function runsOf(rows: readonly PackedRow[]): Run[] {
   return runs;
 }
 
-export const insertCosts = `INSERT INTO packed_costs (log, seq, at, model, input_tokens, output_tokens, nano_usd)
+const insertCosts = `INSERT INTO packed_costs
+    (log, seq, at, model, input_tokens, output_tokens, nano_usd)
   SELECT log, seq, at, json_extract(body, '$.model'), json_extract(body, '$.usage.inputTokens'),
     json_extract(body, '$.usage.outputTokens'), json_extract(body, '$.costNanoUsd')
   FROM records WHERE log = ? AND seq BETWEEN ? AND ? AND type = 3`;
-export const insertCalls = `INSERT INTO packed_calls (log, call, seq, at, type, tool, effect, status, ms)
+const insertCalls = `INSERT INTO packed_calls (log, call, seq, at, type, tool, effect, status, ms)
   SELECT log, ifnull(json_extract(body, '$.call'), ''), seq, at, type, json_extract(body, '$.tool'),
     json_extract(body, '$.effect'), json_extract(body, '$.status'), json_extract(body, '$.ms')
   FROM records WHERE log = ? AND seq BETWEEN ? AND ? AND type IN (1, 2)`;
@@ -65,11 +66,6 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
 
   function addPlaces(rows: readonly PackedRow[]): void {
     for (const { position, log, seq, count } of runsOf(rows)) sql.addPlace.run(position, log, seq, count);
-  }
-
-  /** Segments that follow one another are joined, so what lies before the first of them is known to the first. */
-  function last(log: number): Segment | undefined {
-    return segments.upTo(log, Number.MAX_SAFE_INTEGER);
   }
 
   function forgetBeside(rows: readonly PackedRow[]): void {
@@ -126,7 +122,7 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
       return erased;
     },
     cut(log, keepSeq) {
-      const segment = last(log);
+      const segment = segments.upTo(log, Number.MAX_SAFE_INTEGER);
       if (segment === undefined || segment.toSeq <= keepSeq) return null;
       let unpacked: Range;
       try {

@@ -254,7 +254,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     return wanted.map((place) => recordOf(segment, opened, place, contents));
   }
 
-  /** The segment was written again meanwhile, or joined to another; what is there now holds the same records. */
+  /** The segment was written again meanwhile, or joined to another, which holds the same records. */
   function again(segment: Segment, range: RecordRange): StoredRecord[] {
     close(segment.id);
     const toSeq = Math.min(range.toSeq, segment.toSeq);

@@ -8,6 +8,8 @@ import type { Writer } from "./writer.ts";
 
 /** Records deleted, and pages given back, in one transaction; a few milliseconds. */
 const sweepRowsMax = 500;
+/** Deleted logs that are looked at in one transaction. */
+const sweepLogsMax = 32;
 const vacuumPagesMax = 128;
 /** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
 const unreferredMs = 86_400_000;
@@ -131,14 +133,14 @@ export async function sweep(
   );
   for (let freed = true; freed;) {
     freed = false;
-    for (const row of dropped.all()) {
-      const id = Number(row["id"]);
+    const ids = dropped.all().map((row) => Number(row["id"]));
+    for (let from = 0; from < ids.length; from += sweepLogsMax) {
+      const some = ids.slice(from, from + sweepLogsMax);
       await writer.steps(() => {
-        const some = sweepSome(database, segmentWriter, id);
-        freed ||= some;
-        return some;
+        const more = sweepLogs(database, segmentWriter, some);
+        freed ||= more;
+        return more;
       });
-      if (await writer.run(() => sweepRow(database, id))) freed = true;
     }
   }
   forget();
@@ -184,6 +186,14 @@ export async function shrink(database: DatabaseSync, writer: Writer): Promise<vo
   await writer.steps(() => vacuum(database), { weight: vacuumWeight });
 }
 
+/** For many small gains in a row: what is free is used again by the next one, until it is worth a step. */
+export async function shrinkIfMuch(database: DatabaseSync, writer: Writer): Promise<void> {
+  if (freePages(database) >= vacuumPagesMax) await shrink(database, writer);
+}
+
+const freePages = (database: DatabaseSync): number =>
+  Number(database.prepare("PRAGMA freelist_count").get()?.["freelist_count"]);
+
 /** As chunks of blobs: each step writes much more than an append does. */
 const vacuumWeight = 8;
 
@@ -199,18 +209,29 @@ function dropIfUnreferred(database: DatabaseSync, tenant: string, hash: string):
 
 /** Some free pages go back to the file system; false when there are none. */
 function vacuum(database: DatabaseSync): boolean {
-  const free = () => Number(database.prepare("PRAGMA freelist_count").get()?.["freelist_count"]);
-  const before = free();
+  const before = freePages(database);
   if (before === 0) return false;
   database.exec(`PRAGMA incremental_vacuum(${vacuumPagesMax})`);
-  return free() < before;
+  return freePages(database) < before;
 }
 
-/** One step; false when there is nothing left to delete in this log. */
-function sweepSome(database: DatabaseSync, segmentWriter: SegmentWriter, id: number): boolean {
+/** One step for several logs, most of which are short; false when there is nothing left to delete in them. */
+function sweepLogs(database: DatabaseSync, segmentWriter: SegmentWriter, ids: readonly number[]): boolean {
+  let freed = false;
+  let rows = 0;
+  for (const id of ids) {
+    const some = rows < sweepRowsMax ? sweepSome(database, segmentWriter, id) : 0;
+    rows += some;
+    if (sweepRow(database, id) || some > 0) freed = true;
+  }
+  return freed;
+}
+
+/** How many records went; 0 when there is nothing left to delete in this log. */
+function sweepSome(database: DatabaseSync, segmentWriter: SegmentWriter, id: number): number {
   const keep = database.prepare("SELECT coalesce(max(fork_seq), 0) AS seq FROM logs WHERE base = ?").get(id);
   const some = deleteAbove(database, segmentWriter, id, Number(keep?.["seq"]));
-  if (some) markUnscrubbed(database);
+  if (some > 0) markUnscrubbed(database);
   return some;
 }
 
@@ -220,10 +241,10 @@ export function deleteAbove(
   segmentWriter: SegmentWriter,
   id: number,
   keep: number,
-): boolean {
+): number {
   const rows = deleteRows(database, id, keep);
   const positions = rows.length > 0 ? rows : segmentWriter.cut(id, keep);
-  if (positions === null) return false;
+  if (positions === null) return 0;
   const unindex = database.prepare("DELETE FROM search WHERE rowid = ?");
   // FTS5 leaves row ids of its own behind that do not fit a number, and the next statement would stumble over
   // them.
@@ -233,7 +254,7 @@ export function deleteAbove(
   reset.run();
   loseBlobs(database, positions);
   database.prepare("DELETE FROM snapshots WHERE log = ? AND seq > ?").run(id, keep);
-  return true;
+  return Math.max(1, positions.length);
 }
 
 /** Some of those that are not packed; gives back where they lay. */

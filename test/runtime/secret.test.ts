@@ -1,0 +1,244 @@
+/** Secrets and the rest of the engine: what is refused, what the model and tools get, what still agrees. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { z } from "zod";
+import { openEngine } from "../../src/index.ts";
+import { Engine } from "../../src/runtime/engine.ts";
+import type { Secrets } from "../../src/runtime/redact.ts";
+import type { Session } from "../../src/runtime/session.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { defineTool } from "../../src/tool/define.ts";
+import { ToolOutput, type OuterTool } from "../../src/tool/port.ts";
+import { makeToolSource } from "../../src/tool/source.ts";
+import { all, workspace } from "./place.ts";
+import { scripted, use, type Line } from "./turn/scripted.ts";
+import { twoInMemory } from "./two-stores.ts";
+
+const secret = "canary/99-w0rd";
+const env: Readonly<Record<string, string>> = { PATH: process.env["PATH"] ?? "", HR_DB: "behind-a-name-77" };
+
+function engineOn(
+  lines: readonly Line[] = [],
+  options: { readonly secrets?: Secrets; readonly tools?: readonly OuterTool[] } = {},
+) {
+  const world = { ...realWorld(), secret: (name: string) => env[name] };
+  const store = memoryStore({ world, workspace });
+  const script = scripted(lines);
+  const { secrets = { CANARY: secret }, tools = [] } = options;
+  const models = async () => script.models;
+  const source = async () => makeToolSource({ world, tools });
+  const engine = new Engine({ store, world, secrets, models, tools: source });
+  return { engine, store, script, world };
+}
+
+const contentsOf = async (session: Session, type: string) =>
+  (await all(session.events({ types: [type] }))).map(({ content }) => content);
+
+const ask = async (session: Session, text: string): Promise<void> => {
+  for await (const _ of session.ask(text)) continue;
+};
+
+function folder(): { readonly path: string; readonly [Symbol.dispose]: () => void } {
+  const path = mkdtempSync(join(tmpdir(), "skein-secret-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+test("a key, a label or a topic that holds a secret is refused, and nothing is written", async () => {
+  await using engine = engineOn().engine;
+  const session = await engine.open({ objective: "Keys" });
+  const refused = { code: "invalid", message: /a key cannot hold a secret/ };
+  await assert.rejects(session.record("fact", `k-${secret}`, 1), refused);
+  await assert.rejects(session.label({ team: secret }), refused);
+  await assert.rejects(session.scratch(secret, 1), refused);
+  await assert.rejects(session.save(secret), refused);
+  await assert.rejects(engine.open({ objective: "x", labels: { team: secret } }), refused);
+  assert.equal((await session.head()).seq, 1);
+});
+
+test("a word of the catalogue may be a secret, and the session goes on all the same", async () => {
+  const { engine } = engineOn(["Fine."], { secrets: { WORD: "completed", OTHER: "tool-calls" } });
+  await using _ = engine;
+  const session = await engine.open({ objective: "it is completed now" });
+  await ask(session, "Hi");
+  assert.equal((await session.state()).objective, "it is [redacted: WORD] now");
+  assert.deepEqual((await all(session.events({ types: ["turn.ended"] }))).length, 1);
+});
+
+test("model and tools get what the log holds, and every context is rebuilt from it", async () => {
+  const got: unknown[] = [];
+  const tool = defineTool({
+    name: "take",
+    description: `takes ${secret}`,
+    input: z.looseObject({}),
+    effect: "read",
+    run: async (input) => {
+      got.push(input);
+      return `${"x".repeat(32_760)}${secret} after the cut`;
+    },
+  });
+  const lines = [[use("take", { with: secret, [secret]: 1 }, "a")], `I was given ${secret}.`, "And again."];
+  const { engine, script } = engineOn(lines, { tools: [tool] });
+  await using _ = engine;
+  const session = await engine.open({ objective: secret, bind: [{ kind: "tool", name: "take" }] });
+  await ask(session, `use ${secret}`);
+  await ask(session, "Go on.");
+  assert.deepEqual(got, [{ with: "[redacted: CANARY]", "[redacted: CANARY]": 1 }]);
+  assert.equal(JSON.stringify(script.calls.map(({ parts }) => parts)).includes("canary"), false);
+  assert.deepEqual(await contentsOf(session, "tool.requested"), [{ input: got[0] }]);
+  const bound = await all(session.events({ types: ["tools.bound"] }));
+  assert.equal(bound.length, 1, "the same tools are not bound again");
+  assert.equal((await session.replay()).ok, true);
+  assert.equal((await session.verify()).ok, true);
+});
+
+test("digests and sizes are those of what is stored", async () => {
+  using place = folder();
+  const path = join(place.path, "rates.txt");
+  writeFileSync(path, `rate ${secret}\n`);
+  const { engine, world } = engineOn();
+  await using _ = engine;
+  const added = await engine.addAgent({ name: "payroll", instructions: `use ${secret}` });
+  const again = await engine.addAgent({ name: "payroll", instructions: `use ${secret}` });
+  assert.deepEqual([added.version, again.version, again.digest], [1, 1, added.digest]);
+  assert.equal(added.definition.instructions, "use [redacted: CANARY]");
+  const session = await engine.open({ objective: "Docs", agent: "payroll", files: [path] });
+  const [loaded] = await all(session.events({ types: ["document.loaded"] }));
+  const text = "rate [redacted: CANARY]\n";
+  assert.deepEqual(loaded?.content, { path, text });
+  const kept = { kind: "file", digest: world.digest("", text), bytes: text.length };
+  assert.deepEqual(loaded?.body, kept);
+  await session.contract("rates", { type: "string", description: secret });
+  const [declared] = await all(session.events({ types: ["contract.declared"] }));
+  const schema = { type: "string", description: "[redacted: CANARY]" };
+  assert.deepEqual(declared?.content, { schema });
+  assert.deepEqual(declared?.body, { topic: "rates", digest: world.digest("", JSON.stringify(schema)) });
+});
+
+test("a binding that holds a secret is refused; what its secrets name is taken out from then on", async () => {
+  const { engine, store, world } = engineOn();
+  await using _ = engine;
+  const session = await engine.open({ objective: "Bind" });
+  const url = "postgres://ann:pa55-word@db/hr";
+  await assert.rejects(session.bind({ kind: "database", url }), /a binding cannot hold a secret/);
+  await session.bind({ kind: "database", url: "postgres://db/hr", name: "hr", secrets: ["HR_DB"] });
+  await session.append("it is behind-a-name-77");
+  // Another process knows nothing but the log and its own environment.
+  await using later = new Engine({ store, world });
+  await (await later.session(session.id)).append("still behind-a-name-77");
+  assert.deepEqual(await contentsOf(session, "input.received"), [
+    { blocks: [{ type: "text", text: "it is [redacted: HR_DB]" }] },
+    { blocks: [{ type: "text", text: "still [redacted: HR_DB]" }] },
+  ]);
+});
+
+test("an image that holds a secret is not kept, and the model is told", async () => {
+  const bytes = Buffer.concat([Buffer.from([0x89, 0x50, 0, 0xff]), Buffer.from(secret, "utf16le")]);
+  const tool = defineTool({
+    name: "draw",
+    description: "draws",
+    input: z.object({}),
+    effect: "read",
+    run: async () => new ToolOutput("here", { images: [{ bytes, mediaType: "image/png" }] }),
+  });
+  const { engine } = engineOn([[use("draw", {}, "a")], "Well."], { tools: [tool] });
+  await using _ = engine;
+  const session = await engine.open({ objective: "Draw", bind: [{ kind: "tool", name: "draw" }] });
+  await ask(session, "Draw it.");
+  const output = "an image is not kept: bytes that are no text hold the secret CANARY";
+  assert.deepEqual(await contentsOf(session, "tool.settled"), [{ output }]);
+});
+
+test("a file version with a secret is not kept, and a rewind says that it cannot be put back", async () => {
+  using place = folder();
+  const path = join(place.path, "app.env");
+  writeFileSync(path, `KEY=${secret}\n`);
+  const tool = defineTool({
+    name: "edit",
+    description: "edits",
+    input: z.object({}),
+    touches: () => [path],
+    run: async () => {
+      writeFileSync(path, "KEY=none\n");
+      return "done";
+    },
+  });
+  const { engine } = engineOn([[use("edit", {}, "a")], "Done."], { tools: [tool] });
+  await using _ = engine;
+  const bind = [
+    { kind: "directory", path: place.path, name: "work", mode: "write" },
+    { kind: "tool", name: "edit" },
+  ] as const;
+  const session = await engine.open({ objective: "Edit", bind, grant: [{ tool: "edit", rule: "allow" }] });
+  const { seq } = await session.head();
+  await ask(session, "Edit it.");
+  const [changed] = (await contentsOf(session, "resource.changed")) as [
+    { detail: { files: { before: Record<string, unknown> }[] } },
+  ];
+  const { mode: _mode, ...before } = changed.detail.files[0]?.before ?? {};
+  assert.deepEqual(before, { kind: "file", bytes: `KEY=${secret}\n`.length, held: "CANARY" });
+  await assert.rejects(session.rewind(seq, { files: true }), /how it was held a secret \(CANARY\)/);
+  assert.equal(readFileSync(path, "utf8"), "KEY=none\n", "nothing was touched");
+});
+
+test("a bundle with a registered secret is refused by its position; moving between stores is not", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const session = await a.engine.open({ objective: "Got in early" });
+  await session.append("nothing");
+  await session.append(`here: ${secret}`);
+  const bundle = await all(a.engine.export(session.id));
+  async function* chunks() {
+    yield* bundle;
+  }
+  const strict = new Engine({ store: b.store, world: b.world, secrets: { CANARY: secret } });
+  const refused = {
+    code: "refused",
+    message: `record ${session.id}@3 of the bundle holds the secret CANARY`,
+  };
+  await assert.rejects(strict.import(chunks()), refused);
+  assert.equal(await b.store.head(session.id), undefined);
+  const early = new Engine({ store: a.store, world: a.world, secrets: { CANARY: secret } });
+  await (await early.session(session.id)).migrate({ to: b.store });
+  assert.equal((await strict.session(session.id)).id, session.id);
+  const { findings } = await strict.scan({ session: session.id });
+  assert.deepEqual(
+    findings.map(({ seq, kind, preview }) => ({ seq, kind, preview })),
+    [{ seq: 3, kind: "CANARY", preview: "here: [redacted: CANARY]" }],
+  );
+});
+
+test("a blob of a bundle is looked at before any of it is kept", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const session = await a.engine.open({ objective: "With a file" });
+  const bytes = Buffer.alloc(3_000_000, 1);
+  bytes.write(secret, 1_048_570);
+  const blob = await a.engine.putBlob(bytes);
+  await session.input([{ type: "file", blob, mediaType: "application/octet-stream" }]);
+  const strict = new Engine({ store: b.store, world: b.world, secrets: { CANARY: secret } });
+  await assert.rejects(strict.import(a.engine.export(session.id)), /a blob of ses_\w+ of the bundle holds/);
+  assert.equal(await b.store.blob(blob), undefined);
+});
+
+test("openEngine registers what it is given and the keys of providers; guessing can be turned off", async () => {
+  const models = { providers: { "my-server": { url: "http://localhost:1/v1", key: "configured-key-1" } } };
+  const keys = { OPENAI_API_KEY: "environment-key-2", UNSET: undefined };
+  const told = "configured-key-1 environment-key-2 given-value-3 password=hunter22";
+  for (const [looksLike, password] of [
+    [true, "[redacted: password]"],
+    [false, "hunter22"],
+  ] as const) {
+    const secrets = { GIVEN: "given-value-3", NOT_SET: undefined, looksLike };
+    await using engine = await openEngine({ store: "memory:", models, env: keys, secrets });
+    const session = await engine.open({ objective: told });
+    const names = "[redacted: MY_SERVER_API_KEY] [redacted: OPENAI_API_KEY] [redacted: GIVEN]";
+    assert.equal((await session.state()).objective, `${names} password=${password}`);
+  }
+  await assert.rejects(openEngine({ store: "memory:", secrets: { A: "short" } }), /at least 8/);
+  await assert.rejects(openEngine({ store: "memory:", secrets: { A: true } }), /"A" is no text/);
+  await assert.rejects(openEngine({ store: "memory:", secrets: { looksLike: "no" } as never }), /looksLike/);
+});

@@ -6,12 +6,13 @@ import type { GovernCommand } from "./command/govern.ts";
 import type { MergeCommand } from "./command/merge.ts";
 import type { MessageCommand } from "./command/message.ts";
 import type { MoveCommand } from "./command/move.ts";
-import type { TriggerCommand } from "./command/trigger.ts";
+import type { TriggerCommand, TriggerSetting } from "./command/trigger.ts";
 import type { TurnCommand } from "./command/turn.ts";
 import type { TreeChange } from "./files.ts";
 import type { Carried } from "./memory/choice.ts";
 import type { Ranges } from "./range.ts";
 import type { Amounts, State } from "./state.ts";
+import type { Wake } from "./trigger.ts";
 
 /** What core is told of the world. */
 export interface Facts {
@@ -119,6 +120,8 @@ export interface OpenOptions {
   readonly from?: string;
   /** False: nothing of what is remembered is carried along. */
   readonly memory?: boolean;
+  /** What wakes it: triggers that it has from the beginning. */
+  readonly wake?: readonly Wake[];
 }
 
 export interface ForkOptions {
@@ -139,7 +142,11 @@ export type Command =
       readonly documents?: readonly Loaded[];
       readonly carried?: CarriedMemory;
       readonly parent?: { readonly session: string; readonly seq: number };
-    } & OpenOptions)
+      /** What its `wake` says, made ready. */
+      readonly triggers?: readonly TriggerSetting[];
+      /** What it is told first, by the trigger that opens it. */
+      readonly told?: string;
+    } & Omit<OpenOptions, "wake">)
   /** The state is the parent's at the fork point; the decision is for the child's log. */
   | ({
       readonly do: "fork";

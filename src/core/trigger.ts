@@ -10,6 +10,8 @@
 import { z } from "zod";
 import { itemKinds, type TriggerKind } from "./catalogue/durable.ts";
 import { Key, SessionRef } from "./catalogue/entry.ts";
+import { SkeinError } from "./error.ts";
+import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
 import { checkShape } from "./shape.ts";
 
@@ -40,8 +42,11 @@ const kinds = {
   }),
   webhook: z.strictObject({
     kind: z.literal("webhook"),
-    /** Of the address; the address itself is shown once, when the trigger is set. */
-    digest: z.string().regex(/^[0-9a-f]{64}$/),
+    /** Of its token, which is shown once, when the trigger is set. Not given, but made then. */
+    digest: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .exactOptional(),
     /** The name of the secret that bodies are signed with. */
     secret: Line.exactOptional(),
   }),
@@ -75,11 +80,38 @@ const kinds = {
 export type TriggerSpec = { readonly [K in TriggerKind]: Readonly<z.infer<(typeof kinds)[K]>> }[TriggerKind];
 export type SpecOf<K extends TriggerKind> = Extract<TriggerSpec, { readonly kind: K }>;
 
+/** What becomes of times that pass while nobody is there: one firing for all, one each, or none. */
+export const missedRules = ["once", "all", "skip"] as const;
+export type MissedRule = (typeof missedRules)[number];
+
+/** A trigger that a session is opened with. By default its name is its kind. */
+export type Wake = TriggerSpec & { readonly name?: string; readonly missed?: MissedRule };
+
 /** Holds a trigger against its schema. Says where the first mistake is, and how it is spelled right. */
 export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec {
   const kind = (given as { readonly kind?: unknown } | null | undefined)?.kind;
-  const schema = kinds[(typeof kind === "string" && kind in kinds ? kind : "at") as TriggerKind];
-  return checkShape(schema, given, { what: "trigger", where }) as TriggerSpec;
+  if (typeof kind !== "string" || !Object.hasOwn(kinds, kind)) {
+    throw new SkeinError("invalid", `${where}: there is no kind of trigger ${quote(kind)}`, {
+      hint: `one of ${Object.keys(kinds).join(", ")}`,
+    });
+  }
+  return checkShape(kinds[kind as TriggerKind], given, { what: "trigger", where }) as TriggerSpec;
+}
+
+/** Checks what becomes of missed times; undefined when nothing was said. */
+export function checkMissed(missed: unknown, where: string): MissedRule | undefined {
+  if (missed === undefined || missedRules.some((one) => one === missed)) return missed as MissedRule;
+  throw new SkeinError("invalid", `${where}: missed is ${quote(missed)}`, {
+    hint: `one of ${missedRules.join(", ")}`,
+  });
+}
+
+/** A name such as triggers have: one line, not too long. */
+export function checkTriggerName(name: unknown, where = "trigger"): string {
+  if (Key.safeParse(name).success) return name as string;
+  throw new SkeinError("invalid", `${where}: ${quote(name)} is no name`, {
+    hint: `one line of 1 to ${limit.keyCharsMax} characters`,
+  });
 }
 
 /** A trigger that was read back from a log; null when this program does not understand all of it. */

@@ -16,11 +16,12 @@ import { checkBound, safeText } from "./redact.ts";
 import { carriedFor } from "./carry.ts";
 import type { Context } from "./engine-context.ts";
 import { carryOn, type TakenOver } from "./take-over.ts";
+import type { prepareWake } from "./work/triggers.ts";
 
 type Opening = Omit<CommandOf<"open">, "do" | "workspace" | "parent">;
 
 export async function prepareOpening(context: Context, options: OpenOptions): Promise<Opening> {
-  const { files = [], ...rest } = options;
+  const { files = [], wake = [], ...rest } = options;
   const carried = options.from === undefined ? null : await carryOn(context, options.from, options.objective);
   const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
   // Without another name it is the agent as the earlier session had it.
@@ -51,7 +52,13 @@ export async function prepareOpening(context: Context, options: OpenOptions): Pr
     ...(pinned === null ? {} : { pin: pinned }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
     ...(remembered === null ? {} : { carried: remembered }),
+    ...(wake.length === 0 ? {} : { triggers: await readyToWake(context, wake, bind) }),
   };
+}
+
+/** Loaded when first needed: the library that reads cron lines comes with it. */
+async function readyToWake(...given: Parameters<typeof prepareWake>): ReturnType<typeof prepareWake> {
+  return (await import("./work/triggers.ts")).prepareWake(...given);
 }
 
 /** What a session takes over unless it is given. */

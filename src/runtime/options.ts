@@ -98,7 +98,7 @@ export function checkBudget(budget: Budget): void {
 
 export function checkOpen(options: OpenOptions): void {
   const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
-  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory"];
+  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory", "wake"];
   checkOptions("open", options, [...known, ...more]);
   const { objective, from } = options;
   const isCarried = from !== undefined && objective === undefined;
@@ -110,7 +110,7 @@ export function checkOpen(options: OpenOptions): void {
   if ((objective ?? "").length > limit.objectiveCharsMax) {
     throw new SkeinError("invalid", `open: an objective has at most ${limit.objectiveCharsMax} characters`);
   }
-  for (const name of ["bind", "grant", "constraints", "files"] as const) {
+  for (const name of ["bind", "grant", "constraints", "files", "wake"] as const) {
     if (options[name] === undefined || Array.isArray(options[name])) continue;
     throw new SkeinError("invalid", `open: ${name} is not a list`, { hint: "give an array" });
   }

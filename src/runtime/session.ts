@@ -7,6 +7,7 @@ import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
+import type { State } from "../core/state.ts";
 import type { TriggerSpec } from "../core/trigger.ts";
 import type { Head } from "../store/port.ts";
 import { followRun, type Heard } from "./ask.ts";
@@ -262,9 +263,19 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "close", ...options }));
   }
 
-  async sleep(options: Reason & { readonly untilMs?: number } = {}): Promise<Written> {
-    checkOptions("sleep", options, ["untilMs", "reason"]);
-    return written(await this.#change({ do: "sleep", ...options }));
+  /** Waits, until a time or until something wakes it; with `triggers`, until one of these fires. */
+  async sleep(
+    options: Reason & { readonly untilMs?: number; readonly triggers?: readonly string[] } = {},
+  ): Promise<Written> {
+    checkOptions("sleep", options, ["untilMs", "triggers", "reason"]);
+    const build = ({ standing }: State): Command => {
+      const missing = options.triggers?.find((name) => !standing.triggers.has(name));
+      if (missing === undefined) return { do: "sleep", ...options };
+      throw new SkeinError("not-found", `sleep: there is no trigger ${quote(missing)} to wait for`, {
+        hint: '"skein trigger list ID" shows what there is',
+      });
+    };
+    return written(await this.#change(build));
   }
 
   async bind(binding: Binding): Promise<Written> {
@@ -374,11 +385,19 @@ export class Session extends SessionReader {
     return readContracts(this.#context.store, this.id, await this.fold());
   }
 
-  /** Something that wakes the session: a time, a file, another session. One of the same name is replaced. */
-  async trigger(name: string, spec: TriggerSpec, options: TriggerOptions = {}): Promise<Written> {
+  /**
+   * Something that wakes the session: a time, a file, another session. One of the same name is replaced. Of a
+   * webhook it gives the token, which is shown this once.
+   */
+  async trigger(
+    name: string,
+    spec: TriggerSpec,
+    options: TriggerOptions = {},
+  ): Promise<Written & { readonly token?: string }> {
     checkOptions("trigger", options, ["missed"]);
     const { setTrigger } = await import("./work/triggers.ts");
-    return written(await setTrigger(this.#context, this.id, name, spec, options));
+    const { change, token } = await setTrigger(this.#context, this.id, name, spec, options);
+    return { ...written(change), ...(token === null ? {} : { token }) };
   }
 
   async untrigger(name: string): Promise<Written> {

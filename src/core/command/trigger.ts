@@ -1,19 +1,21 @@
 /** Commands of triggers: what wakes a session, set, taken away, fired, passed over. */
 import type { TriggerKind } from "../catalogue/durable.ts";
 
+/** A trigger that is ready to be set. */
+export interface TriggerSetting {
+  readonly name: string;
+  readonly kind: TriggerKind;
+  /** As core/trigger.ts has it, checked by the caller. */
+  readonly spec: unknown;
+  readonly missed?: "once" | "all" | "skip";
+  readonly nextMs?: number;
+  readonly digest?: string;
+  readonly topic?: string;
+  readonly from?: string;
+}
+
 export type TriggerCommand =
-  | {
-      readonly do: "trigger";
-      readonly name: string;
-      readonly kind: TriggerKind;
-      /** As core/trigger.ts has it, checked by the caller. */
-      readonly spec: unknown;
-      readonly missed?: "once" | "all" | "skip";
-      readonly nextMs?: number;
-      readonly digest?: string;
-      readonly topic?: string;
-      readonly from?: string;
-    }
+  | ({ readonly do: "trigger" } & TriggerSetting)
   | { readonly do: "untrigger"; readonly name: string }
   | {
       readonly do: "fire";

@@ -1,5 +1,6 @@
 /** Decisions on a session's life: opening, describing, lifecycle, leases. */
 import type { CarriedMemory, CommandOf, Loaded, Pin } from "../command.ts";
+import type { TriggerSetting } from "../command/trigger.ts";
 import {
   accept,
   amountsOf,
@@ -138,6 +139,8 @@ function openNow(command: CommandOf<"open">): Decision {
     pin,
     documents = [],
     carried,
+    triggers = [],
+    told,
   } = command;
   if (Object.keys(labels ?? {}).length > limit.labelsMax) {
     return refuse("invalid", `a session holds at most ${limit.labelsMax} labels`);
@@ -145,6 +148,7 @@ function openNow(command: CommandOf<"open">): Decision {
   if (bind.length > limit.bindingsMax) return refuse("invalid", `at most ${limit.bindingsMax} bindings`);
   if (grant.length > limit.permissionsMax)
     return refuse("invalid", `at most ${limit.permissionsMax} permissions`);
+  if (triggers.length > limit.triggersMax) return refuse("invalid", `at most ${limit.triggersMax} triggers`);
   const { parent } = command;
   const body = present({ workspace, agent, model, priority, labels, parent, from, expiresAfterIdleMs });
   const content = present({ objective, name, instructions, constraints: constraints && [...constraints] });
@@ -160,8 +164,13 @@ function openNow(command: CommandOf<"open">): Decision {
     ...bind.map((one) => boundDraft(one)),
     ...grant.map((one) => grantDraft(one)),
     ...(budget === undefined ? [] : [draft("budget.set", { limits: amountsOf(budget) })]),
+    ...triggers.map(triggerDraft),
+    ...(told === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text: told }, 1)]),
   );
 }
+
+export const triggerDraft = ({ spec, ...body }: TriggerSetting): DraftEvent =>
+  draft("trigger.set", present(body), { spec });
 
 /** A model call in flight that nobody will hear the answer of: what was reserved for it counts as spent. */
 function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[] {

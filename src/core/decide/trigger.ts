@@ -4,16 +4,15 @@ import { accept, draft, forbidden, present, refuse, type Decision, type Decision
 import { limit } from "../limit.ts";
 import { includes } from "../range.ts";
 import type { State, TriggerRef } from "../state.ts";
+import { triggerDraft } from "./lifecycle.ts";
 import { inputDraft } from "./work.ts";
 
 export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
-  trigger: (state, { do: _, spec, ...body }) => {
+  trigger: (state, { do: _, ...setting }) => {
     const { triggers } = state.standing;
-    if (!triggers.has(body.name) && triggers.size >= limit.triggersMax)
+    if (!triggers.has(setting.name) && triggers.size >= limit.triggersMax)
       return refuse("refused", `a session has at most ${limit.triggersMax} triggers`, "remove some first");
-    return (
-      forbidden(state, "write", "be given a trigger") ?? accept(draft("trigger.set", present(body), { spec }))
-    );
+    return forbidden(state, "write", "be given a trigger") ?? accept(triggerDraft(setting));
   },
   untrigger: (state, { name }) => {
     if (!state.standing.triggers.has(name)) return refuse("not-found", `there is no trigger "${name}"`);
@@ -28,13 +27,17 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
     const refusal = forbidden(state, "write", "be woken by a trigger");
     if (refusal !== null) return refusal;
     const { inbox, status, sleep } = state.standing;
-    // One that has not heard yet of the last firing is not told twice, unless every time counts.
-    const isTold = trigger.missed !== "all" && includes(inbox.waiting, trigger.input);
+    // One that has not heard yet of the last firing is not told twice, unless every time counts. An occurrence
+    // that is like no other is always told.
+    const isLikeTheLast = was !== undefined || dueMs !== undefined;
+    const isTold = isLikeTheLast && trigger.missed !== "all" && includes(inbox.waiting, trigger.input);
     const input = isTold ? undefined : inbox.received + 1;
     const wakes =
       status === "sleeping" &&
       (sleep === null || sleep.triggers.length === 0 || sleep.triggers.includes(name));
-    const body = present({ name, digest, dueMs, nextMs, count, input });
+    // Fired by hand, it still fires at its time.
+    const next = dueMs === undefined ? (trigger.nextMs ?? undefined) : nextMs;
+    const body = present({ name, digest, dueMs, nextMs: next, count, input });
     return accept(
       draft("trigger.fired", body, detail === undefined ? undefined : { detail }),
       ...(wakes ? [draft("session.woken", { by: "trigger", trigger: name })] : []),

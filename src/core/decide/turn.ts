@@ -15,8 +15,9 @@ import {
   type DraftEvent,
 } from "../decision.ts";
 import { changedDrafts } from "../files.ts";
+import { includes } from "../range.ts";
 import type { Amounts, OpenCall, State } from "../state.ts";
-import { endTurn, lifecycleDecisions, listens } from "./lifecycle.ts";
+import { endTurn, lifecycleDecisions } from "./lifecycle.ts";
 import { inputDraft, workDecisions } from "./work.ts";
 
 export const turnDecisions: Decisions<TurnCommand["do"]> = {
@@ -263,8 +264,15 @@ function callDrafts(state: State, calls: readonly Called[], model: string): read
 /** One who went to sleep in this turn, while something came in that would have woken it. */
 function wakeAtOnce({ standing }: State): readonly DraftEvent[] {
   const { status, sleep, inbox } = standing;
-  const woken = status === "running" && sleep !== null && inbox.waiting.length > 0 && listens(standing);
-  return woken ? [draft("session.woken", { by: "message" })] : [];
+  if (status !== "running" || sleep === null || inbox.waiting.length === 0) return [];
+  if (sleep.triggers.length === 0) return [draft("session.woken", { by: "message" })];
+  // What it waits for has fired already, and the input that tells of it was not taken up.
+  const trigger = sleep.triggers.find((name) =>
+    includes(inbox.waiting, standing.triggers.get(name)?.input ?? 0),
+  );
+  if (trigger === undefined) return [];
+  const by = standing.triggers.get(trigger)?.kind === "message" ? "message" : "trigger";
+  return [draft("session.woken", { by, trigger })];
 }
 
 export function settled(

@@ -6,7 +6,7 @@ import type { State, TriggerRef } from "../../core/state.ts";
 import { readContent } from "../content.ts";
 import type { Context } from "../engine-context.ts";
 import type { Cause } from "./source.ts";
-import { isTimeSpec, nextTime, timesBetween, type TimeSpec } from "./times.ts";
+import { isTimeSpec, momentIn, nextTime, timesBetween, type TimeSpec } from "./times.ts";
 
 /** What a trigger of a session says; null when it was erased, or a newer program wrote it. */
 export async function specOf(
@@ -78,21 +78,25 @@ async function fireTimes(
 ): Promise<void> {
   const { name, trigger, spec, dueMs } = due;
   const nowMs = context.world.now();
-  const { times, count } = timesBetween(spec, dueMs, nowMs);
-  const last = times.at(-1) ?? dueMs;
+  const decided = timesToFire(spec, trigger.missed, dueMs, nowMs);
+  if (decided.skip) await passOver(context, session, name, trigger, decided);
+  else await fireTime(context, session, due, decided);
+}
+
+/** What becomes of the times from `dueMs` until now: which is fired for, or that they are passed over. */
+export function timesToFire(
+  spec: TimeSpec,
+  missed: TriggerRef["missed"],
+  dueMs: number,
+  nowMs: number,
+): { readonly skip: boolean; readonly at: number; readonly count: number; readonly nextMs: number | null } {
+  const { count, first, last } = timesBetween(spec, dueMs, nowMs);
   const late = nowMs - last > graceMs;
-  if (trigger.missed === "skip" && (late || count > 1)) {
-    // The last one may be on time although those before it are not.
-    const nextMs = late ? nextTime(spec, nowMs) : last;
-    return passOver(context, session, name, trigger, { count: late ? count : count - 1, nextMs });
-  }
-  const all = trigger.missed === "all" && count > 1;
-  const left = count - times.length;
-  // What is too long ago to be made up for one by one counts as one with the first that is.
-  const here = all
-    ? { count: 1 + left, nextMs: nextTime(spec, times[0] ?? dueMs) }
-    : { count, nextMs: nextTime(spec, nowMs) };
-  await fireTime(context, session, due, { at: all ? (times[0] ?? dueMs) : last, ...here });
+  if (missed === "skip" && late) return { skip: true, at: last, count, nextMs: nextTime(spec, nowMs) };
+  // The last one may be on time although those before it are not.
+  if (missed === "skip" && count > 1) return { skip: true, at: last, count: count - 1, nextMs: last };
+  if (missed === "all") return { skip: false, ...first, nextMs: nextTime(spec, first.at) };
+  return { skip: false, at: last, count, nextMs: nextTime(spec, nowMs) };
 }
 
 async function fireTime(
@@ -106,8 +110,6 @@ async function fireTime(
   }: { readonly name: string; readonly trigger: TriggerRef; readonly spec: TimeSpec; readonly dueMs: number },
   { at, count, nextMs }: { readonly at: number; readonly count: number; readonly nextMs: number | null },
 ): Promise<void> {
-  const missed = count > 1 ? ` It stands for ${count} times, of which this is the last.` : "";
-  const by = spec.kind === "cron" ? `${spec.cron}, ${spec.zone ?? "UTC"}` : spec.kind;
   const command = {
     do: "fire" as const,
     name,
@@ -116,9 +118,20 @@ async function fireTime(
     dueMs,
     ...(nextMs === null ? {} : { nextMs }),
     ...(count > 1 ? { count } : {}),
-    text: `Trigger "${name}" (${by}) fired for ${new Date(at).toISOString()}.${missed}`,
+    text: timeText(name, spec, { at, count }),
   };
   await writer.change(session, command, { actor: "system" }).catch(ifOvertaken);
+}
+
+/** What is told of a time that has come. */
+export function timeText(
+  name: string,
+  spec: TimeSpec,
+  { at, count }: { readonly at: number; readonly count: number },
+): string {
+  const missed = count > 1 ? ` It stands for ${count} times, of which this is the last.` : "";
+  const by = spec.kind === "cron" ? `${spec.cron}, ${spec.zone ?? "UTC"}` : spec.kind;
+  return `Trigger "${name}" (${by}) fired for ${momentIn(spec, at)}.${missed}`;
 }
 
 async function passOver(

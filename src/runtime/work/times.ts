@@ -25,57 +25,90 @@ export function nextTime(spec: TimeSpec, afterMs: number): number | null {
   }
 }
 
-/** The times from `fromMs` up to `toMs`, both included; at most so many, the latest of them. */
-export function timesBetween(
-  spec: TimeSpec,
-  fromMs: number,
-  toMs: number,
-): { readonly times: readonly number[]; readonly count: number } {
-  const times: number[] = [];
-  let count = 0;
-  for (let at = nextTime(spec, fromMs - 1); at !== null && at <= toMs; at = nextTime(spec, at)) {
+/** Times that have come. */
+export interface Times {
+  /** How many there are; of a cron line at most `countMax`. */
+  readonly count: number;
+  /** The one to begin with when each is made up for, and how many it stands for: the others are one each. */
+  readonly first: { readonly at: number; readonly count: number };
+  readonly last: number;
+}
+
+/** More times than this of one cron line are not counted. */
+const countMax = limit.missedMax * 10;
+
+/** The times from `fromMs`, which is one of them, up to `toMs`. */
+export function timesBetween(spec: TimeSpec, fromMs: number, toMs: number): Times {
+  if (spec.kind === "every") {
+    const count = Math.max(1, Math.floor((toMs - fromMs) / spec.everyMs) + 1);
+    const left = Math.max(0, count - limit.missedMax);
+    const first = { at: fromMs + left * spec.everyMs, count: 1 + left };
+    return { count, first, last: fromMs + (count - 1) * spec.everyMs };
+  }
+  const times = [fromMs];
+  let [count, last] = [1, fromMs];
+  for (let at = nextTime(spec, fromMs); at !== null && at <= toMs; at = nextTime(spec, at)) {
     count += 1;
+    last = at;
     times.push(at);
     if (times.length > limit.missedMax) times.shift();
     // Nobody waits for years of seconds to be counted.
-    if (count >= limit.missedMax * 10) return { times: [...times.slice(1), lastBefore(spec, toMs)], count };
+    if (count === countMax) {
+      last = lastBefore(spec, toMs);
+      break;
+    }
   }
-  return { times, count };
+  return { count, first: { at: times[0] ?? fromMs, count: 1 + count - times.length }, last };
 }
 
+/** The last time up to a moment, of a line that has many. */
 function lastBefore(spec: TimeSpec, toMs: number): number {
-  let low = toMs;
   for (let span = 1_000; ; span *= 2) {
-    low = toMs - span;
-    const found = nextTime(spec, low);
-    if (found !== null && found <= toMs) break;
+    let found: number | null = null;
+    for (let at = nextTime(spec, toMs - span); at !== null && at <= toMs; at = nextTime(spec, at)) found = at;
+    if (found !== null) return found;
   }
-  let at = nextTime(spec, low) ?? toMs;
-  for (let next = nextTime(spec, at); next !== null && next <= toMs; next = nextTime(spec, at)) at = next;
-  return at;
 }
 
-/** Throws `invalid` for a line or a zone that is none, with the library's words. */
-export function checkTime(spec: TimeSpec, nowMs: number): void {
-  if (spec.kind !== "cron") {
-    if (spec.kind === "at" && spec.at <= nowMs)
-      throw new SkeinError("invalid", `${new Date(spec.at).toISOString()} is past`, {
-        hint: "give a time to come",
-      });
-    return;
-  }
-  checkZone(spec.zone ?? "UTC");
-  if (nextTime(spec, nowMs) === null)
-    throw new SkeinError("invalid", `the cron line ${quote(spec.cron)} names no time to come`, {
+/** Throws `invalid` for a line or a zone that is none, with the library's words, and for what is past. */
+export function checkTime(spec: TimeSpec, nowMs: number, where: string): void {
+  const lastMs = 8.64e15;
+  const moment = spec.kind === "at" ? spec.at : spec.kind === "every" ? (spec.fromMs ?? 0) : 0;
+  if (moment > lastMs) throw new SkeinError("invalid", `${where}: ${moment} is after the end of time`);
+  if (spec.kind === "at" && spec.at <= nowMs)
+    throw new SkeinError("invalid", `${where}: ${new Date(spec.at).toISOString()} is past`, {
+      hint: `give a time to come; it is ${new Date(nowMs).toISOString()} now`,
+    });
+  if (spec.kind !== "cron") return;
+  checkZone(spec.zone ?? "UTC", where);
+  if (nextOfLine(spec, nowMs, where) === null)
+    throw new SkeinError("invalid", `${where}: the cron line ${quote(spec.cron)} names no time to come`, {
       hint: 'for example "0 9 1 * *": at nine on the first of each month',
     });
 }
 
-function checkZone(zone: string): void {
+function nextOfLine(spec: SpecOf<"cron">, nowMs: number, where: string): number | null {
+  try {
+    return nextTime(spec, nowMs);
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    throw new SkeinError(error.code, `${where}: ${error.message}`, { hint: error.hint, cause: error });
+  }
+}
+
+/** A moment as the trigger's own zone has it: `Sunday, 1 November 2026 at 09:00 in Europe/Berlin`. */
+export function momentIn(spec: TimeSpec, at: number): string {
+  const exact = new Date(at).toISOString();
+  if (spec.kind !== "cron" || spec.zone === undefined) return exact;
+  const how = { dateStyle: "full", timeStyle: "short", timeZone: spec.zone } as const;
+  return `${exact} (${new Intl.DateTimeFormat("en-GB", how).format(at)} in ${spec.zone})`;
+}
+
+function checkZone(zone: string, where: string): void {
   try {
     new Intl.DateTimeFormat("en", { timeZone: zone });
   } catch (cause) {
-    throw new SkeinError("invalid", `there is no time zone ${quote(zone)}`, {
+    throw new SkeinError("invalid", `${where}: there is no time zone ${quote(zone)}`, {
       hint: "a name such as Europe/Berlin, America/New_York or UTC",
       cause,
     });

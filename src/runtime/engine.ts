@@ -76,6 +76,7 @@ export interface EngineOptions {
 
 export class Engine implements AsyncDisposable {
   readonly #context: Context;
+  readonly #workers = new Set<Worker>();
   #closed: Promise<void> | null = null;
 
   constructor({ store, tenant = "default", actor, ...options }: EngineOptions) {
@@ -336,7 +337,9 @@ export class Engine implements AsyncDisposable {
   async work(options: WorkOptions = {}): Promise<Worker> {
     checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "tell"]);
     const { startWork } = await import("./work.ts");
-    return startWork(this.#context, options);
+    const worker = startWork(this.#context, options);
+    this.#workers.add(worker);
+    return worker;
   }
 
   /** Workers of this store that were heard of lately, in this process or in others. */
@@ -356,6 +359,7 @@ export class Engine implements AsyncDisposable {
 
   async #close(): Promise<void> {
     const { runs, states, store } = this.#context;
+    await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await runs.stop();
     await states.settled();
     await store.close();

@@ -5,7 +5,7 @@ import { readEvent, type Understood } from "../core/event.ts";
 import { fold } from "../core/fold.ts";
 import type { LogId } from "../core/ids.ts";
 import { includes } from "../core/range.ts";
-import { dueOf, isWatching } from "../core/schedule.ts";
+import { dueOf, isWatching, triggersText, waitsFor } from "../core/schedule.ts";
 import type { Ref, State } from "../core/state.ts";
 import type { IndexEntry, Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
@@ -64,6 +64,19 @@ export async function indexEntry(
     ...(due === null ? {} : { due }),
     ...(model === null ? {} : { model }),
     ...(isWatching(after) ? { watches: true } : {}),
+    ...seen(after),
+  };
+}
+
+/** What is shown of how it stands, besides what lists show. */
+function seen(state: State): Pick<IndexEntry, "waits" | "triggers" | "zone" | "nanoUsd"> {
+  const { zone, used } = state.standing;
+  const [waits, triggers] = [waitsFor(state), triggersText(state)];
+  return {
+    ...(waits === null ? {} : { waits }),
+    ...(triggers === null ? {} : { triggers }),
+    ...(zone === "smart" ? {} : { zone }),
+    ...(used.nanoUsd === 0 ? {} : { nanoUsd: used.nanoUsd }),
   };
 }
 

@@ -103,7 +103,9 @@ export function realWorld(): World {
       return hash("sha256", scratch.subarray(0, length), "hex");
     },
     self: `${here.host}${process.pid}${here.space}`,
-    isGone: (holder) => {
+    isGone: (given) => {
+      // A process may have several workers, each with a number of its own.
+      const holder = given.replace(/\+\d{1,9}$/, "");
       const isHere = holder.startsWith(here.host) && holder.endsWith(here.space);
       const pid = isHere ? holder.slice(here.host.length, holder.length - here.space.length) : "";
       return /^[1-9]\d{0,9}$/.test(pid) && !isAlive(Number(pid));

@@ -86,6 +86,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     due: through("due"),
     nextDue: through("nextDue"),
     leased: through("leased"),
+    scheduled: through("scheduled"),
     beat: through("beat"),
     workers: through("workers"),
     list: through("list"),

@@ -25,7 +25,16 @@ import type {
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
 import { entriesToErase, eraseEntries, refuseTooMany, splitPlace } from "./memory-erase.ts";
 import type { Log, Logs } from "./memory-log.ts";
-import { appendParts, feedOf, headOf, headSeqOf, indexOf, livingLog, newLogs } from "./memory-log.ts";
+import {
+  appendParts,
+  feedOf,
+  headOf,
+  headSeqOf,
+  indexOf,
+  livingLog,
+  newLogs,
+  setIndex,
+} from "./memory-log.ts";
 import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
 import { discard, finish, put, readReceived, receive, refuseReceived } from "./memory-receive.ts";
 import type { Receptions } from "./memory-receive.ts";
@@ -91,11 +100,12 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     due: open(schedule.due),
     nextDue: open(schedule.nextDue),
     leased: open(schedule.leased),
+    scheduled: open(schedule.scheduled),
     beat: open(schedule.beat),
     workers: open(schedule.workers),
     endingWith: open((ending, count) => endingWith(logs, ending, count)),
     forks: open((session) => forks(logs, session)),
-    index: open((session, entry, atSeq) => setIndex(log(session), entry, atSeq)),
+    index: open((session, entry, atSeq) => correctIndex(log(session), entry, atSeq, world.now())),
     putSnapshot: open((session, snapshot) => void log(session)?.snapshots.set(snapshot.seq, { ...snapshot })),
     snapshot: open((session, seq) => mapped(log(session), (found) => nearestSnapshot(found, seq))),
     putBlob: open((hash, chunks) => putBlob(state.blobs, hash, chunks)),
@@ -236,7 +246,11 @@ function rowOf(log: Log): SessionRow[] {
   const [first, last] = [log.records[0], log.records.at(-1)];
   if (log.dropped || !index || !first || !last || !isSessionId(session)) return [];
   const { seq: headSeq, at: activeAt } = last;
-  const { due: _, model: __, watches: ___, ...shown } = indexOf(index);
+  const { status, agent, name, objective, priority, labels, outbox } = indexOf(index);
+  const shown = {
+    ...{ status, agent, name, objective, priority, labels },
+    ...(outbox === undefined ? {} : { outbox }),
+  };
   const row = { ...shown, session, headSeq, openedAt: first.at, activeAt, parent };
   return [log.copy ? { ...row, copy: true } : row];
 }
@@ -275,9 +289,9 @@ function forks(logs: Logs, session: SessionId): readonly { session: SessionId; s
 }
 
 /** A session that was deleted in the meantime needs no correction. */
-function setIndex(log: Log | undefined, entry: IndexEntry, atSeq: number): boolean {
+function correctIndex(log: Log | undefined, entry: IndexEntry, atSeq: number, now: number): boolean {
   if (log === undefined || headSeqOf(log) !== atSeq) return false;
-  log.index = indexOf(entry);
+  setIndex(log, entry, now);
   return true;
 }
 

@@ -209,9 +209,20 @@ export interface IndexEntry {
   readonly model?: string;
   /** Something must be watched for it: files, other sessions, checks. */
   readonly watches?: true;
+  /** What it waits for while nothing is due, in a word or two; absent when it waits for nothing. */
+  readonly waits?: string;
+  /** The names of its triggers, as a text; absent: it has none. */
+  readonly triggers?: string;
+  /** Absent: it has room. */
+  readonly zone?: "strained" | "full";
+  /** What it has cost up to its last turn; absent: nothing. */
+  readonly nanoUsd?: number;
 }
 
-export interface SessionRow extends Omit<IndexEntry, "due" | "model" | "watches"> {
+/** What of the index is for workers, and for those who look at what they do. */
+export type ScheduleField = "due" | "model" | "watches" | "waits" | "triggers" | "zone" | "nanoUsd";
+
+export interface SessionRow extends Omit<IndexEntry, ScheduleField> {
   readonly session: SessionId;
   readonly headSeq: number;
   readonly openedAt: number;
@@ -245,10 +256,33 @@ export interface DueRow {
   readonly model: string | null;
   readonly priority: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** As in the index; null when it is run and nothing is due. */
+  /** As in the index; null when nothing is due. */
   readonly due: number | null;
-  /** Who runs it and until when, by the store's clock, whether that is over or not. */
-  readonly lease: { readonly holder: string; readonly untilMs: number } | null;
+  /**
+   * Since when, by the store's clock: since it came to have something to do, or since a runner last gave it
+   * back, whichever was later. A time to come, or 0, when nothing is due at once.
+   */
+  readonly sinceMs: number;
+  /**
+   * Who runs it and until when, by the store's clock, whether that is over or not; of two leases the one with
+   * the smaller `order` was taken first.
+   */
+  readonly lease: { readonly holder: string; readonly untilMs: number; readonly order: number } | null;
+}
+
+/** All that the index knows of a session besides what lists show. */
+export interface ScheduledRow extends DueRow {
+  readonly waits: string | null;
+  readonly triggers: string | null;
+  readonly zone: "smart" | "strained" | "full";
+  readonly nanoUsd: number;
+}
+
+/** Which sessions: each that has all of it. */
+export interface RunMatch {
+  readonly agent?: string;
+  readonly model?: string;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** A worker, as it makes itself known. */
@@ -259,6 +293,8 @@ export interface WorkerRow {
   readonly untilMs: number;
   /** How many sessions it runs at most. */
   readonly concurrency: number;
+  /** Of which it runs how many at most, and all workers together. */
+  readonly limits: readonly (RunMatch & { readonly running: number })[];
 }
 
 /** What was packed: records, and what they took before and take now, as the driver counts it. */
@@ -409,18 +445,22 @@ export interface Store {
   ): Promise<Page<SessionRow>>;
   /**
    * Sessions that are due by `nowMs`, the most urgent first: by priority; among equals agents take turns, so
-   * that none hides another however many it has; of one agent the longest due first. Those under a lease are
-   * among them. At most `limit`, and at most `perAgent` of one agent and priority.
+   * that none hides another however many it has, and of one agent the longest due is first. Those under a
+   * lease that has not run out are left out, and so are those that `except` names. At most `limit`, and at most
+   * `perAgent` of one agent and priority.
    */
   due(options: {
     readonly nowMs: number;
     readonly limit: number;
     readonly perAgent: number;
+    readonly except?: readonly RunMatch[];
   }): Promise<readonly DueRow[]>;
   /** The earliest moment after `afterMs` at which a session becomes due; null when none does. */
   nextDue(afterMs: number): Promise<number | null>;
-  /** Sessions that somebody holds the lease of, also one that has run out. */
+  /** Sessions that somebody holds the lease of, also one that has run out; in the order they were taken. */
   leased(): Promise<readonly DueRow[]>;
+  /** The same for these sessions, in this order; what is not there, or is a copy, is left out. */
+  scheduled(sessions: readonly SessionId[]): Promise<readonly ScheduledRow[]>;
   /** Makes a worker known until a moment, or with a moment that is past, forgets it. */
   beat(worker: WorkerRow): Promise<void>;
   /** Workers that were heard of, also those that are gone for less than an hour. */

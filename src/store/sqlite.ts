@@ -105,7 +105,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
           line !== undefined && epoch > 0 && renew.run(world.now() + leaseMs, line.id, epoch).changes === 1
         );
       }),
-    ...schedules(database, writer, { tenant, now: () => world.now() }),
+    ...schedules(database, writer, { tenant, now: () => world.now(), look }),
     logs: (after, count) => look(() => everyLog(database, tenant, after, count)),
     list: (filter, page) => look(() => lister.list(filter, page)),
     endingWith: (ending, count) => look(() => endingWith(database, tenant, ending, count)),

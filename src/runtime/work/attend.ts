@@ -1,6 +1,8 @@
-/** What time brings about: a sleeping session is woken, a trigger fires, a request is given up. */
+/** What time brings about: a session is woken or expires, a trigger fires, a request is given up. */
 import type { SessionId } from "../../core/ids.ts";
-import { dueOf } from "../../core/schedule.ts";
+import { SkeinError } from "../../core/error.ts";
+import { spanText } from "../../core/policy.ts";
+import { dueOf, expiryOf } from "../../core/schedule.ts";
 import type { State } from "../../core/state.ts";
 import { giveUp } from "../deliver.ts";
 import type { Context } from "../engine-context.ts";
@@ -16,6 +18,7 @@ export async function attend(context: Context, session: SessionId): Promise<numb
   const before = await writer.current(session);
   await wake(context, session, before);
   if (before.standing.status !== "suspended") await fireDue(context, session, before);
+  await expire(context, session, before);
   const overdue = [...before.standing.requests.values()].some(({ deadlineMs }) => deadlineMs <= world.now());
   if (overdue) await giveUp(context, session);
   const after = await writer.current(session);
@@ -23,6 +26,23 @@ export async function attend(context: Context, session: SessionId): Promise<numb
   if (after.seq === before.seq)
     await store.index(session, await indexEntryOf(store, session, after), after.seq);
   return dueOf(after);
+}
+
+/** Closes a session that was opened to expire, once nothing was written to it for so long. */
+async function expire({ world, writer }: Context, session: SessionId, before: State): Promise<void> {
+  const isOver = (state: State): boolean => {
+    const expiresMs = expiryOf(state);
+    return expiresMs !== null && expiresMs <= world.now() && dueOf(state) !== 0;
+  };
+  if (!isOver(before)) return;
+  const build = (state: State) => {
+    if (!isOver(state)) throw new SkeinError("conflict", `${session} changed in the meantime`);
+    const idle = spanText(world.now() - state.at);
+    const after = spanText(state.standing.expiresAfterIdleMs ?? 0);
+    const reason = `idle for ${idle}, and it was opened to expire after ${after}`;
+    return { do: "close", outcome: "expired", reason } as const;
+  };
+  await writer.change(session, build, { actor: "system" }).catch(ifOvertaken);
 }
 
 async function wake({ world, writer }: Context, session: SessionId, { standing }: State): Promise<void> {

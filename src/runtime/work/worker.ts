@@ -3,23 +3,25 @@
  * about. It keeps nothing that matters: what is due is in the store, the right to run is a lease, and another
  * worker goes on where this one died. Clocks only decide when something is tried.
  */
-import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { choose, dueOf, type Candidate, type RunLimit } from "../../core/schedule.ts";
+import { choose, dueOf, givesWay, heldBy, usedUp, type RunLimit } from "../../core/schedule.ts";
 import type { DueRow } from "../../store/port.ts";
 import { deliverAll } from "../deliver.ts";
 import type { Context } from "../engine-context.ts";
 import { isFree } from "../lease.ts";
 import type { Ran } from "../runner.ts";
 import { attend } from "./attend.ts";
+import { makeLimits } from "./limits.ts";
+import { outcomeOf, reasonOf } from "./story.ts";
+import { makeTrials, type Trials } from "./trials.ts";
 import { makeWatches, type Watches } from "./watches.ts";
 import type { Source } from "./source.ts";
 
 export interface WorkOptions {
   /** Sessions that are run at once; by default 4. */
   readonly concurrency?: number;
-  /** At most so many at once of an agent, a model, or a label. */
+  /** At most so many at once of an agent, a model, or a label; counted over all workers. */
   readonly limits?: readonly RunLimit[];
   /** Who this worker is, to others; by default the engine's holder. */
   readonly name?: string;
@@ -30,16 +32,42 @@ export interface WorkOptions {
 
 /** What a worker has to tell. */
 export type Told =
-  | { readonly told: "began"; readonly session: SessionId }
-  | { readonly told: "ended"; readonly session: SessionId; readonly ran: Ran }
+  | { readonly told: "began"; readonly session: SessionId; readonly by: string | null }
+  | {
+      readonly told: "ended";
+      readonly session: SessionId;
+      readonly ran: Ran;
+      /** How its last turn ended; null when none did in this run. */
+      readonly outcome: string | null;
+      /** What this run cost. */
+      readonly nanoUsd: number;
+    }
+  /** It stops before its next step, and goes on when the more urgent one has left a place. */
   | { readonly told: "yielded"; readonly session: SessionId; readonly to: SessionId }
-  | { readonly told: "failed"; readonly session: SessionId; readonly error: unknown }
+  /** It could not be run; null: it was suspended for that, else it is tried again in so many milliseconds. */
+  | {
+      readonly told: "failed";
+      readonly session: SessionId;
+      readonly error: unknown;
+      readonly againMs: number | null;
+    }
   | { readonly told: "trouble"; readonly session: SessionId | null; readonly text: string };
 
 interface Running {
-  readonly candidate: Candidate;
+  readonly row: DueRow;
   readonly stop: AbortController;
   readonly done: Promise<void>;
+}
+
+/** What a look found. */
+interface Seen {
+  readonly limits: readonly RunLimit[];
+  /** Run by others. */
+  readonly others: readonly DueRow[];
+  /** Have something to do, and may be taken, in order. */
+  readonly ready: readonly DueRow[];
+  /** Whether there may be more of them. */
+  readonly cut: boolean;
 }
 
 const concurrencyDefault = 4;
@@ -49,11 +77,11 @@ const lookMs = 1_000;
 const beatMs = 5_000;
 /** Candidates looked at in one go. */
 const rowsMax = 200;
-/** A session that could not be run is left alone for so long, twice as long each time. */
-const failedMs = 1_000;
-const failedMsMax = 300_000;
 /** How often messages to other stores are tried again. */
 const deliverMs = 5_000;
+/** After a look that took longer than this, it rests for as long as it took, but not for long. */
+const briefMs = 20;
+const restMsMax = 100;
 
 export class Worker implements AsyncDisposable {
   readonly name: string;
@@ -61,14 +89,18 @@ export class Worker implements AsyncDisposable {
   readonly #options: WorkOptions;
   readonly #concurrency: number;
   readonly #watches: Watches;
+  readonly #limits: () => Promise<readonly RunLimit[]>;
   readonly #running = new Map<SessionId, Running>();
-  readonly #failed = new Map<SessionId, { readonly times: number; readonly untilMs: number }>();
+  /** Who stops before its next step, and for whom. */
+  readonly #yielding = new Map<SessionId, SessionId>();
+  readonly #trials: Trials;
   readonly #over = new AbortController();
   readonly #sinceMs: number;
   readonly #unwatch: () => void;
   readonly #loop: Promise<void>;
   #news = new AbortController();
   #nextBeatMs = 0;
+  #beaten = "";
   #nextDeliveryMs = 0;
 
   constructor(context: Context, options: WorkOptions, sources: readonly Source[]) {
@@ -77,9 +109,10 @@ export class Worker implements AsyncDisposable {
     this.name = options.name ?? context.holder;
     this.#concurrency = options.concurrency ?? concurrencyDefault;
     this.#sinceMs = context.world.now();
-    const tell = options.tell ?? (() => undefined);
+    this.#limits = makeLimits(context, options.limits ?? []);
+    this.#trials = makeTrials(context, (told) => this.#tell(told));
     this.#watches = makeWatches(context, sources, (session, text) =>
-      tell({ told: "trouble", session, text }),
+      this.#tell({ told: "trouble", session, text }),
     );
     this.#unwatch = context.store.watch(() => this.#news.abort());
     this.#loop = this.#work();
@@ -97,19 +130,19 @@ export class Worker implements AsyncDisposable {
   }
 
   async #work(): Promise<void> {
+    const { world } = this.#context;
     while (!this.#over.signal.aborted) {
       this.#news = new AbortController();
+      const beganMs = world.now();
       let waitMs = lookMs;
       try {
         waitMs = await this.#look();
       } catch (error) {
-        this.#tell({
-          told: "trouble",
-          session: null,
-          text: error instanceof Error ? error.message : String(error),
-        });
+        this.#trouble(error);
       }
-      if (!this.#over.signal.aborted) await this.#context.world.sleep(waitMs, this.#news.signal);
+      const tookMs = world.now() - beganMs;
+      if (tookMs > briefMs) await world.sleep(Math.min(tookMs, restMsMax), this.#over.signal);
+      if (!this.#over.signal.aborted) await world.sleep(waitMs, this.#news.signal);
     }
     await this.#end();
   }
@@ -117,112 +150,183 @@ export class Worker implements AsyncDisposable {
   /** One look at what is due. Resolves to how long there is nothing to look at, if nothing is appended. */
   async #look(): Promise<number> {
     const { store, world } = this.#context;
-    await this.#beat();
-    await this.#watches.follow();
-    await this.#deliver();
+    const limits = await this.#limits();
+    await this.#beat(limits);
+    for (const part of [() => this.#watches.follow(), () => this.#deliver()])
+      await part().catch((error: unknown) => this.#trouble(error));
     const nowMs = world.now();
-    const rows = await store.due({ nowMs, limit: rowsMax, perAgent: this.#concurrency + rowsMax / 10 });
-    const ready: Candidate[] = [];
-    let soonestMs = Infinity;
-    for (const row of rows) {
-      const freeMs = this.#freeFrom(row);
-      if (freeMs > nowMs) soonestMs = Math.min(soonestMs, freeMs);
-      else if (await this.#isReady(row)) ready.push(row);
-    }
-    await this.#start(ready);
-    const next = await store.nextDue(world.now());
-    return Math.max(0, Math.min(lookMs, soonestMs - world.now(), (next ?? Infinity) - world.now()));
+    const leased = await store.leased();
+    const rows = await store.due(this.#page(nowMs));
+    const { ready, attended } = await this.#attend([...this.#left(leased, nowMs), ...rows], nowMs);
+    const others = leased.filter(({ session, lease }) => !this.#running.has(session) && !this.#isFree(lease));
+    const seen = { limits, others, ready, cut: rows.length >= this.#page(nowMs).limit };
+    const begun = await this.#start(seen);
+    this.#makeWay({ ...seen, ready: ready.filter(({ session }) => !this.#running.has(session)) });
+    if (attended || !begun) return 0;
+    const times = [
+      (await store.nextDue(nowMs)) ?? Infinity,
+      this.#trials.nextMs(),
+      ...others.flatMap(({ due, lease }) => (due === 0 && lease !== null ? [lease.untilMs] : [])),
+    ];
+    return Math.max(0, Math.min(lookMs, ...times.map((atMs) => atMs - world.now())));
   }
 
-  /** From when on the session may be run here. */
-  #freeFrom({ session, lease }: DueRow): number {
-    if (this.#running.has(session)) return Infinity;
-    const failed = this.#failed.get(session)?.untilMs ?? 0;
-    const held = lease === null || isFree(this.#context, lease) ? 0 : lease.untilMs;
-    return Math.max(failed, held);
+  /** Those that cannot be run now lie in front of the others, for they have waited the longest. */
+  #page(nowMs: number): { readonly nowMs: number; readonly limit: number; readonly perAgent: number } {
+    const spare = this.#trials.size + this.#running.size;
+    return { nowMs, limit: rowsMax + spare, perAgent: this.#concurrency + spare + rowsMax / 10 };
   }
 
-  /** Does what time brings about, and says whether there is something to run. */
-  async #isReady({ session, due }: DueRow): Promise<boolean> {
-    try {
-      // What the index says may stem from an earlier layout: the state decides.
-      const state = due === 0 ? await this.#context.writer.current(session) : null;
-      if (state !== null && dueOf(state) === 0) return true;
-      return (await attend(this.#context, session)) === 0;
-    } catch (error) {
-      this.#fail(session, error);
-      return false;
-    }
-  }
-
-  async #start(ready: readonly Candidate[]): Promise<void> {
-    if (ready.length === 0) return;
-    const here = [...this.#running.values()].map(({ candidate }) => candidate);
-    const others = (await this.#context.store.leased()).filter(
-      ({ session, lease }) => !this.#running.has(session) && !isFree(this.#context, lease),
+  /** What the dead of this machine left behind: nobody has to wait until their leases run out. */
+  #left(leased: readonly DueRow[], nowMs: number): DueRow[] {
+    return leased.filter(
+      ({ due, lease }) => due === 0 && lease !== null && lease.untilMs > nowMs && this.#isFree(lease),
     );
-    const limits = this.#options.limits ?? [];
-    const most = this.#concurrency - this.#running.size;
-    const chosen = choose(ready, [...here, ...others], { limits, most });
-    for (const candidate of chosen) this.#run(candidate);
-    if (chosen.length === most) this.#yield(ready.filter((one) => !chosen.includes(one)));
   }
 
-  /** The least urgent session stops before its next step if a more urgent one waits. */
-  #yield(waiting: readonly Candidate[]): void {
-    const [urgent] = waiting.toSorted((a, b) => a.priority - b.priority);
-    const least = [...this.#running.values()]
-      .filter(({ stop }) => !stop.signal.aborted)
-      .toSorted((a, b) => b.candidate.priority - a.candidate.priority)[0];
-    if (urgent === undefined || least === undefined || urgent.priority >= least.candidate.priority) return;
-    least.stop.abort();
-    const [session, to] = [least.candidate.session as SessionId, urgent.session as SessionId];
-    this.#tell({ told: "yielded", session, to });
+  #isFree(lease: DueRow["lease"]): boolean {
+    return isFree(this.#context, lease);
   }
 
-  #run(candidate: Candidate): void {
-    const session = candidate.session as SessionId;
+  /** Does what time brings about, and gives those that have something to run. */
+  async #attend(
+    rows: readonly DueRow[],
+    nowMs: number,
+  ): Promise<{ readonly ready: readonly DueRow[]; readonly attended: boolean }> {
+    const ready: DueRow[] = [];
+    let attended = false;
+    for (const row of rows) {
+      const { session, due } = row;
+      if (this.#running.has(session) || this.#trials.untilMs(session) > nowMs) continue;
+      if (due === 0) ready.push(row);
+      else {
+        attended = true;
+        await this.#attendOne(session);
+      }
+    }
+    return { ready, attended };
+  }
+
+  /** What is still due by the clock after it was attended to is left alone for a while. */
+  async #attendOne(session: SessionId): Promise<void> {
+    try {
+      const dueMs = await attend(this.#context, session);
+      if (dueMs !== null && dueMs !== 0 && dueMs <= this.#context.world.now()) this.#trials.pause(session);
+    } catch (error) {
+      await this.#trials.failed(session, error);
+    }
+  }
+
+  /** Begins to run what may be run. False when something turned out to have nothing to do. */
+  async #start({ limits, others, ready, cut }: Seen): Promise<boolean> {
+    const { store, world } = this.#context;
+    const going = (): DueRow[] => [...others, ...[...this.#running.values()].map(({ row }) => row)];
+    const free = (): number => this.#concurrency - this.#running.size;
+    let sure = await this.#begin(choose(ready, going(), { limits, most: free() }) as readonly DueRow[]);
+    const full = usedUp(going(), limits);
+    if (free() === 0 || !cut || full.length === 0) return sure;
+    // Those that wait for a limit must not hide others that do not.
+    const rows = await store.due({ ...this.#page(world.now()), except: full });
+    const { ready: more } = await this.#attend(rows, world.now());
+    const chosen = choose(more, going(), { limits, most: free() }) as readonly DueRow[];
+    sure = (await this.#begin(chosen)) && sure;
+    return sure;
+  }
+
+  /** What the index says may stem from an earlier layout: the state decides. */
+  async #begin(chosen: readonly DueRow[]): Promise<boolean> {
+    let sure = true;
+    for (const row of chosen) {
+      if (this.#over.signal.aborted) return true;
+      const { session } = row;
+      try {
+        const state = await this.#context.writer.current(session);
+        if (dueOf(state) === 0) this.#run(row, state.standing.used.nanoUsd);
+        else {
+          sure = false;
+          await this.#attendOne(session);
+        }
+      } catch (error) {
+        await this.#trials.failed(session, error);
+      }
+    }
+    return sure;
+  }
+
+  /** The least urgent sessions stop before their next step where more urgent ones wait. */
+  #makeWay({ limits, others, ready }: Seen): void {
+    const spoken = new Set(this.#yielding.values());
+    const waiting = ready.toSorted((a, b) => a.priority - b.priority).slice(0, this.#concurrency);
+    for (const urgent of waiting) {
+      if (spoken.has(urgent.session)) continue;
+      const mine = [...this.#running.values()]
+        .filter(({ stop }) => !stop.signal.aborted)
+        .map(({ row }) => row);
+      const isFull = this.#running.size >= this.#concurrency;
+      const least = givesWay(urgent, mine, others, { limits, isFull });
+      if (least === null) continue;
+      this.#yielding.set(least.session, urgent.session);
+      this.#running.get(least.session)?.stop.abort();
+      this.#tell({ told: "yielded", session: least.session, to: urgent.session });
+    }
+  }
+
+  #run(row: DueRow, spent: number): void {
+    const { session } = row;
     const stop = new AbortController();
     const { leaseMs } = this.#options;
     const signal = AbortSignal.any([stop.signal, this.#over.signal]);
-    const options = { holder: this.name, signal, ...(leaseMs === undefined ? {} : { leaseMs }) };
-    this.#tell({ told: "began", session });
-    const done = this.#context.runs.run(session, options).then(
-      (ran) => {
-        this.#failed.delete(session);
-        this.#tell({ told: "ended", session, ran });
-      },
-      (error: unknown) => this.#fail(session, error),
-    );
+    // Without it, the run is one that somebody else of this process began.
+    let began = false;
+    const admit = async (): Promise<boolean> => {
+      began = await this.#hasRoom(row);
+      if (began) await this.#tellBegan(session);
+      return began;
+    };
+    const options = { holder: this.name, signal, admit, ...(leaseMs === undefined ? {} : { leaseMs }) };
+    const run = async (): Promise<void> => {
+      try {
+        const ran = await this.#context.runs.run(session, options);
+        if (!began) return;
+        this.#trials.passed(session);
+        await this.#tellEnded(session, ran, spent);
+      } catch (error) {
+        await this.#trials.failed(session, error);
+      }
+    };
     const leave = (): void => {
       this.#running.delete(session);
+      this.#yielding.delete(session);
       this.#news.abort();
     };
-    this.#running.set(session, { candidate, stop, done: done.then(leave, leave) });
+    this.#running.set(session, { row, stop, done: run().then(leave, leave) });
   }
 
-  #fail(session: SessionId, error: unknown): void {
-    const times = (this.#failed.get(session)?.times ?? 0) + 1;
-    const pauseMs = Math.min(failedMsMax, failedMs * 2 ** (times - 1));
-    this.#failed.set(session, { times, untilMs: this.#context.world.now() + pauseMs });
-    // Somebody else was quicker: that is how it should be.
-    const taken = error instanceof SkeinError && (error.code === "conflict" || error.code === "fenced");
-    if (!taken) this.#tell({ told: "failed", session, error });
+  /** Two workers may have seen the same room: whoever took the lease later gives it back. */
+  async #hasRoom(row: DueRow): Promise<boolean> {
+    const limits = await this.#limits();
+    if (limits.length === 0) return true;
+    const leased = (await this.#context.store.leased()).filter(({ lease }) => !this.#isFree(lease));
+    const mine = leased.find(({ session }) => session === row.session);
+    const before = leased.filter(({ lease }) => (lease?.order ?? 0) < (mine?.lease?.order ?? Infinity));
+    const earlier = before.filter(({ session }) => session !== row.session);
+    return heldBy(mine ?? row, earlier, limits) === null;
   }
 
-  async #beat(untilMs?: number): Promise<void> {
+  async #beat(limits: readonly RunLimit[], untilMs?: number): Promise<void> {
     const { store, world } = this.#context;
     const nowMs = world.now();
-    if (untilMs === undefined && nowMs < this.#nextBeatMs) return;
+    const said = JSON.stringify(limits);
+    if (untilMs === undefined && nowMs < this.#nextBeatMs && said === this.#beaten) return;
     this.#nextBeatMs = nowMs + beatMs;
-    const { name } = this;
-    const worker = { name, sinceMs: this.#sinceMs, concurrency: this.#concurrency };
+    this.#beaten = said;
+    const worker = { name: this.name, sinceMs: this.#sinceMs, concurrency: this.#concurrency, limits };
     await store.beat({ ...worker, untilMs: untilMs ?? nowMs + 3 * beatMs });
   }
 
   async #deliver(): Promise<void> {
     const nowMs = this.#context.world.now();
-    if (nowMs < this.#nextDeliveryMs) return;
+    if (nowMs < this.#nextDeliveryMs && nowMs > this.#nextDeliveryMs - 2 * deliverMs) return;
     this.#nextDeliveryMs = nowMs + deliverMs;
     await deliverAll(this.#context);
   }
@@ -233,10 +337,33 @@ export class Worker implements AsyncDisposable {
     const ended = new AbortController();
     const all = Promise.all([...this.#running.values()].map(({ done }) => done)).then(() => ended.abort());
     await Promise.race([all, this.#context.world.sleep(limit.closeGraceMs, ended.signal)]);
-    await this.#beat(0).catch(() => undefined);
+    await this.#beat([], 0).catch(() => undefined);
+  }
+
+  async #tellBegan(session: SessionId): Promise<void> {
+    if (this.#options.tell === undefined) return;
+    const by = await reasonOf(this.#context.store, session).catch(() => null);
+    this.#tell({ told: "began", session, by });
+  }
+
+  async #tellEnded(session: SessionId, ran: Ran, spent: number): Promise<void> {
+    if (this.#options.tell === undefined) return;
+    const { writer, store } = this.#context;
+    const outcome = await outcomeOf(store, session).catch(() => null);
+    const { used } = (await writer.current(session)).standing;
+    this.#tell({ told: "ended", session, ran, outcome, nanoUsd: used.nanoUsd - spent });
+  }
+
+  #trouble(error: unknown): void {
+    const text = error instanceof Error ? error.message : String(error);
+    this.#tell({ told: "trouble", session: null, text });
   }
 
   #tell(told: Told): void {
-    this.#options.tell?.(told);
+    try {
+      this.#options.tell?.(told);
+    } catch {
+      // What becomes of a remark is no matter for the work.
+    }
   }
 }

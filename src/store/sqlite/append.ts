@@ -62,7 +62,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
   const { world, logs, names, reader, segments } = context;
   const { keyed, taken, insertLog, insertRecord, insertAlone, addRef, setActive } = prepared(database);
   const index = preparedForIndex(database);
-  const schedule = makeSchedule(database, tenant);
+  const schedule = makeSchedule(database, tenant, () => world.now());
   const eraser = makeEraser(database, logs, context.segmentWriter);
   const dataVersion = database.prepare("PRAGMA data_version");
   for (const statement of [keyed, dataVersion]) statement.setReturnArrays(true);
@@ -158,8 +158,10 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
   function moveLease(log: number, lease: NonNullable<Part["lease"]>, firstSeq: number): number {
     const epoch = lease === "release" ? 0 : firstSeq;
     index.setEpoch.run(epoch, log);
-    if (lease === "release") index.endLease.run(log);
-    else index.setLease.run(log, lease.holder, world.now() + lease.leaseMs);
+    if (lease === "release") {
+      index.endLease.run(log);
+      schedule.released(log);
+    } else index.setLease.run(log, lease.holder, world.now() + lease.leaseMs);
     return epoch;
   }
 

@@ -173,21 +173,22 @@ CREATE TABLE packed_calls (
 const schedule = `
 CREATE TABLE schedule (
   log INTEGER PRIMARY KEY, tenant TEXT NOT NULL, priority INTEGER NOT NULL, agent TEXT NOT NULL,
-  due INTEGER, model TEXT, watches INTEGER NOT NULL
+  due INTEGER, since INTEGER NOT NULL, model TEXT, watches INTEGER NOT NULL, waits TEXT, triggers TEXT,
+  zone TEXT, cost INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX schedule_due ON schedule (tenant, priority, agent, due) WHERE due IS NOT NULL;
+CREATE INDEX schedule_due ON schedule (tenant, priority, agent, due, since) WHERE due IS NOT NULL;
 CREATE INDEX schedule_next ON schedule (tenant, due) WHERE due IS NOT NULL;
 CREATE INDEX schedule_watches ON schedule (log) WHERE watches = 1;
 CREATE TABLE workers (
   tenant TEXT NOT NULL, name TEXT NOT NULL, since_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,
-  concurrency INTEGER NOT NULL, PRIMARY KEY (tenant, name)
+  concurrency INTEGER NOT NULL, limits TEXT NOT NULL, PRIMARY KEY (tenant, name)
 ) STRICT, WITHOUT ROWID;
 `;
 
 /** Sessions from before count as due until a worker has looked at them. */
 const scheduleAll = `
-INSERT INTO schedule (log, tenant, priority, agent, due, model, watches)
-SELECT id, tenant, ifnull(priority, 5), ifnull(agent, ''), 0, NULL, 0 FROM logs
+INSERT INTO schedule (log, tenant, priority, agent, due, since, watches, cost)
+SELECT id, tenant, ifnull(priority, 5), ifnull(agent, ''), 0, ifnull(active_at, 0), 0, 0 FROM logs
 WHERE listed = 1 AND copy = 0 AND status IN ('open', 'running', 'sleeping', 'suspended');
 `;
 

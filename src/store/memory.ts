@@ -247,10 +247,8 @@ function rowOf(log: Log): SessionRow[] {
   if (log.dropped || !index || !first || !last || !isSessionId(session)) return [];
   const { seq: headSeq, at: activeAt } = last;
   const { status, agent, name, objective, priority, labels, outbox } = indexOf(index);
-  const shown = {
-    ...{ status, agent, name, objective, priority, labels },
-    ...(outbox === undefined ? {} : { outbox }),
-  };
+  const sent = outbox === undefined ? {} : { outbox };
+  const shown = { status, agent, name, objective, priority, labels, ...sent };
   const row = { ...shown, session, headSeq, openedAt: first.at, activeAt, parent };
   return [log.copy ? { ...row, copy: true } : row];
 }

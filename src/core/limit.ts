@@ -49,6 +49,8 @@ export const limit = {
   awaitedMax: 100,
   /** Times that a trigger makes up for one by one; of more, the earlier ones count as one. */
   missedMax: 1_000,
+  /** What may be sent with one call of a webhook. */
+  webhookBytesMax: 65_536,
   /** Files that one trigger watches, and the largest of them. */
   watchedFilesMax: 20_000,
   watchedBytesMax: 67_108_864,

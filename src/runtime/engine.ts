@@ -6,6 +6,7 @@ import { makeSessionId, principalFor, quote, type LogId, type SessionId } from "
 import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
+import type { TriggerSpec } from "../core/trigger.ts";
 import type { Models } from "../model/port.ts";
 import type { ToolSource } from "../tool/port.ts";
 import type { Page, SessionRow, Store, StoreStats, WorkerRow } from "../store/port.ts";
@@ -38,6 +39,8 @@ import { Session, type Written } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
 import { makeWriter } from "./writer.ts";
+import type { Template, TemplateOptions } from "./work/templates.ts";
+import type { WebhookAnswer, WebhookCall } from "./work/webhook.ts";
 import type { WorkOptions, Worker } from "./work/worker.ts";
 import type { World } from "./world.ts";
 
@@ -340,6 +343,44 @@ export class Engine implements AsyncDisposable {
     const worker = startWork(this.#context, options);
     this.#workers.add(worker);
     return worker;
+  }
+
+  /**
+   * A template: whenever it fires, a new session is opened. One of the same name is replaced. Of a webhook it
+   * gives the token, which is shown this once.
+   */
+  async trigger(
+    name: string,
+    spec: TriggerSpec,
+    options: TemplateOptions,
+  ): Promise<Template & { readonly token?: string }> {
+    checkOptions("trigger", options, ["open", "missed"]);
+    const { setTemplate } = await import("./work/templates.ts");
+    const { template, token } = await setTemplate(this.#context, name, spec, options);
+    return { ...template, ...(token === null ? {} : { token }) };
+  }
+
+  /** Takes a template away. The sessions that it opened go on. */
+  async untrigger(name: string): Promise<void> {
+    return (await import("./work/templates.ts")).removeTemplate(this.#context, name);
+  }
+
+  /** The templates of the workspace, by name. */
+  async triggers(): Promise<Template[]> {
+    return (await import("./work/templates.ts")).listTemplates(this.#context);
+  }
+
+  /** Fires a template by hand, and gives the session that it opened. */
+  async fire(name: string, options: { readonly text?: string } = {}): Promise<Session> {
+    checkOptions("fire", options, ["text"]);
+    const { fireTemplateNow } = await import("./work/templates.ts");
+    return new Session(this.#context, await fireTemplateNow(this.#context, name, options.text));
+  }
+
+  /** A call of a webhook by its token: fires its trigger, once for each delivery, with the body as input. */
+  async webhook(token: string, call: WebhookCall = {}): Promise<WebhookAnswer> {
+    checkOptions("webhook", call, ["body", "headers"]);
+    return (await import("./work/webhook.ts")).callWebhook(this.#context, token, call);
   }
 
   /** Workers of this store that were heard of lately, in this process or in others. */

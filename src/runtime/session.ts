@@ -41,7 +41,7 @@ import type { RewindOptions, Rewound } from "./rewind-files.ts";
 import type { Ran, RunOptions } from "./runner.ts";
 import { sendMessage, type SendOptions, type Sent } from "./send.ts";
 import { SessionReader } from "./session-reader.ts";
-import type { TriggerOptions } from "./work/triggers.ts";
+import type { Trigger, TriggerOptions } from "./work/triggers.ts";
 import { View } from "./view.ts";
 import type { Build, Change, ChangeOptions } from "./writer.ts";
 
@@ -398,6 +398,18 @@ export class Session extends SessionReader {
     const { setTrigger } = await import("./work/triggers.ts");
     const { change, token } = await setTrigger(this.#context, this.id, name, spec, options);
     return { ...written(change), ...(token === null ? {} : { token }) };
+  }
+
+  /** What wakes it, by name. */
+  async triggers(): Promise<Trigger[]> {
+    return (await import("./work/triggers.ts")).listTriggers(this.#context, this.id);
+  }
+
+  /** Fires a trigger by hand: the session is told, and woken if it sleeps. */
+  async fire(name: string, options: { readonly text?: string } = {}): Promise<Written> {
+    checkOptions("fire", options, ["text"]);
+    const { fireNow } = await import("./work/fire.ts");
+    return written(await fireNow(this.#context, this.id, name, options.text));
   }
 
   async untrigger(name: string): Promise<Written> {

@@ -1,10 +1,12 @@
 /** Firing: each cause once, as a record of the session's log, with what the session is told. */
-import { SkeinError } from "../../core/error.ts";
-import type { SessionId } from "../../core/ids.ts";
+import type { CommandOf } from "../../core/command.ts";
+import { nearest, SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
 import { storedTrigger, type TriggerSpec } from "../../core/trigger.ts";
 import type { State, TriggerRef } from "../../core/state.ts";
 import { readContent } from "../content.ts";
 import type { Context } from "../engine-context.ts";
+import type { Change } from "../writer.ts";
 import type { Cause } from "./source.ts";
 import { isTimeSpec, momentIn, nextTime, timesBetween, type TimeSpec } from "./times.ts";
 
@@ -40,7 +42,7 @@ export async function fire(
     ...(detail === undefined ? {} : { detail }),
     ...(count === undefined ? {} : { count }),
   };
-  const key = once === undefined ? undefined : `trigger/${name}/${setSeq}/${once}`;
+  const key = once === undefined ? undefined : causeKey(context, trigger, once);
   try {
     await context.writer.change(session, command, { actor: "system", key });
   } catch (error) {
@@ -50,6 +52,13 @@ export async function fire(
   }
   return (await context.writer.current(session)).standing.triggers.get(name)?.lastCause;
 }
+
+/** The key under which an occurrence is written, so that it fires once. */
+export const causeKey = (
+  { world }: Pick<Context, "world">,
+  { name, setSeq }: { readonly name: string; readonly setSeq: number },
+  once: string,
+): string => `trigger/${world.digest("", JSON.stringify([name, setSeq, once]))}`;
 
 /** How late a time may be and still count as on time. */
 const graceMs = 60_000;
@@ -150,4 +159,26 @@ async function passOver(
 export function ifOvertaken(error: unknown): void {
   if (!(error instanceof SkeinError) || !["conflict", "not-found", "refused"].includes(error.code))
     throw error;
+}
+
+/** Fires a trigger by hand. What it watches, and its time, stay as they are. */
+export async function fireNow(
+  context: Context,
+  session: SessionId,
+  name: string,
+  text = `Trigger "${name}" was fired by hand.`,
+): Promise<Change> {
+  const { world, writer, actor } = context;
+  const build = ({ standing }: State): CommandOf<"fire"> => {
+    const trigger = standing.triggers.get(name);
+    if (trigger === undefined) {
+      const near = nearest(name, [...standing.triggers.keys()]);
+      throw new SkeinError("not-found", `there is no trigger ${quote(name)}`, {
+        hint: near === undefined ? "set it first" : `did you mean ${quote(near)}?`,
+      });
+    }
+    const digest = trigger.lastCause ?? world.digest("", Buffer.from(world.random(16)).toString("hex"));
+    return { do: "fire", name, setSeq: trigger.seq, digest, text };
+  };
+  return writer.change(session, build, { actor });
 }

@@ -3,7 +3,8 @@ import type { Binding } from "../../core/command.ts";
 import type { TriggerSetting } from "../../core/command/trigger.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type LogId, type SessionId } from "../../core/ids.ts";
-import type { State } from "../../core/state.ts";
+import { limit } from "../../core/limit.ts";
+import type { State, TriggerRef } from "../../core/state.ts";
 import {
   checkMissed,
   checkTrigger,
@@ -15,6 +16,7 @@ import {
 import { readContent } from "../content.ts";
 import type { Context } from "../engine-context.ts";
 import type { Change } from "../writer.ts";
+import { specOf } from "./fire.ts";
 import { sources } from "./sources.ts";
 import { checkTime, isTimeSpec, nextTime } from "./times.ts";
 import { makeToken } from "./token.ts";
@@ -145,4 +147,37 @@ async function bindingsOf({ store }: Context, session: SessionId, state: State):
     if (content !== undefined) bindings.push({ ...(content as object), name, kind, mode });
   }
   return bindings;
+}
+
+/** A trigger of a session as it stands. */
+export interface Trigger extends Omit<TriggerRef, "hash" | "input" | "topic" | "from"> {
+  readonly name: string;
+  /** Null when it was erased, or a newer program wrote it: then it does not fire. */
+  readonly spec: TriggerSpec | null;
+  /** When it fired last since it was set; null when it has not. */
+  readonly firedAt: number | null;
+}
+
+export async function listTriggers(context: Context, session: SessionId): Promise<Trigger[]> {
+  const { store, writer } = context;
+  const { standing, seq: toSeq } = await writer.current(session);
+  const refs = [...standing.triggers.entries()];
+  const fromSeq = Math.min(Infinity, ...refs.map(([, { seq }]) => seq));
+  const firedAt = new Map<string, number>();
+  for (let from = fromSeq; from <= toSeq;) {
+    const range = { fromSeq: from, toSeq, limit: limit.pageRecordsMax, contents: false };
+    const page = await store.read(session, { ...range, types: ["trigger.fired"] });
+    for (const { seq, at, body } of page) {
+      const { name } = JSON.parse(body) as { name: string };
+      if (seq > (standing.triggers.get(name)?.seq ?? Infinity)) firedAt.set(name, at);
+    }
+    from = page.length < limit.pageRecordsMax ? Infinity : (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  return Promise.all(
+    refs.map(async ([name, ref]) => {
+      const { kind, missed, nextMs, lastCause, seq } = ref;
+      const spec = await specOf(context, session, ref);
+      return { name, kind, missed, nextMs, lastCause, seq, spec, firedAt: firedAt.get(name) ?? null };
+    }),
+  );
 }

@@ -1,14 +1,25 @@
 /** The watches of a worker: one for each trigger that must be kept an eye on, begun and ended with it. */
-import { isWorkspaceId, type SessionId } from "../../core/ids.ts";
+import type { TriggerKind } from "../../core/catalogue/durable.ts";
+import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import type { TriggerSpec } from "../../core/trigger.ts";
 import type { Context } from "../engine-context.ts";
 import { fire, specOf } from "./fire.ts";
-import type { Source } from "./source.ts";
+import type { Cause, Source, Watch } from "./source.ts";
+import { fireDueTemplates, fireTemplate, foldedTemplates, withContent, type Patience } from "./templates.ts";
 
 export interface Watches {
   /** Takes in what was appended since the last time: triggers that came and went. */
   follow(): Promise<void>;
+  /** When a template is due next; Infinity when none is. */
+  nextMs(): number;
   stop(): Promise<void>;
+}
+
+interface Wanted extends Omit<Watch, "spec"> {
+  readonly kind: TriggerKind;
+  readonly spec: () => Promise<TriggerSpec | null>;
+  readonly fire: (cause: Cause) => Promise<string | null | undefined>;
 }
 
 interface Going {
@@ -27,13 +38,16 @@ export function makeWatches(
   trouble: (session: SessionId | null, text: string) => void,
 ): Watches {
   const { store, writer } = context;
-  const going = new Map<SessionId, Map<string, Going>>();
+  const going = new Map<LogId, Map<string, Going>>();
   const over = new AbortController();
   let position: string | null = null;
+  const patience: Patience = { failed: new Map() };
+  let nextMs = Infinity;
 
   /** Before the first look the feed stands at its end: what was set earlier is found by the index. */
   async function begin(): Promise<void> {
     position = await store.feedEnd();
+    await updateTemplates();
     for (let cursor: string | undefined; ;) {
       const page = await store.list(
         { watches: true },
@@ -47,23 +61,50 @@ export function makeWatches(
 
   async function update(session: SessionId): Promise<void> {
     const state = await writer.current(session).catch(() => null);
-    const own = going.get(session) ?? new Map<string, Going>();
     const isOver = state === null || ["closed", "archived", "moved"].includes(state.standing.status);
     const wanted = isOver ? [] : [...state.standing.triggers.entries()];
+    await sync(
+      session,
+      wanted.map(([name, trigger]) => ({
+        ...{ session, name, kind: trigger.kind, setSeq: trigger.seq, lastCause: trigger.lastCause },
+        spec: () => specOf(context, session, trigger),
+        fire: (cause) => fire(context, session, { name, setSeq: trigger.seq }, cause),
+      })),
+    );
+  }
+
+  async function updateTemplates(): Promise<void> {
+    const { refs } = await foldedTemplates(context);
+    await sync(
+      store.workspace,
+      [...refs.values()].map((ref) => ({
+        ...{ session: null, name: ref.name, kind: ref.kind, setSeq: ref.seq, lastCause: ref.lastCause },
+        spec: async () => (await withContent(context, ref)).spec,
+        fire: async (cause) => {
+          await fireTemplate(context, await withContent(context, ref), cause);
+          const now = (await foldedTemplates(context)).refs.get(ref.name);
+          return now?.seq === ref.seq ? now.lastCause : undefined;
+        },
+      })),
+    );
+  }
+
+  /** Ends the watches of a log that are wanted no more, and begins those that are new. */
+  async function sync(owner: LogId, wanted: readonly Wanted[]): Promise<void> {
+    const own = going.get(owner) ?? new Map<string, Going>();
     for (const [name, one] of own) {
-      if (wanted.some(([other, { seq }]) => other === name && seq === one.setSeq)) continue;
+      if (wanted.some((other) => other.name === name && other.setSeq === one.setSeq)) continue;
       one.stop.abort();
       own.delete(name);
     }
-    for (const [name, trigger] of wanted) {
-      const source = sources.find(({ kinds }) => kinds.includes(trigger.kind));
+    for (const { session, name, kind, setSeq, lastCause, spec: read, fire: fireFor } of wanted) {
+      const source = sources.find(({ kinds }) => kinds.includes(kind));
       if (source === undefined || own.has(name)) continue;
-      const spec = await specOf(context, session, trigger);
+      const spec = await read();
       if (spec === null) continue;
-      const { seq: setSeq, lastCause } = trigger;
       const stop = new AbortController();
       const how = {
-        fire: (cause: Parameters<typeof fire>[3]) => fire(context, session, { name, setSeq }, cause),
+        fire: fireFor,
         trouble: (text: string) => trouble(session, text),
         signal: AbortSignal.any([stop.signal, over.signal]),
       };
@@ -74,24 +115,32 @@ export function makeWatches(
         });
       own.set(name, { setSeq, stop, done });
     }
-    if (own.size === 0) going.delete(session);
-    else going.set(session, own);
+    if (own.size === 0) going.delete(owner);
+    else going.set(owner, own);
   }
 
   return {
     async follow() {
+      const due = await fireDueTemplates(context, patience, (text) => trouble(null, text));
+      nextMs = due ?? Infinity;
       if (sources.length === 0) return;
       if (position === null) return begin();
       for (;;) {
         const page = await store.feed(position, limit.pageRecordsMax);
         const touched = new Set<SessionId>();
-        for (const { session, type } of page.records)
-          if (touches.test(type) && !isWorkspaceId(session)) touched.add(session as SessionId);
+        let templates = false;
+        for (const { session, type } of page.records) {
+          if (!touches.test(type)) continue;
+          if (isWorkspaceId(session)) templates ||= type !== "session.deleted";
+          else touched.add(session as SessionId);
+        }
         for (const session of touched) await update(session);
+        if (templates) await updateTemplates();
         if (page.position === position) return;
         position = page.position;
       }
     },
+    nextMs: () => nextMs,
     async stop() {
       over.abort();
       await Promise.all([...going.values()].flatMap((own) => [...own.values()].map(({ done }) => done)));

@@ -95,7 +95,7 @@ export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec
       hint: `one of ${Object.keys(kinds).join(", ")}`,
     });
   }
-  return checkShape(kinds[kind as TriggerKind], given, { what: "trigger", where }) as TriggerSpec;
+  return checkShape(kinds[kind as TriggerKind], given, { what: "trigger", where });
 }
 
 /** Checks what becomes of missed times; undefined when nothing was said. */

@@ -106,7 +106,7 @@ export function momentIn(spec: TimeSpec, at: number): string {
 
 function checkZone(zone: string, where: string): void {
   try {
-    new Intl.DateTimeFormat("en", { timeZone: zone });
+    Intl.DateTimeFormat("en", { timeZone: zone });
   } catch (cause) {
     throw new SkeinError("invalid", `${where}: there is no time zone ${quote(zone)}`, {
       hint: "a name such as Europe/Berlin, America/New_York or UTC",

@@ -66,7 +66,11 @@ export function makeWatches(
     await sync(
       session,
       wanted.map(([name, trigger]) => ({
-        ...{ session, name, kind: trigger.kind, setSeq: trigger.seq, lastCause: trigger.lastCause },
+        session,
+        name,
+        kind: trigger.kind,
+        setSeq: trigger.seq,
+        lastCause: trigger.lastCause,
         spec: () => specOf(context, session, trigger),
         fire: (cause) => fire(context, session, { name, setSeq: trigger.seq }, cause),
       })),
@@ -78,7 +82,11 @@ export function makeWatches(
     await sync(
       store.workspace,
       [...refs.values()].map((ref) => ({
-        ...{ session: null, name: ref.name, kind: ref.kind, setSeq: ref.seq, lastCause: ref.lastCause },
+        session: null,
+        name: ref.name,
+        kind: ref.kind,
+        setSeq: ref.seq,
+        lastCause: ref.lastCause,
         spec: async () => (await withContent(context, ref)).spec,
         fire: async (cause) => {
           await fireTemplate(context, await withContent(context, ref), cause);
@@ -132,7 +140,7 @@ export function makeWatches(
         for (const { session, type } of page.records) {
           if (!touches.test(type)) continue;
           if (isWorkspaceId(session)) templates ||= type !== "session.deleted";
-          else touched.add(session as SessionId);
+          else touched.add(session);
         }
         for (const session of touched) await update(session);
         if (templates) await updateTemplates();

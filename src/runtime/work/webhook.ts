@@ -85,8 +85,9 @@ async function templateFor(
   { owner, mark }: { readonly owner: LogId; readonly mark: string },
   token: string,
 ): Promise<Template & { readonly spec: Hook }> {
-  const { refs } = owner === context.store.workspace ? await foldedTemplates(context) : { refs: new Map() };
-  for (const ref of refs.values()) {
+  const isHere = owner === context.store.workspace;
+  const refs = isHere ? (await foldedTemplates(context)).refs.values() : [];
+  for (const ref of refs) {
     if (ref.kind !== "webhook" || nameMark(context.world, ref.name) !== mark) continue;
     const template = await withContent(context, ref);
     const { spec } = template;

@@ -166,6 +166,7 @@ export class Worker implements AsyncDisposable {
     const times = [
       (await store.nextDue(nowMs)) ?? Infinity,
       this.#trials.nextMs(),
+      this.#watches.nextMs(),
       ...others.flatMap(({ due, lease }) => (due === 0 && lease !== null ? [lease.untilMs] : [])),
     ];
     return Math.max(0, Math.min(lookMs, ...times.map((atMs) => atMs - world.now())));

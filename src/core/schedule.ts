@@ -74,6 +74,9 @@ export const isWatching = ({ standing: { status, triggers } }: State): boolean =
   status !== "moved" &&
   [...triggers.values()].some(({ kind }) => watched.has(kind));
 
+/** How long a worker is taken to be there after it was last heard of. */
+export const workerMs = 15_000;
+
 /** A session that has something to do, as far as order and limits go. */
 export interface Candidate {
   readonly session: string;

@@ -13,7 +13,7 @@ const promised =
   "prioritize cancel " +
   "interrupt sleep bind unbind grant budget ask run input answer send context explain compress tools cost " +
   "agents models chat merge lineage diff replay score import migrate keys " +
-  "policy retain handoff contract deliver erase hold memory scan";
+  "policy retain handoff contract deliver erase hold memory scan up top workers";
 
 async function said(...words: readonly string[]): Promise<string> {
   const surface = collectingSurface(null);

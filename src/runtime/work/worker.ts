@@ -5,7 +5,7 @@
  */
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { choose, dueOf, givesWay, heldBy, usedUp, type RunLimit } from "../../core/schedule.ts";
+import { choose, dueOf, givesWay, heldBy, usedUp, workerMs, type RunLimit } from "../../core/schedule.ts";
 import type { DueRow } from "../../store/port.ts";
 import { deliverAll } from "../deliver.ts";
 import type { Context } from "../engine-context.ts";
@@ -73,8 +73,8 @@ interface Seen {
 const concurrencyDefault = 4;
 /** However long nothing is due, the store and the clock are looked at as often. */
 const lookMs = 1_000;
-/** How long a worker is taken to be there after it was last heard of. */
-const beatMs = 5_000;
+/** How often it makes itself known. */
+const beatMs = workerMs / 3;
 /** Candidates looked at in one go. */
 const rowsMax = 200;
 /** How often messages to other stores are tried again. */
@@ -322,7 +322,7 @@ export class Worker implements AsyncDisposable {
     this.#nextBeatMs = nowMs + beatMs;
     this.#beaten = said;
     const worker = { name: this.name, sinceMs: this.#sinceMs, concurrency: this.#concurrency, limits };
-    await store.beat({ ...worker, untilMs: untilMs ?? nowMs + 3 * beatMs });
+    await store.beat({ ...worker, untilMs: untilMs ?? nowMs + workerMs });
   }
 
   async #deliver(): Promise<void> {

@@ -1,0 +1,85 @@
+/** The table of sessions and how they stand. On a terminal ids and times are short; elsewhere they are whole. */
+import { ago, exact } from "./moment.ts";
+import { money } from "./money.ts";
+import type { Screen } from "./screen.ts";
+import { standingText, type StandingRow } from "./standing-row.ts";
+import { table, type Column } from "./table.ts";
+import { count, oneLine } from "./text.ts";
+import { ending, titleOf } from "./title.ts";
+
+interface Shown extends Column {
+  readonly cell: (row: StandingRow) => string;
+  /** Whether a row has something to say there; a column without any is left out on a terminal. */
+  readonly says?: (row: StandingRow) => boolean;
+  readonly wide?: true;
+}
+
+const priorityUsual = 5;
+
+export function standingTable(
+  rows: readonly StandingRow[],
+  out: Pick<Screen, "columns" | "bold" | "dim" | "green" | "yellow">,
+  { nowMs, wide = false }: { readonly nowMs: number; readonly wide?: boolean },
+): string[] {
+  const short = out.columns !== null;
+  const shown = columnsFor(out, nowMs).filter(
+    ({ says = () => true, wide: only }) =>
+      wide || (only !== true && (!short || rows.some((row) => says(row)))),
+  );
+  const cells = rows.map((row) => shown.map(({ cell }) => cell(row)));
+  return table(shown, cells, { width: out.columns, heading: out.bold });
+}
+
+function columnsFor(
+  { columns, dim, green, yellow }: Pick<Screen, "columns" | "dim" | "green" | "yellow">,
+  nowMs: number,
+): Shown[] {
+  const short = columns !== null;
+  const color = { open: green, running: green, suspended: yellow, sleeping: yellow };
+  return [
+    { title: "ID", cell: ({ session }) => (short ? ending(session) : session) },
+    {
+      title: "STATUS",
+      cell: ({ status, copy }) => (copy === true ? "copy" : (status ?? "?")),
+      paint: (text) => (color[text.trim() as keyof typeof color] ?? dim)(text),
+    },
+    { title: "AGENT", cell: ({ agent }) => agent ?? "-" },
+    { title: "MODEL", cell: ({ model }) => model ?? "-", wide: true },
+    {
+      title: "PRIO",
+      align: "right",
+      cell: ({ priority }) => String(priority),
+      says: ({ priority }) => priority !== priorityUsual,
+    },
+    { title: "ZONE", cell: ({ zone }) => zone, says: ({ zone }) => zone !== "smart" },
+    {
+      title: "COST",
+      align: "right",
+      cell: ({ nanoUsd }) => money(nanoUsd),
+      says: ({ nanoUsd }) => nanoUsd > 0,
+    },
+    { title: "EVENTS", align: "right", cell: ({ headSeq }) => count(headSeq), wide: true },
+    {
+      title: "ACTIVE",
+      cell: ({ activeAt }) => (short ? ago(activeAt, nowMs) : exact(activeAt)),
+      paint: dim,
+    },
+    {
+      title: "NOW",
+      flexible: true,
+      cell: (row) => oneLine(standingText(row)) || "-",
+      says: (row) => standingText(row) !== "",
+    },
+    {
+      title: "TRIGGER",
+      flexible: true,
+      cell: ({ triggers }) => oneLine(triggers ?? "-"),
+      says: ({ triggers }) => triggers !== null,
+    },
+    {
+      title: "OBJECTIVE",
+      cell: ({ name, objective, parent }) =>
+        titleOf({ name, objective, fork: parent && { parent: parent.session, seq: parent.seq } }),
+    },
+  ];
+}

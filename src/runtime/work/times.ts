@@ -21,7 +21,7 @@ export function nextTime(spec: TimeSpec, afterMs: number): number | null {
       return fromMs + (Math.floor((afterMs - fromMs) / everyMs) + 1) * everyMs;
     }
     case "cron":
-      return cronOf(spec).nextRun(new Date(afterMs))?.getTime() ?? null;
+      return nextOfCron(cronOf(spec), afterMs);
   }
 }
 
@@ -115,15 +115,39 @@ function checkZone(zone: string, where: string): void {
   }
 }
 
-const known = new Map<string, Cron>();
+/** A line that was read, and what comes after the times that were asked for lately. */
+interface Line {
+  readonly cron: Cron;
+  readonly next: Map<number, number | null>;
+}
 
-function cronOf({ cron, zone = "UTC" }: SpecOf<"cron">): Cron {
+const known = new Map<string, Line>();
+const linesMax = 10_000;
+const keptMax = 200_000;
+let kept = 0;
+
+/** Times that are made up for one by one are asked for again and again. */
+function nextOfCron({ cron, next }: Line, afterMs: number): number | null {
+  const before = next.get(afterMs);
+  if (before !== undefined) return before;
+  const at = cron.nextRun(new Date(afterMs))?.getTime() ?? null;
+  kept += 1;
+  if (kept > keptMax) {
+    for (const line of known.values()) line.next.clear();
+    kept = 0;
+  }
+  next.set(afterMs, at);
+  return at;
+}
+
+function cronOf({ cron, zone = "UTC" }: SpecOf<"cron">): Line {
   const name = `${zone} ${cron}`;
   const there = known.get(name);
   if (there !== undefined) return there;
   try {
-    const made = new Cron(cron, { timezone: zone, mode: "5-or-6-parts", paused: true });
-    if (known.size > 10_000) known.clear();
+    const read = new Cron(cron, { timezone: zone, mode: "5-or-6-parts", paused: true });
+    if (known.size >= linesMax) known.clear();
+    const made = { cron: read, next: new Map<number, number | null>() };
     known.set(name, made);
     return made;
   } catch (cause) {

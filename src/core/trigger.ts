@@ -47,8 +47,10 @@ const kinds = {
       .string()
       .regex(/^[0-9a-f]{64}$/)
       .exactOptional(),
-    /** The name of the secret that bodies are signed with. */
+    /** The name of the secret that bodies are signed with, as it is given. */
     secret: Line.exactOptional(),
+    /** The same as it is stored: what stands under "secret" is taken for one, and taken out. */
+    signedBy: Line.exactOptional(),
   }),
   message: z.strictObject({
     kind: z.literal("message"),
@@ -74,7 +76,13 @@ const kinds = {
     binding: Key.exactOptional(),
     sql: z.string().max(limit.queryCharsMax).exactOptional(),
   }),
-  resource: z.strictObject({ kind: z.literal("resource"), binding: Key, debounceMs: Millis.exactOptional() }),
+  resource: z.strictObject({
+    kind: z.literal("resource"),
+    binding: Key,
+    debounceMs: Millis.exactOptional(),
+    /** Where what is bound lies. Not given, but taken from the binding when it is set. */
+    path: Line.exactOptional(),
+  }),
 } as const satisfies Record<TriggerKind, z.ZodType>;
 
 export type TriggerSpec = { readonly [K in TriggerKind]: Readonly<z.infer<(typeof kinds)[K]>> }[TriggerKind];

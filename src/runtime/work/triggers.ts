@@ -123,7 +123,9 @@ export async function prepareTrigger(
     if (spec.digest !== undefined || owner === null)
       throw new SkeinError("invalid", `${where}: the digest of its token is made, not given`);
     const { token, digest } = makeToken(context.world, owner, name);
-    return { setting: { name, kind, spec: { ...spec, digest } }, token };
+    const signedBy = spec.secret ?? spec.signedBy;
+    const stored = { kind: spec.kind, digest, ...(signedBy === undefined ? {} : { signedBy }) };
+    return { setting: { name, kind, spec: stored }, token };
   }
   const source = sources.find(({ kinds }) => kinds.includes(kind));
   if (source === undefined) throw new SkeinError("invalid", `${where}: nothing here watches for "${kind}"`);

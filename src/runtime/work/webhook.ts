@@ -146,11 +146,11 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function checkSignature(world: Context["world"], { secret }: Hook, { bytes, headers }: Given): void {
-  if (secret === undefined) return;
-  const value = world.secret(secret);
+function checkSignature(world: Context["world"], { signedBy }: Hook, { bytes, headers }: Given): void {
+  if (signedBy === undefined) return;
+  const value = world.secret(signedBy);
   if (value === undefined || value === "") {
-    throw new SkeinError("unavailable", `webhook: the secret ${quote(secret)} is not set here`, {
+    throw new SkeinError("unavailable", `webhook: the secret ${quote(signedBy)} is not set here`, {
       hint: "set it in the environment of the program that takes the call",
     });
   }

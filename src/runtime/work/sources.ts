@@ -1,4 +1,7 @@
 /** Every source of causes that a worker watches by. */
+import { fileSource } from "./source-file.ts";
+import { gitSource } from "./source-git.ts";
+import { resourceSource } from "./source-resource.ts";
 import type { Source } from "./source.ts";
 
-export const sources: readonly Source[] = [];
+export const sources: readonly Source[] = [fileSource, gitSource, resourceSource];

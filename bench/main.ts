@@ -16,6 +16,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   pack: async () => (await import("./pack.ts")).benchPack(),
   bundle: async () => (await import("./bundle.ts")).benchBundle(),
   retain: async () => (await import("./retain.ts")).benchRetain(),
+  wake: async () => (await import("./wake.ts")).benchWake(),
   start: async () => (await import("./start.ts")).benchStart(),
 };
 

@@ -2,41 +2,19 @@
  * Plans: tickets with what each waits for. Read from Markdown or JSON by a forgiving rule (docs/tickets.md
  * says which), and then held to a strict one: every mistake is told with the file and the line.
  */
-import type { Budget } from "./command.ts";
 import { nearest, SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
+import { idHint, isTicketId, mistake, slug, type Ticket } from "./ticket/draft.ts";
 import { readJson } from "./ticket/json.ts";
 import { readMarkdown } from "./ticket/markdown.ts";
 
-/** One piece of work: a session is opened for it. */
-export interface Ticket {
-  readonly id: string;
-  readonly title: string;
-  /** What is to be done; may be empty, if the title says it all. */
-  readonly text: string;
-  /** Ids of tickets that must be done before. */
-  readonly after: readonly string[];
-  /** In place of the agent that all others get. */
-  readonly agent?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  /** In place of the budget that all others get. */
-  readonly budget?: Budget;
-  /** Ticked off in the plan: nothing is run for it. */
-  readonly done?: true;
-  /** Where it begins in the plan's text. */
-  readonly line: number;
-}
+export { isTicketId, slug } from "./ticket/draft.ts";
+export type { Ticket } from "./ticket/draft.ts";
 
 export interface Plan {
   /** Sessions and branches go by it. */
   readonly name: string;
-  readonly tickets: readonly Ticket[];
-}
-
-/** A plan as it was written, before it is held to anything. */
-export interface Draft {
-  readonly name: string | null;
   readonly tickets: readonly Ticket[];
 }
 
@@ -46,16 +24,6 @@ export interface PlanSource {
   /** By default what the plan calls itself, or else the file's name without its ending. */
   readonly name?: string;
 }
-
-/** A mistake, with its place. */
-export const mistake = (file: string, line: number, text: string, hint?: string): SkeinError =>
-  new SkeinError("invalid", `${file}:${line}: ${text}`, { hint });
-
-/** Part of the name of a branch, so not everything will do. */
-const idPattern = /^(?!.*\.\.)(?!.*\.lock$)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?$/;
-const idHint = `letters, digits, ".", "_" and "-", at most ${limit.ticketIdCharsMax} of them`;
-
-export const isTicketId = (id: string): boolean => id.length <= limit.ticketIdCharsMax && idPattern.test(id);
 
 /** Throws `invalid`, with the place, for whatever cannot be run. */
 export function parsePlan(text: string, { file = "the plan", name }: PlanSource = {}): Plan {
@@ -87,16 +55,6 @@ function planName(given: string | null, file: string): string {
   const name = given ?? slug(base);
   if (isTicketId(name)) return name;
   throw new SkeinError("invalid", `${file}: the plan's name cannot be ${quote(name)}`, { hint: idHint });
-}
-
-/** What is left of a text when it is to be an id. */
-export function slug(text: string): string {
-  const plain = text.normalize("NFKD").toLowerCase();
-  return plain
-    .replaceAll(/[^a-z0-9._-]+/g, "-")
-    .replaceAll(/\.{2,}/g, ".")
-    .slice(0, limit.ticketIdCharsMax)
-    .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, "");
 }
 
 function checkEach(tickets: readonly Ticket[], file: string): void {

@@ -338,7 +338,7 @@ export class Engine implements AsyncDisposable {
 
   /** Works: runs sessions that have something to do, side by side, and does what time brings about. */
   async work(options: WorkOptions = {}): Promise<Worker> {
-    checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "tell"]);
+    checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "only", "tell"]);
     const { startWork } = await import("./work.ts");
     const worker = startWork(this.#context, options);
     this.#workers.add(worker);

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { quote } from "../ids.ts";
 import { checkShape } from "../shape.ts";
-import { mistake, type Draft, type Ticket } from "../ticket.ts";
+import { mistake, type Draft, type Ticket } from "./draft.ts";
 
 const Amount = z.number().min(0, "limits are not negative");
 

@@ -4,7 +4,7 @@
  */
 import type { Budget } from "../command.ts";
 import { quote } from "../ids.ts";
-import { mistake, slug, type Draft, type Ticket } from "../ticket.ts";
+import { mistake, slug, type Draft, type Ticket } from "./draft.ts";
 
 interface Line {
   readonly number: number;

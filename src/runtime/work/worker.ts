@@ -26,6 +26,8 @@ export interface WorkOptions {
   /** Who this worker is, to others; by default the engine's holder. */
   readonly name?: string;
   readonly leaseMs?: number;
+  /** It looks after these sessions alone, and at nothing else of the store; asked again at every look. */
+  readonly only?: () => readonly SessionId[];
   /** Told of what happens, for a log. */
   readonly tell?: (told: Told) => void;
 }
@@ -152,14 +154,16 @@ export class Worker implements AsyncDisposable {
     const { store, world } = this.#context;
     const limits = await this.#limits();
     await this.#beat(limits);
-    for (const part of [() => this.#watches.follow(), () => this.#deliver()])
-      await part().catch((error: unknown) => this.#trouble(error));
+    const beside =
+      this.#options.only === undefined ? [() => this.#watches.follow(), () => this.#deliver()] : [];
+    for (const part of beside) await part().catch((error: unknown) => this.#trouble(error));
     const nowMs = world.now();
     const leased = await store.leased();
-    const rows = await store.due(this.#page(nowMs));
+    const rows = await this.#due(nowMs);
     const { ready, attended } = await this.#attend([...this.#left(leased, nowMs), ...rows], nowMs);
     const others = leased.filter(({ session, lease }) => !this.#running.has(session) && !this.#isFree(lease));
-    const seen = { limits, others, ready, cut: rows.length >= this.#page(nowMs).limit };
+    const cut = this.#options.only === undefined && rows.length >= this.#page(nowMs).limit;
+    const seen = { limits, others, ready, cut };
     const begun = await this.#start(seen);
     this.#makeWay({ ...seen, ready: ready.filter(({ session }) => !this.#running.has(session)) });
     if (attended || !begun) return 0;
@@ -172,6 +176,20 @@ export class Worker implements AsyncDisposable {
     return Math.max(0, Math.min(lookMs, ...times.map((atMs) => atMs - world.now())));
   }
 
+  async #due(nowMs: number): Promise<readonly DueRow[]> {
+    const { store } = this.#context;
+    const { only } = this.#options;
+    if (only === undefined) return store.due(this.#page(nowMs));
+    const rows = await store.scheduled(only());
+    const isOver = (lease: DueRow["lease"]): boolean => lease === null || lease.untilMs <= nowMs;
+    return rows.filter(({ due, lease }) => due !== null && due <= nowMs && isOver(lease));
+  }
+
+  #isMine(session: SessionId): boolean {
+    const { only } = this.#options;
+    return only === undefined || only().includes(session);
+  }
+
   /** Those that cannot be run now lie in front of the others, for they have waited the longest. */
   #page(nowMs: number): { readonly nowMs: number; readonly limit: number; readonly perAgent: number } {
     const spare = this.#trials.size + this.#running.size;
@@ -181,7 +199,8 @@ export class Worker implements AsyncDisposable {
   /** What the dead of this machine left behind: nobody has to wait until their leases run out. */
   #left(leased: readonly DueRow[], nowMs: number): DueRow[] {
     return leased.filter(
-      ({ due, lease }) => due === 0 && lease !== null && lease.untilMs > nowMs && this.#isFree(lease),
+      ({ session, due, lease }) =>
+        due === 0 && lease !== null && lease.untilMs > nowMs && this.#isFree(lease) && this.#isMine(session),
     );
   }
 

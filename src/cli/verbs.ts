@@ -75,6 +75,7 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
       suspend: async () => (await import("./verb/suspend.ts")).suspend,
       activate: async () => (await import("./verb/activate.ts")).activate,
       sleep: async () => (await import("./verb/sleep.ts")).sleep,
+      trigger: async () => (await import("./verb/trigger.ts")).trigger,
       cancel: async () => (await import("./verb/cancel.ts")).cancel,
       close: async () => (await import("./verb/close.ts")).close,
       reopen: async () => (await import("./verb/reopen.ts")).reopen,
@@ -208,4 +209,9 @@ export const otherWords: Readonly<Record<string, string>> = {
   move: "migrate",
   transfer: "migrate",
   key: "keys",
+  triggers: "trigger",
+  schedule: "trigger add",
+  cron: "trigger add",
+  webhook: "trigger add",
+  wake: "trigger fire",
 };

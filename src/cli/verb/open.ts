@@ -11,6 +11,7 @@ import { pairsOf, present } from "../input.ts";
 import { checkModelName } from "../model-name.ts";
 import type { Screen } from "../screen.ts";
 import { oneLine } from "../text.ts";
+import { parseWake } from "../trigger-word.ts";
 import { verb, type Call } from "../verb.ts";
 
 export const open = verb({
@@ -42,6 +43,11 @@ export const open = verb({
       value: "ID",
       what: "the session whose work it carries on: it begins with its handoff, for the same objective",
     },
+    wake: {
+      type: "list",
+      value: "KIND:WHAT",
+      what: 'what wakes it, such as every:10m, "cron@Europe/Berlin:0 9 1 * *" or file:rates.json',
+    },
     "no-memory": { type: "flag", what: "carry nothing of what is remembered" },
     ...budgetOptions,
   },
@@ -66,7 +72,7 @@ export const open = verb({
     },
     { command: "skein open --from 4x8kz1", what: "carry on the work of another session" },
   ],
-  async run({ args, options, out, engine, place }) {
+  async run({ args, options, out, engine, place, nowMs }) {
     const { name, agent, model, instructions, priority } = options;
     if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
       throw new SkeinError("invalid", "open: the objective is given twice", {
@@ -89,6 +95,7 @@ export const open = verb({
       ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
       ...(options.label.length === 0 ? {} : { labels }),
       ...(options["no-memory"] ? { memory: false } : {}),
+      ...(options.wake.length === 0 ? {} : { wake: options.wake.map((word) => parseWake(word, nowMs)) }),
     };
     const fresh = !existsSync(place);
     const session = await openFrom(options.from, asked, { engine, place });

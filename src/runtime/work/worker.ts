@@ -337,7 +337,9 @@ export class Worker implements AsyncDisposable {
     const { store, world } = this.#context;
     const nowMs = world.now();
     const said = JSON.stringify(limits);
-    if (untilMs === undefined && nowMs < this.#nextBeatMs && said === this.#beaten) return;
+    // A clock that was set back must not keep it silent.
+    const isEarly = nowMs < this.#nextBeatMs && nowMs > this.#nextBeatMs - 2 * beatMs;
+    if (untilMs === undefined && isEarly && said === this.#beaten) return;
     this.#nextBeatMs = nowMs + beatMs;
     this.#beaten = said;
     const worker = { name: this.name, sinceMs: this.#sinceMs, concurrency: this.#concurrency, limits };

@@ -97,6 +97,18 @@ export interface CarriedMemory {
   readonly tokens: number;
 }
 
+/** What a session that ends gives back of what it got, and to whom. */
+export interface Returned {
+  readonly to: string;
+  readonly amounts: Amounts;
+}
+
+/** Sessions that must have ended, and what of them is told: by default their handoffs. */
+export interface After {
+  readonly sessions: readonly string[];
+  readonly give?: "handoff" | "facts" | "nothing";
+}
+
 export interface OpenOptions {
   /** What the session is for. One that carries on another's work has the same, unless it is given. */
   readonly objective?: string;
@@ -122,6 +134,8 @@ export interface OpenOptions {
   readonly memory?: boolean;
   /** What wakes it: triggers that it has from the beginning. */
   readonly wake?: readonly Wake[];
+  /** Sessions that it waits for: it sleeps until all of them have ended, and is told what they leave. */
+  readonly after?: readonly string[] | After;
 }
 
 export interface ForkOptions {
@@ -142,11 +156,17 @@ export type Command =
       readonly documents?: readonly Loaded[];
       readonly carried?: CarriedMemory;
       readonly parent?: { readonly session: string; readonly seq: number };
+      readonly depth?: number;
+      readonly closesWhenDone?: boolean;
+      /** What the session that opens it gives it of its own budget. */
+      readonly got?: Amounts;
+      /** The triggers that it sleeps for from the beginning. */
+      readonly sleeps?: readonly string[];
       /** What its `wake` says, made ready. */
       readonly triggers?: readonly TriggerSetting[];
       /** What it is told first, by the trigger that opens it. */
       readonly told?: string;
-    } & Omit<OpenOptions, "wake">)
+    } & Omit<OpenOptions, "wake" | "after">)
   /** The state is the parent's at the fork point; the decision is for the child's log. */
   | ({
       readonly do: "fork";
@@ -163,6 +183,7 @@ export type Command =
       }[];
       /** What a parent that makes the fork itself gives it of its own budget. */
       readonly got?: Amounts;
+      readonly depth?: number;
       /** What takes the place of bindings of the same names. */
       readonly bind?: readonly Binding[];
       /** The agent that the fork goes on with, in place of the parent's. */
@@ -199,8 +220,13 @@ export type Command =
     }
   /** `idle`: nobody runs the session, so that the turn is ended here and now. */
   | { readonly do: "interrupt"; readonly reason?: string; readonly idle?: boolean }
-  | { readonly do: "close"; readonly outcome?: "completed" | "failed" | "expired"; readonly reason?: string }
-  | { readonly do: "cancel"; readonly reason?: string }
+  | {
+      readonly do: "close";
+      readonly outcome?: "completed" | "failed" | "expired";
+      readonly reason?: string;
+      readonly returned?: Returned;
+    }
+  | { readonly do: "cancel"; readonly reason?: string; readonly returned?: Returned }
   | { readonly do: "reopen"; readonly reason?: string }
   | { readonly do: "archive"; readonly reason?: string }
   | {

@@ -124,6 +124,12 @@ export interface Standing {
   readonly fork: { readonly parent: string; readonly seq: number } | null;
   /** The session that opened this one. */
   readonly parent: { readonly session: string; readonly seq: number } | null;
+  /** How many sessions up the one is that a person opened: 0 for that one. */
+  readonly depth: number;
+  /** It is closed with the end of the turn after which it waits for nothing. */
+  readonly closesWhenDone: boolean;
+  /** Who gave it a part of its budget, and how much, without what was given back; null when nobody did. */
+  readonly payer: { readonly session: string; readonly amounts: Amounts } | null;
   /** Version 0: a bare name, no definition is pinned. */
   readonly agent: { readonly name: string; readonly version: number; readonly seq: number } | null;
   readonly model: string | null;
@@ -212,6 +218,9 @@ export const emptyStanding: Standing = {
   openedAt: 0,
   fork: null,
   parent: null,
+  depth: 0,
+  closesWhenDone: false,
+  payer: null,
   agent: null,
   model: null,
   name: null,
@@ -302,7 +311,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form that snapshots are written in. Snapshots of other forms are passed over and made again. */
-export const snapshotForm = 3;
+export const snapshotForm = 4;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

@@ -98,7 +98,7 @@ export function checkBudget(budget: Budget): void {
 
 export function checkOpen(options: OpenOptions): void {
   const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
-  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory", "wake"];
+  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory", "wake", "after"];
   checkOptions("open", options, [...known, ...more]);
   const { objective, from } = options;
   const isCarried = from !== undefined && objective === undefined;

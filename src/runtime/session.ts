@@ -12,6 +12,7 @@ import type { TriggerSpec } from "../core/trigger.ts";
 import type { Head } from "../store/port.ts";
 import { followRun, type Heard } from "./ask.ts";
 import { absolute } from "./bootstrap.ts";
+import type { CancelledTree } from "./children.ts";
 import type { ClearOptions } from "./clear.ts";
 import type { Compressed, Strategy } from "./compress.ts";
 import { type Contract, declareContract, readContracts } from "./contract.ts";
@@ -238,8 +239,22 @@ export class Session extends SessionReader {
     };
     return written(await this.#change(build));
   }
-  async cancel(options: Reason = {}): Promise<Written> {
-    return this.#simple("cancel", options);
+  /** With `tree`, also all sessions that it opened or forked itself and that still live, the deepest first. */
+  async cancel(
+    options: Reason & { readonly tree?: boolean } = {},
+  ): Promise<Written & Partial<CancelledTree>> {
+    checkOptions("cancel", options, ["reason", "tree"]);
+    const { tree = false, ...rest } = options;
+    if (!tree) return this.#simple("cancel", rest);
+    const { cancelTree } = await import("./children.ts");
+    const { writer, actor } = this.#context;
+    let own: Written | null = null;
+    const end = async (session: SessionId): Promise<void> => {
+      const change = await writer.change(session, { do: "cancel", ...rest }, { actor });
+      if (session === this.id) own = written(change);
+    };
+    const done = await cancelTree(this.#context, this.id, end);
+    return { ...(own as unknown as Written), ...done };
   }
   async reopen(options: Reason = {}): Promise<Written> {
     return this.#simple("reopen", options);

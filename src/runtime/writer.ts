@@ -15,6 +15,7 @@ import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
 import { refusedElsewhere } from "./move-step.ts";
+import { withPayback, writableIn } from "./payback.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
 import { learnBound } from "./redact-bound.ts";
@@ -118,6 +119,7 @@ export function makeWriter(
   const cache = new Map<LogId, Known>();
   const turns = new Map<LogId, Promise<unknown>>();
   const learned = new Set<LogId>();
+  const writable = writableIn(store, async (session) => (await refresh(session)).state);
   const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
 
   const decided = (state: State, command: Command, options: Pick<ChangeOptions, "actor" | "key">) =>
@@ -187,7 +189,10 @@ export function makeWriter(
       }
       const { state } = known;
       const command = typeof build === "function" ? await build(state) : build;
-      const decision = decided(state, command, options);
+      const alone = decided(state, command, options);
+      const again = (on: State, one: Command, whole: boolean) =>
+        decided(on, one, whole ? options : { actor: options.actor });
+      const { decision, ups } = await withPayback({ state, command, decision: alone }, again, writable, world);
       if ("refusal" in decision) {
         // The state at hand may be old: nobody is refused on account of what has changed since.
         const newer = await refresh(session);
@@ -205,6 +210,7 @@ export function makeWriter(
         ...options,
         expect: { seq: state.seq },
         beside,
+        ups,
       });
       if (written !== null) {
         await beside?.after?.();
@@ -242,7 +248,11 @@ export function makeWriter(
     return written;
   }
 
-  type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & { readonly beside?: Beside | null };
+  type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & {
+    readonly beside?: Beside | null;
+    /** Shares of sessions that get something back. */
+    readonly ups?: readonly Part[];
+  };
 
   /** The workspace's share of a change, if it has one. */
   function shareOf(
@@ -274,7 +284,7 @@ export function makeWriter(
     if (index !== undefined) part.index = index;
     const share = shareOf(options.beside, options.actor);
     const [parts, blobs] = [
-      [part, ...share.parts],
+      [part, ...(options.ups ?? []), ...share.parts],
       [...sealed.blobs, ...share.blobs],
     ];
     const answer = blobs.length === 0 ? await store.append(parts) : await withBlobs(parts, blobs);

@@ -1,5 +1,5 @@
 /**
- * Triggers: what wakes a sleeping session, or opens a new one. Here is what one may say; runtime/work watches.
+ * Triggers: what wakes a session, or opens a new one. Here is what one may say; runtime/work watches.
  *
  *   at       once, at a time                         every    again and again
  *   cron     by a cron line, in a time zone          file     files below a bound path have other contents

@@ -1,4 +1,4 @@
-/** Times: cron lines in their zones, through the days on which clocks are put forward and back; missed times. */
+/** Times: cron lines in their zones, over the days on which clocks are put forward and back; missed ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -75,7 +75,7 @@ test("a session is opened with what wakes it, named by its kind or as it is call
   ]);
 });
 
-test("what is wrong with a trigger is told when it is set, with the place, and nothing is written", async () => {
+test("what is wrong with a trigger is told when it is set, and nothing is written", async () => {
   await using engine = await open();
   const wrong = async (wake: unknown, message: RegExp): Promise<void> => {
     const opening = engine.open({ objective: "x", wake: wake as [] });
@@ -295,7 +295,7 @@ test("a template opens a session each time, and tells it why", async () => {
   await engine.close();
 });
 
-test("a template that can open nothing is told as it is set; later it is trouble, and tried again", async () => {
+test("what can open nothing is told as it is set; later it is trouble, and is tried again", async () => {
   const { world, engine } = made();
   const wrong = (spec: object, options: object, message: RegExp) =>
     assert.rejects(engine.trigger("t", spec as never, options as never), { message });

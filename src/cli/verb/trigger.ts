@@ -70,8 +70,8 @@ export const trigger = verb({
   args: ["ACTION?", "WORDS...?"],
   options,
   about: [
-    "ACTION is list [ID] (the default), add ID NAME, remove ID NAME or fire ID NAME. Without ID it is about " +
-      "templates: each opens a new session whenever it fires.",
+    "ACTION is list [ID] (the default), add ID NAME, remove ID NAME or fire ID NAME. Without ID it is " +
+      "about templates: each opens a new session whenever it fires.",
     'A worker attends to triggers: "skein up". Each cause fires once, however many workers there are; what ' +
       "changed or came while none was there is found when one comes.",
     "Exactly one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, --url, " +

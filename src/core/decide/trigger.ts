@@ -27,8 +27,8 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
     const refusal = forbidden(state, "write", "be woken by a trigger");
     if (refusal !== null) return refusal;
     const { inbox, status, sleep } = state.standing;
-    // One that has not heard yet of the last firing is not told twice, unless every time counts. An occurrence
-    // that is like no other is always told.
+    // One that has not heard yet of the last firing is not told twice, unless every time counts. An
+    // occurrence that is like no other is always told.
     const isLikeTheLast = was !== undefined || dueMs !== undefined;
     const isTold = isLikeTheLast && trigger.missed !== "all" && includes(inbox.waiting, trigger.input);
     const input = isTold ? undefined : inbox.received + 1;

@@ -1,6 +1,6 @@
 /**
- * Templates at work: set, listed, fired. A firing and the session that it opens are one append, decided on the
- * workspace's log, so that each cause opens one session whoever notices it.
+ * Templates at work: set, listed, fired. A firing and the session that it opens are one append, decided on
+ * the workspace's log, so that each cause opens one session whoever notices it.
  */
 import { resolve } from "node:path";
 import type { OpenOptions } from "../../core/command.ts";
@@ -83,7 +83,7 @@ export interface SetTemplate {
   readonly token: string | null;
 }
 
-/** Sets a template, or replaces the one of this name. What it would open is made ready once, to see if it can. */
+/** Sets a template, or replaces the one of this name. What it would open is made ready, to see if it can. */
 export async function setTemplate(
   context: Context,
   name: string,

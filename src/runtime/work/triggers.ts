@@ -1,4 +1,4 @@
-/** Setting triggers: what is wrong with one is told now, and how what it watches is now is written with it. */
+/** Setting triggers: what is wrong with one is told now, and how what it watches is now is written down. */
 import type { Binding } from "../../core/command.ts";
 import type { TriggerSetting } from "../../core/command/trigger.ts";
 import { SkeinError } from "../../core/error.ts";

@@ -19,7 +19,7 @@ export function makeFolder(): Disposable & { readonly path: string; at(name: str
 
 export const pause = (ms: number): Promise<void> => realWorld().sleep(ms);
 
-export async function until(holds: () => Promise<boolean>, what = "it", ms = 15_000): Promise<void> {
+export async function until(holds: () => Promise<boolean>, what = "it", ms = 8_000): Promise<void> {
   const world = realWorld();
   for (const end = world.now() + ms; !(await holds());) {
     if (world.now() > end) throw new Error(`${what} did not come about in time`);

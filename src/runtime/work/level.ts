@@ -7,13 +7,16 @@ import type { Context } from "../engine-context.ts";
 import type { World } from "../world.ts";
 import type { Cause, Source, Watch } from "./source.ts";
 
+/** Whom something is told. There may be many: no more is kept of each. */
+export type Watched = Pick<Watch, "session" | "name">;
+
 /** How a thing is. */
 export interface Sight {
   readonly digest: string;
   /** Something that whoever set the trigger should know, although it is watched. */
   readonly trouble?: string;
   /** What to say of how it differs from how it was; null when it differs in nothing that counts. */
-  tell(watch: Watch, was: string | null): Promise<Pick<Cause, "text" | "detail"> | null>;
+  tell(watch: Watched, was: string | null): Promise<Pick<Cause, "text" | "detail"> | null>;
 }
 
 /** A thing that is watched. */
@@ -30,7 +33,7 @@ export interface Subject {
 type How = Parameters<Source["watch"]>[2];
 
 interface Watcher {
-  readonly watch: Watch;
+  readonly watched: Watched;
   readonly how: How;
   last: string | null;
   /** Told of nothing in this sight, against `last`. */
@@ -80,8 +83,9 @@ class Level {
     return !this.#failed && this.#subject.isAnnounced();
   }
 
-  add(watch: Watch, how: How): Watcher {
-    const watcher = { watch, how, last: watch.lastCause, passed: null, busy: null, isGone: false };
+  add({ session, name, lastCause: last }: Watch, how: How): Watcher {
+    const watched = { session, name };
+    const watcher = { watched, how, last, passed: null, busy: null, isGone: false };
     this.#watchers.add(watcher);
     if (this.#trouble !== null) how.trouble(this.#trouble);
     if (this.#sight !== null && this.#sight.digest !== watcher.last) this.#notice();
@@ -191,12 +195,12 @@ class Level {
   }
 
   async #fireAll(watcher: Watcher): Promise<void> {
-    const { watch, how } = watcher;
+    const { watched, how } = watcher;
     for (let sight = this.#sight; sight !== null && !watcher.isGone; sight = this.#sight) {
       const { last, passed } = watcher;
       if (last === sight.digest || passed === sight.digest) return;
       try {
-        const told = await sight.tell(watch, last);
+        const told = await sight.tell(watched, last);
         if (watcher.isGone) return;
         if (told === null) {
           watcher.passed = sight.digest;
@@ -228,25 +232,25 @@ class Levels {
   }
 
   /** Until the signal is aborted. */
-  async watch(
-    key: string,
-    debounceMs: number,
-    make: (notice: () => void) => Subject,
-    watch: Watch,
-    how: How,
-  ) {
-    if (how.signal.aborted) return;
-    const level = this.#levels.get(key) ?? new Level(this.#world, debounceMs, make);
+  watch(key: string, level: Level, watch: Watch, how: How): Promise<void> {
     this.#levels.set(key, level);
     const watcher = level.add(watch, how);
     if (!this.#isPolling) void this.#poll();
-    await new Promise<void>((resolve) =>
-      how.signal.addEventListener("abort", () => resolve(), { once: true }),
-    );
+    return new Promise((resolve) => {
+      const leave = (): void => resolve(this.#leave(key, level, watcher));
+      how.signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  get(key: string): Level | undefined {
+    return this.#levels.get(key);
+  }
+
+  #leave(key: string, level: Level, watcher: Watcher): Promise<void> {
     const removed = level.remove(watcher);
     if (level.size === 0 && this.#levels.get(key) === level) this.#levels.delete(key);
     if (this.#levels.size === 0) this.#stop.abort();
-    await removed;
+    return removed;
   }
 
   async #poll(): Promise<void> {
@@ -288,7 +292,9 @@ export function watchLevel(
   watch: Watch,
   how: How,
 ): Promise<void> {
+  if (how.signal.aborted) return Promise.resolve();
   const levels = known.get(world) ?? new Levels(world);
   known.set(world, levels);
-  return levels.watch(`${debounceMs} ${key}`, debounceMs, make, watch, how);
+  const name = `${debounceMs} ${key}`;
+  return levels.watch(name, levels.get(name) ?? new Level(world, debounceMs, make), watch, how);
 }

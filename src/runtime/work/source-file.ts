@@ -8,7 +8,7 @@ import type { SpecOf } from "../../core/trigger.ts";
 import { readContent } from "../content.ts";
 import type { Context } from "../engine-context.ts";
 import type { World } from "../world.ts";
-import { watchLevel, type Sight, type Subject } from "./level.ts";
+import { watchLevel, type Sight, type Subject, type Watched } from "./level.ts";
 import type { Source, Watch } from "./source.ts";
 import { passedOver, Tree, type Listing, type TreeOptions } from "./tree.ts";
 import { boundPlace } from "./watched-place.ts";
@@ -39,7 +39,7 @@ export const fileSource: Source = {
   },
 };
 
-export async function watchFiles(
+export function watchFiles(
   context: Context,
   scope: FileScope,
   {
@@ -54,7 +54,7 @@ export async function watchFiles(
 ): Promise<void> {
   const { path, glob = "" } = scope;
   const make = (notice: () => void): Subject => fileSubject(context, scope, notice);
-  await watchLevel(context, { key: `file ${path}\n${glob}`, debounceMs, make }, watch, how);
+  return watchLevel(context, { key: `file ${path}\n${glob}`, debounceMs, make }, watch, how);
 }
 
 /** How the files are, by one look; rejects for what cannot be watched. */
@@ -174,7 +174,7 @@ interface Kept {
 /** How the files were when the trigger fired for this digest, if that was kept. */
 async function keptListing(
   { store }: Context,
-  { session, name }: Watch,
+  { session, name }: Watched,
   digest: string,
 ): Promise<Listing | undefined> {
   if (session === null) return undefined;

@@ -1,7 +1,9 @@
 /** The watches of a worker: one for each trigger that must be kept an eye on, begun and ended with it. */
 import type { TriggerKind } from "../../core/catalogue/durable.ts";
+import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
 import type { TriggerSpec } from "../../core/trigger.ts";
 import type { Context } from "../engine-context.ts";
 import { fire, specOf } from "./fire.ts";
@@ -37,32 +39,46 @@ export function makeWatches(
   sources: readonly Source[],
   trouble: (session: SessionId | null, text: string) => void,
 ): Watches {
-  const { store, writer } = context;
+  const { store, writer, states } = context;
   const going = new Map<LogId, Map<string, Going>>();
-  const over = new AbortController();
+  let isOver = false;
   let position: string | null = null;
+  let beginning: Promise<void> = Promise.resolve();
+  let turn: Promise<void> = Promise.resolve();
   const patience: Patience = { failed: new Map() };
   let nextMs = Infinity;
 
-  /** Before the first look the feed stands at its end: what was set earlier is found by the index. */
+  /** What was set before the feed was read is found by the index; nobody waits for the last of many. */
   async function begin(): Promise<void> {
-    position = await store.feedEnd();
-    await updateTemplates();
     for (let cursor: string | undefined; ;) {
       const page = await store.list(
         { watches: true },
         { limit: limit.listMax, ...(cursor === undefined ? {} : { cursor }) },
       );
-      for (const { session } of page.rows) await update(session);
-      if (page.cursor === null) return;
+      for (const { session } of page.rows) if (!isOver) await inTurn(() => update(session, passingBy));
+      if (page.cursor === null || isOver) return;
       cursor = page.cursor;
     }
   }
 
-  async function update(session: SessionId): Promise<void> {
-    const state = await writer.current(session).catch(() => null);
-    const isOver = state === null || ["closed", "archived", "moved"].includes(state.standing.status);
-    const wanted = isOver ? [] : [...state.standing.triggers.entries()];
+  /** One after the other: two at once would both begin the same watch. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const done = turn.then(work);
+    turn = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Reads a state without keeping it at hand, where those of sessions are that run. */
+  async function passingBy(session: SessionId): Promise<State> {
+    const head = await store.head(session);
+    if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+    return states.at(session, head.seq);
+  }
+
+  async function update(session: SessionId, read = writer.current): Promise<void> {
+    const state = await read(session).catch(() => null);
+    const isAtEnd = state === null || ["closed", "archived", "moved"].includes(state.standing.status);
+    const wanted = isAtEnd ? [] : [...state.standing.triggers.entries()];
     await sync(
       session,
       wanted.map(([name, trigger]) => ({
@@ -109,12 +125,12 @@ export function makeWatches(
       const source = sources.find(({ kinds }) => kinds.includes(kind));
       if (source === undefined || own.has(name)) continue;
       const spec = await read();
-      if (spec === null) continue;
+      if (spec === null || isOver) continue;
       const stop = new AbortController();
       const how = {
         fire: fireFor,
         trouble: (text: string) => trouble(session, text),
-        signal: AbortSignal.any([stop.signal, over.signal]),
+        signal: stop.signal,
       };
       const done = source
         .watch(context, { session, name, setSeq, spec, lastCause }, how)
@@ -132,7 +148,15 @@ export function makeWatches(
       const due = await fireDueTemplates(context, patience, (text) => trouble(null, text));
       nextMs = due ?? Infinity;
       if (sources.length === 0) return;
-      if (position === null) return begin();
+      if (position === null) {
+        position = await store.feedEnd();
+        await inTurn(updateTemplates);
+        beginning = begin().catch((error: unknown) => {
+          position = null;
+          trouble(null, error instanceof Error ? error.message : String(error));
+        });
+        return;
+      }
       for (;;) {
         const page = await store.feed(position, limit.pageRecordsMax);
         const touched = new Set<SessionId>();
@@ -142,16 +166,20 @@ export function makeWatches(
           if (isWorkspaceId(session)) templates ||= type !== "session.deleted";
           else touched.add(session);
         }
-        for (const session of touched) await update(session);
-        if (templates) await updateTemplates();
+        for (const session of touched) await inTurn(() => update(session));
+        if (templates) await inTurn(updateTemplates);
         if (page.position === position) return;
         position = page.position;
       }
     },
     nextMs: () => nextMs,
     async stop() {
-      over.abort();
-      await Promise.all([...going.values()].flatMap((own) => [...own.values()].map(({ done }) => done)));
+      isOver = true;
+      await beginning;
+      await turn;
+      const all = [...going.values()].flatMap((own) => [...own.values()]);
+      for (const { stop } of all) stop.abort();
+      await Promise.all(all.map(({ done }) => done));
     },
   };
 }

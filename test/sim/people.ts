@@ -120,7 +120,7 @@ export function makePeople(place: PeoplePlace): People {
   }
 
   async function send(handle: Session): Promise<void> {
-    const to = random.pick(witness.sessions);
+    const to = random.pick(witness.sessions.filter((one) => one !== handle.id));
     const request = random.chance(0.3) ? { withinMs: 1_000 + random.below(20_000) } : {};
     const key = random.chance(0.5) ? { key: `mail-${random.below(1_000_000)}` } : {};
     const topic = random.chance(0.5) ? { topic: "news" } : {};

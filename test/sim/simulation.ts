@@ -27,7 +27,7 @@ import { startWorker, type SimWorker } from "./worker.ts";
 
 /** A bug, planted on purpose: below the witness, or between a runner and its line. */
 export interface Plant {
-  readonly below?: (store: Store) => Store;
+  readonly below?: (store: Store, now: () => number) => Store;
   readonly above?: (store: Store) => Store;
 }
 
@@ -103,7 +103,7 @@ function makeSim(seed: number, plant: Plant, lines: string[]): Sim {
   const climate = (): Climate => sim.climate;
   const fell = (process: SimProcess, how: "ended" | "paused"): void => follow(sim, process, how);
   const place = { seed, timeline, random, climate, witness, trace };
-  const store = plant.below?.(memory) ?? memory;
+  const store = plant.below?.(memory, timeline.now) ?? memory;
   const sim: Sim = {
     ...place,
     climate: drawClimate(random),
@@ -236,7 +236,7 @@ async function storm(sim: Sim, people: People): Promise<void> {
   again(pauseMs, () => strike((process) => fell(process, "paused")));
   again(jumpMs, () => strike((process) => jump(sim, process)));
   if (random.chance(0.5)) again(12_000, () => strike((process) => void stop(sim, process)));
-  await timeline.run(10_000 + random.below(16_000));
+  await timeline.run(8_000 + random.below(12_000));
   sim.climate = calm;
   trace("calm");
   for (const process of sim.runners.keys()) process.setClock(0);

@@ -10,6 +10,7 @@ import { makeStateReader } from "../../src/runtime/state-reader.ts";
 import { fire, fireDue } from "../../src/runtime/work/fire.ts";
 import { fireDueTemplates, fireTemplate, listTemplates } from "../../src/runtime/work/templates.ts";
 import { makeWriter } from "../../src/runtime/writer.ts";
+import { faultyStore } from "../../src/store/faulty.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/port.ts";
 import { madeWorld, type MadeWorld } from "./made-world.ts";
@@ -127,6 +128,38 @@ test("a template opens one session for each time and each occurrence, whoever no
       assert.equal(new Set(fired.map(({ dueMs }) => dueMs)).size, 3);
     }),
     { numRuns: 25 },
+  );
+});
+
+test("a template opens one session also when the store's answers are lost or late", async () => {
+  const faults = ["pass", "lose-answer", "lose-request", "late", "conflict"] as const;
+  const plans = fc.array(fc.constantFrom(...faults), { minLength: 1, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(plans, async (plan) => {
+      const { world, store, engine } = setUp();
+      await engine.trigger("hook", { kind: "webhook" }, { open: { objective: "Called" } });
+      const quick = { ...world, sleep: async () => Promise.resolve() };
+      const faulty = faultyStore(store, {
+        plan: ({ op, count }) => (op === "append" ? (plan[count - 1] ?? "pass") : "pass"),
+        delay: async () => new Promise((resolve) => void setImmediate(resolve)),
+      });
+      const context = contextOf(faulty, quick);
+      const [template] = await listTemplates(context);
+      assert.ok(template !== undefined);
+      const cause = { digest: world.digest("", "x"), once: "x", text: "called" };
+      const opened = await fireTemplate(context, template, cause);
+      await faulty.settled();
+      assert.equal(await fireTemplate(contextOf(store, world), template, cause), null);
+      assert.deepEqual(
+        (await firedIn(store, store.workspace)).map((one) => one.opened),
+        [opened],
+      );
+      assert.deepEqual(
+        (await engine.sessions()).rows.map(({ session }) => session),
+        [opened],
+      );
+    }),
+    { numRuns: 60 },
   );
 });
 

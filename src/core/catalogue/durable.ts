@@ -176,7 +176,11 @@ export const triggerEvents = {
       topic: Key.optional(),
       from: SessionRef.optional(),
     }),
-    content: z.looseObject({ spec: Json }),
+    content: z.looseObject({
+      spec: Json,
+      /** Of a template: what each session is opened with. */
+      open: Json.optional(),
+    }),
   }),
   "trigger.removed": bare("The trigger is gone.", z.looseObject({ name: Key })),
   "trigger.fired": event({

@@ -66,6 +66,8 @@ const kinds = {
     item: z.strictObject({ kind: z.enum(itemKinds), key: Key }).exactOptional(),
     /** What the session is told of those that ended. */
     give: z.enum(["handoff", "facts", "nothing"]).exactOptional(),
+    /** With `item`: where each of them stood when it was set. Not given, but made then. */
+    since: z.record(SessionRef, Millis).exactOptional(),
   }),
   query: z.strictObject({
     kind: z.literal("query"),

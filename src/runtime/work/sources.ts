@@ -2,6 +2,7 @@
 import { fileSource } from "./source-file.ts";
 import { gitSource } from "./source-git.ts";
 import { resourceSource } from "./source-resource.ts";
+import { sessionSource } from "./source-session.ts";
 import type { Source } from "./source.ts";
 
-export const sources: readonly Source[] = [fileSource, gitSource, resourceSource];
+export const sources: readonly Source[] = [fileSource, gitSource, resourceSource, sessionSource];

@@ -10,6 +10,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   history: async () => (await import("./history.ts")).benchHistory(),
   size: async () => (await import("./size.ts")).benchSize(),
   list: async () => (await import("./list.ts")).benchList(),
+  pick: async () => (await import("./pick.ts")).benchPick(),
   step: async () => (await import("./step.ts")).benchStep(),
   merge: async () => (await import("./merge.ts")).benchMerge(),
   memory: async () => (await import("./memory.ts")).benchMemory(),

@@ -134,22 +134,34 @@ export async function killWorkers(options: WorkKillOptions): Promise<WorkKillRep
       return { ...counted, seed, ms: performance.now() - startedMs, problems };
     };
     for (let number = 0; number < options.workers; number++) crew.start();
-    const begunMs = performance.now();
-    for (let lookMs = begunMs; crew.counts.ended < ids.length;) {
-      const nowMs = performance.now();
-      if (nowMs - begunMs > forMs + restMs) throw new Error(`not at the end: ${JSON.stringify(report())}`);
-      await sleep(nowMs - begunMs < forMs ? everyMs * (0.5 + random.next()) : 200);
-      if (performance.now() - begunMs < forMs) await crew.kill(random);
-      if (performance.now() - lookMs < 500) continue;
-      lookMs = performance.now();
+    const over = new AbortController();
+    const killing = killFor(crew, random, { forMs, everyMs, signal: over.signal });
+    const untilMs = performance.now() + forMs + restMs;
+    while (crew.counts.ended < ids.length) {
+      if (performance.now() > untilMs) throw new Error(`not at the end: ${JSON.stringify(report())}`);
+      await sleep(300);
       crew.counts.ended = await goOn(engine, ids, plan, crew);
       progress?.(report());
     }
+    over.abort();
+    await killing;
     await crew.stop();
     await audit(engine, ids, plan, { directory, crew });
     return report();
   } finally {
     await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function killFor(
+  crew: Crew,
+  random: Random,
+  how: { readonly forMs: number; readonly everyMs: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const untilMs = performance.now() + how.forMs;
+  while (performance.now() < untilMs && !how.signal.aborted) {
+    await sleep(how.everyMs * (0.5 + random.next()));
+    if (!how.signal.aborted) await crew.kill(random);
   }
 }
 

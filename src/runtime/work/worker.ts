@@ -77,11 +77,11 @@ const concurrencyDefault = 4;
 const lookMs = 1_000;
 /** How often it makes itself known. */
 const beatMs = workerMs / 3;
-/** Candidates looked at in one go. */
-const rowsMax = 200;
+/** Candidates looked at in one go, besides some for each place. */
+const rowsMin = 32;
 /** How often messages to other stores are tried again. */
 const deliverMs = 5_000;
-/** After a look that took longer than this, it rests for as long as it took, but not for long. */
+/** After a look that took longer than this while many wait, it rests for as long as it took, within bounds. */
 const briefMs = 20;
 const restMsMax = 100;
 
@@ -101,6 +101,8 @@ export class Worker implements AsyncDisposable {
   readonly #unwatch: () => void;
   readonly #loop: Promise<void>;
   #news = new AbortController();
+  /** Whether more wait than were looked at. */
+  #pressed = false;
   #nextBeatMs = 0;
   #beaten = "";
   #nextDeliveryMs = 0;
@@ -143,7 +145,8 @@ export class Worker implements AsyncDisposable {
         this.#trouble(error);
       }
       const tookMs = world.now() - beganMs;
-      if (tookMs > briefMs) await world.sleep(Math.min(tookMs, restMsMax), this.#over.signal);
+      if (tookMs > briefMs && this.#pressed)
+        await world.sleep(Math.min(tookMs, restMsMax), this.#over.signal);
       if (!this.#over.signal.aborted) await world.sleep(waitMs, this.#news.signal);
     }
     await this.#end();
@@ -164,6 +167,7 @@ export class Worker implements AsyncDisposable {
     const others = leased.filter(({ session, lease }) => !this.#running.has(session) && !this.#isFree(lease));
     const cut = this.#options.only === undefined && rows.length >= this.#page(nowMs).limit;
     const seen = { limits, others, ready, cut };
+    this.#pressed = seen.cut;
     const begun = await this.#start(seen);
     this.#makeWay({ ...seen, ready: ready.filter(({ session }) => !this.#running.has(session)) });
     if (attended || !begun) return 0;
@@ -193,7 +197,8 @@ export class Worker implements AsyncDisposable {
   /** Those that cannot be run now lie in front of the others, for they have waited the longest. */
   #page(nowMs: number): { readonly nowMs: number; readonly limit: number; readonly perAgent: number } {
     const spare = this.#trials.size + this.#running.size;
-    return { nowMs, limit: rowsMax + spare, perAgent: this.#concurrency + spare + rowsMax / 10 };
+    const limit = rowsMin + 4 * this.#concurrency + spare;
+    return { nowMs, limit, perAgent: limit };
   }
 
   /** What the dead of this machine left behind: nobody has to wait until their leases run out. */

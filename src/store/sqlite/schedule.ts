@@ -82,7 +82,7 @@ export function schedules(
 ): Pick<Store, Scheduling> {
   const next = database.prepare("SELECT min(due) FROM schedule WHERE tenant = ? AND due > ?");
   const held = database.prepare(
-    `SELECT ${columns} FROM leases e JOIN logs l ON l.id = e.log LEFT JOIN schedule s ON s.log = e.log
+    `SELECT ${columns} FROM leases e CROSS JOIN logs l ON l.id = e.log LEFT JOIN schedule s ON s.log = e.log
      WHERE l.tenant = ? AND l.listed = 1 AND l.epoch > 0 ORDER BY 11`,
   );
   const one = database.prepare(
@@ -163,39 +163,61 @@ function makeDue(
   for (const statement of [priorities, agents, atOnce, byTime]) statement.setReturnArrays(true);
 
   return ({ nowMs, limit, perAgent, except = [] }) => {
-    const isOut = (row: DueRow): boolean => except.some((match) => matches(match, row));
+    // Labels are looked up for those that are asked about, and in the end for those that are given.
+    const isOut = (row: DueArray): boolean =>
+      except.length > 0 && except.some((match) => matches(match, row, () => rowOf(row).labels));
     const whole = new Set(except.flatMap(({ agent, model, labels }) => ((model ?? labels) ? [] : [agent])));
-    const firstOf = (priority: number, agent: string): DueRow[] => {
-      const found = [atOnce, byTime].flatMap((statement) => {
-        const rows: DueRow[] = [];
-        for (const array of statement.iterate(tenant, priority, agent, nowMs)) {
-          const row = rowOf(array as unknown as DueArray);
-          if (!isOut(row) && rows.push(row) >= perAgent) break;
+    const firstOf = (priority: number, agent: string, most: number): DueArray[] => {
+      const found: DueArray[] = [];
+      for (const statement of [atOnce, byTime]) {
+        let count = 0;
+        for (const row of statement.iterate(tenant, priority, agent, nowMs) as Iterable<unknown>) {
+          if (isOut(row as DueArray)) continue;
+          found.push(row as DueArray);
+          if ((count += 1) >= most) break;
         }
-        return rows;
-      });
-      return found.toSorted((a, b) => a.sinceMs - b.sinceMs).slice(0, perAgent);
+      }
+      return found.toSorted((a, b) => sinceOf(a) - sinceOf(b)).slice(0, most);
     };
-    const found: DueRow[] = [];
+    const ofPriority = (priority: number, wanted: number): DueArray[] => {
+      const names = (agents.all(tenant, priority) as unknown as [string][])
+        .map(([agent]) => agent)
+        .filter((agent) => agent === "" || !whole.has(agent));
+      // If all have enough, each has only so many turns; else those that have more get more.
+      const few = Math.min(perAgent, Math.ceil(wanted / names.length));
+      const first = names.map((agent) => ({ agent, rows: firstOf(priority, agent, few) }));
+      const enough = first.reduce((sum, { rows }) => sum + rows.length, 0) >= wanted;
+      const turns = first.flatMap(({ agent, rows }) => {
+        const all =
+          enough || few === perAgent || rows.length < few ? rows : firstOf(priority, agent, perAgent);
+        return all.map((row, turn) => ({ row, turn }));
+      });
+      return turns
+        .toSorted((a, b) => a.turn - b.turn || sinceOf(a.row) - sinceOf(b.row))
+        .map(({ row }) => row);
+    };
+    const found: DueArray[] = [];
     for (const [priority] of priorities.all(tenant) as unknown as [number][]) {
       if (found.length >= limit || whole.has(undefined)) break;
-      const turns = (agents.all(tenant, priority) as unknown as [string][])
-        .filter(([agent]) => agent === "" || !whole.has(agent))
-        .flatMap(([agent]) => firstOf(priority, agent).map((row, turn) => ({ row, turn })));
-      const inOrder = turns.toSorted((a, b) => a.turn - b.turn || a.row.sinceMs - b.row.sinceMs);
-      found.push(...inOrder.map(({ row }) => row));
+      found.push(...ofPriority(priority, limit - found.length));
     }
-    return found.slice(0, limit);
+    return found.slice(0, limit).map(rowOf);
   };
 }
 
+const sinceOf = (row: DueArray): number => row[7] ?? 0;
+
 /** Whether a session has all that is named. */
-function matches({ agent, model, labels = {} }: RunMatch, row: DueRow): boolean {
-  return (
-    (agent === undefined || agent === row.agent) &&
-    (model === undefined || model === row.model) &&
-    Object.entries(labels).every(([key, value]) => row.labels[key] === value)
-  );
+function matches(
+  { agent, model, labels }: RunMatch,
+  row: DueArray,
+  labelsOf: () => Readonly<Record<string, string>>,
+): boolean {
+  if (agent !== undefined && agent !== row[3]) return false;
+  if (model !== undefined && model !== row[4]) return false;
+  if (labels === undefined) return true;
+  const own = labelsOf();
+  return Object.entries(labels).every(([key, value]) => own[key] === value);
 }
 
 function endOf(database: DatabaseSync): string {

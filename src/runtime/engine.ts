@@ -39,6 +39,9 @@ import { Session, type Written } from "./session.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
 import { makeWriter } from "./writer.ts";
+import type { Plan } from "../core/ticket.ts";
+import type { TicketsOptions } from "./tickets.ts";
+import type { TicketRow } from "./tickets-standing.ts";
 import type { Template, TemplateOptions } from "./work/templates.ts";
 import type { WebhookAnswer, WebhookCall } from "./work/webhook.ts";
 import type { WorkOptions, Worker } from "./work/worker.ts";
@@ -381,6 +384,16 @@ export class Engine implements AsyncDisposable {
   async webhook(token: string, call: WebhookCall = {}): Promise<WebhookAnswer> {
     checkOptions("webhook", call, ["body", "headers"]);
     return (await import("./work/webhook.ts")).callWebhook(this.#context, token, call);
+  }
+
+  /** Runs a plan: one session for each ticket, each begun when those before it are done. */
+  async runTickets(plan: Plan, options: TicketsOptions = {}): Promise<readonly TicketRow[]> {
+    return (await import("./tickets.ts")).runTickets(this.#context, plan, options);
+  }
+
+  /** How the tickets of a plan stand. */
+  async tickets(plan: Plan): Promise<TicketRow[]> {
+    return (await import("./tickets.ts")).listTickets(this.#context, plan);
   }
 
   /** Workers of this store that were heard of lately, in this process or in others. */

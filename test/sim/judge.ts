@@ -103,7 +103,14 @@ function judgeMoney(
   for (const { seq, type } of records) {
     if (type === "session.forked") continue;
     judgeLimits(states[seq]!, type, (text) => blame(`@${seq}: ${text}`));
-    const [before, after] = [states[seq - 1]!.standing.used, states[seq]!.standing.used];
+    const { limits, used: after, reserved: now } = states[seq]!.standing;
+    const { used: before, reserved } = states[seq - 1]!.standing;
+    for (const name of ["tokens", "nanoUsd", "steps", "turns", "toolCalls"] as const) {
+      // Beyond the limit by one call at most: what was set aside for it may not have been enough.
+      const most = (limits[name] ?? Infinity) + ((reserved ?? now)?.amounts[name] ?? 0);
+      if (after[name] > Math.max(before[name], most))
+        blame(`@${seq}: ${type} takes ${name} to ${after[name]}, and ${limits[name]} is the limit`);
+    }
     for (const [name, amount] of Object.entries(before)) {
       const now = after[name as keyof typeof after];
       if (now < amount) blame(`@${seq}: ${type} takes ${name} from ${amount} down to ${now}`);
@@ -188,7 +195,10 @@ interface Mail {
 /** What was sent was received, each once, and from one to another in the order it was sent. */
 async function judgeMessages({ store, witness }: Court): Promise<void> {
   const seen = new Map<string, string[]>();
-  const orders = { "message.sent": new Map<string, string[]>(), "message.received": new Map<string, string[]>() };
+  const orders = {
+    "message.sent": new Map<string, string[]>(),
+    "message.received": new Map<string, string[]>(),
+  };
   for (const session of witness.sessions) {
     for (const { type, body, session: owner } of await recordsOf(store, session)) {
       if (owner !== session || (type !== "message.sent" && type !== "message.received")) continue;

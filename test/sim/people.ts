@@ -97,8 +97,7 @@ export function makePeople(place: PeoplePlace): People {
   function help(session: SessionId, { standing }: State): void {
     const { status, why } = standing;
     const mayWait = status === "sleeping" && typeof standing.sleep?.untilMs === "number";
-    if (status === "sleeping" && !mayWait)
-      void start("activate", session, (handle) => handle.activate());
+    if (status === "sleeping" && !mayWait) void start("activate", session, (handle) => handle.activate());
     if (status !== "suspended") return;
     switch (why?.by) {
       case "approval":
@@ -181,7 +180,8 @@ export function makePeople(place: PeoplePlace): People {
 
   function quiet(session: SessionId, { standing }: State): void {
     for (const [name, { kind }] of standing.triggers.entries())
-      if (kind !== "at" && standing.status !== "closed") void start("quiet", session, (handle) => handle.untrigger(name));
+      if (kind !== "at" && standing.status !== "closed")
+        void start("quiet", session, (handle) => handle.untrigger(name));
   }
 
   const quietTemplates = (): void =>

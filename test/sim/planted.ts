@@ -94,7 +94,9 @@ const twice: Plant = {
         if (outcome.kind !== "ok" || mail === undefined) return outcome;
         const { session, index } = mail;
         const drafts = mail.drafts.map((draft) => ({ ...draft, key: null }));
-        await store.append([{ session, expect: "exists", drafts, ...(index === undefined ? {} : { index }) }]);
+        await store.append([
+          { session, expect: "exists", drafts, ...(index === undefined ? {} : { index }) },
+        ]);
         return outcome;
       },
     }),

@@ -104,7 +104,13 @@ export function followTriggers(
       // By hand, or by a message: its time stays as it is.
       if (said.nextMs !== chain.nextMs) wrong(`goes on with ${said.nextMs}, and ${chain.nextMs} was next`);
     } else {
-      judgeTimes(chain, said, type, { clockMs: clocks.get(`${log} ${seq}`) ?? 0, isTemplate: !log.startsWith("ses_") }, wrong);
+      judgeTimes(
+        chain,
+        said,
+        type,
+        { clockMs: clocks.get(`${log} ${seq}`) ?? 0, isTemplate: !log.startsWith("ses_") },
+        wrong,
+      );
       chain.nextMs = said.nextMs;
     }
   }

@@ -1,4 +1,4 @@
-/** The table of sessions and how they stand. On a terminal ids and times are short; elsewhere they are whole. */
+/** The table of sessions and how they stand. On a terminal ids and times are short; elsewhere whole. */
 import { ago, exact } from "./moment.ts";
 import { money } from "./money.ts";
 import type { Screen } from "./screen.ts";

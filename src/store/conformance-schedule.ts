@@ -1,4 +1,4 @@
-/** Conformance: what is due and in which order, who holds what, and the workers that made themselves known. */
+/** Conformance: what is due and in which order, who holds what, and which workers are known. */
 import assert from "node:assert/strict";
 import type { SessionId } from "../core/ids.ts";
 import type { Bench, ConformanceCase } from "./conformance-bench.ts";

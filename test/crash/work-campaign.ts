@@ -47,7 +47,8 @@ function wholeNumber(name: string, text: string): number {
 
 function lineOf({ ms, kills, ended, runs, problems }: WorkKillReport): string {
   const time = (ms / 1_000).toFixed(0).padStart(5);
-  return `${time} s  ${ended} of ${sessions} at their end, ${runs} runs, ${kills} kills, ${problems.length} problems`;
+  const done = `${ended} of ${sessions} at their end, ${runs} runs`;
+  return `${time} s  ${done}, ${kills} kills, ${problems.length} problems`;
 }
 
 function summaryOf(given: WorkKillReport): string {

@@ -6,7 +6,7 @@ import { killWorkers } from "./work-kill.ts";
 
 const sessions = 40;
 
-test("4 workers, 40 sessions, workers killed all the time: all reach their end, none in two places", async (t) => {
+test("4 workers, 40 sessions, workers killed all the time: all end, none is in two places", async (t) => {
   const seed = freshSeed();
   t.diagnostic(`seed ${seed}`);
   const { problems, ...counts } = await killWorkers({

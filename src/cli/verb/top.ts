@@ -24,7 +24,7 @@ export const top = verb({
   about: [
     "Keys: up and down (or k and j) choose a session; Enter opens it, f follows its log, s suspends it or " +
       "lets it go on, i interrupts its turn; a, p, c, n and t sort by activity, priority, cost, agent and " +
-      "status, once more turns the order round; q ends it, or goes back. Without a terminal it is drawn once.",
+      "status, once more turns the order round; q ends it, or goes back. Without a terminal: drawn once.",
   ],
   examples: [
     { command: "skein top", what: "what goes on" },

@@ -40,7 +40,7 @@ export const up = verb({
       "go first, then agents take turns, then who has waited longest. What a worker that died has left is " +
       "taken over. A worker also wakes what sleeps, fires triggers, delivers messages to other stores, and " +
       "closes sessions that were opened to expire.",
-    "One line is told of each happening. Ctrl-C finishes the steps in progress and gives everything back; a " +
+    "Each happening is told in a line. Ctrl-C finishes the steps in progress and gives everything back; a " +
       "second Ctrl-C ends it at once, and others take over. A session that cannot be run is tried again " +
       "later, and suspended when that does not help.",
   ],

@@ -1,4 +1,4 @@
-/** What is told of a run: what it began with, and what came of it. Read from the log, and only if asked for. */
+/** What is told of a run: what it began with, and what came of it. Read from the log, if asked for. */
 import type { SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 

@@ -81,7 +81,7 @@ const beatMs = workerMs / 3;
 const rowsMin = 32;
 /** How often messages to other stores are tried again. */
 const deliverMs = 5_000;
-/** After a look that took longer than this while many wait, it rests for as long as it took, within bounds. */
+/** After a look that took longer than this while many wait, it rests for as long, within bounds. */
 const briefMs = 20;
 const restMsMax = 100;
 
@@ -118,7 +118,8 @@ export class Worker implements AsyncDisposable {
     this.#watches = makeWatches(context, sources, (session, text) =>
       this.#tell({ told: "trouble", session, text }),
     );
-    this.#unwatch = context.store.watch(() => this.#news.abort());
+    // A reason is given, for without one each would be made anew, with where it was made.
+    this.#unwatch = context.store.watch(() => this.#news.abort("appended"));
     this.#loop = this.#work();
   }
 

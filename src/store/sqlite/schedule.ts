@@ -165,7 +165,7 @@ function makeDue(
   return ({ nowMs, limit, perAgent, except = [] }) => {
     // Labels are looked up for those that are asked about, and in the end for those that are given.
     const isOut = (row: DueArray): boolean =>
-      except.length > 0 && except.some((match) => matches(match, row, () => rowOf(row).labels));
+      except.some((match) => matches(match, row, () => rowOf(row).labels));
     const whole = new Set(except.flatMap(({ agent, model, labels }) => ((model ?? labels) ? [] : [agent])));
     const firstOf = (priority: number, agent: string, most: number): DueArray[] => {
       const found: DueArray[] = [];

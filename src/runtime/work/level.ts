@@ -141,8 +141,7 @@ class Level {
       const notices = this.#notices;
       const sight = await this.#look();
       if (sight === null) break;
-      // Notices that are there already are read first.
-      await new Promise<void>((resolve) => this.#world.defer(resolve));
+      await this.#hear();
       const isStill =
         notices === this.#notices &&
         (this.#subject.isAnnounced() || before === sight.digest || this.#debounceMs === 0);
@@ -154,6 +153,11 @@ class Level {
       if (notices === this.#notices) this.#noticedMs = this.#world.now();
     }
     this.#settling = null;
+  }
+
+  /** Notices that are there already are read first. The second round is sure to come after they were. */
+  async #hear(): Promise<void> {
+    for (let round = 0; round < 2; round++) await new Promise<void>((resolve) => this.#world.defer(resolve));
   }
 
   async #look(): Promise<Sight | null> {

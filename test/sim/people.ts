@@ -149,7 +149,7 @@ export function makePeople(place: PeoplePlace): People {
     if (dice < 40) return void start("trigger", session, setTrigger);
     if (dice < 48) return void start("fire", session, (handle) => handle.fire("one"));
     if (dice < 54) return void start("untrigger", session, (handle) => handle.untrigger("one"));
-    if (dice < 88) return void start("send", session, send);
+    if (dice < 80) return void start("send", session, send);
     if (dice < 90) return void start("sleep", session, (handle) => handle.sleep({ triggers: ["one"] }));
     if (dice < 94) return void start("template", session, setTemplate);
     if (dice < 96) return void start("untemplate", session, () => engine.untrigger("template"));

@@ -149,7 +149,7 @@ async function begin(sim: Sim): Promise<People> {
     await engine.addAgent({ name: "worker", instructions: "Work.", permissions, onUnknown, stepsMax: 12 });
     for (const objective of ["One", "Two"]) {
       const { spec, ...rule } = drawTimed(random, process.world.now());
-      const wake = random.chance(0.4) ? { wake: [{ ...spec, ...rule, name: "one" }] } : {};
+      const wake = random.chance(0.7) ? { wake: [{ ...spec, ...rule, name: "one" }] } : {};
       const priority = random.below(5);
       await engine.open({ agent: "worker", objective, budget: limits, priority, ...wake });
     }

@@ -4,14 +4,14 @@ import type { RunLimit } from "../../src/core/schedule.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Store } from "../../src/store/port.ts";
-// Loaded beforehand: loading takes real time, of which there is none later.
-import "../../src/runtime/work.ts";
-import "../../src/runtime/work/templates.ts";
 import type { Told } from "../../src/runtime/work/worker.ts";
 import type { Outside } from "./outside.ts";
 import type { SimProcess } from "./process.ts";
 import { expected, leaseMs } from "./runner.ts";
 import type { Witness } from "./witness.ts";
+
+/** Loading them takes real time, of which there is none later. */
+await Promise.all([import("../../src/runtime/work.ts"), import("../../src/runtime/work/templates.ts")]);
 
 export interface SimWorker {
   /** Stops as if it were asked to; resolves when it has. */

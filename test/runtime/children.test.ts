@@ -146,7 +146,7 @@ test("children open children, up to a depth", async () => {
   const deepest = await Promise.all(
     rows.map(async ({ session }) => (await stands(await engine.session(session))).depth),
   );
-  assert.deepEqual(deepest.toSorted(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  assert.deepEqual(deepest.toSorted((a, b) => a - b), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
 test("cancelling the tree ends the deepest first, and what is left goes up to the top", async () => {
@@ -170,9 +170,9 @@ test("cancelling the tree ends the deepest first, and what is left goes up to th
     return rows[0]?.status === "sleeping" && (await stands(top)).status === "sleeping";
   });
   await worker.stop();
-  const [middle, bottom, beside] = await Promise.all(
-    ["Middle", "Bottom", "Beside"].map((text) => childOf(engine, text)),
-  );
+  const middle = await childOf(engine, "Middle");
+  const bottom = await childOf(engine, "Bottom");
+  const beside = await childOf(engine, "Beside");
   const done = await top.cancel({ tree: true, reason: "enough" });
   const order = done.cancelled!;
   assert.deepEqual(new Set(order), new Set([middle.id, bottom.id, beside.id, top.id]));

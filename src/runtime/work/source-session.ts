@@ -43,7 +43,8 @@ export const sessionSource: Source = {
         if (await look(how, touched)) return;
         told = false;
       } catch (error) {
-        if (!told) trouble(`trigger "${watch.name}": ${error instanceof Error ? error.message : error}`);
+        if (!told)
+          trouble(`trigger "${watch.name}": ${error instanceof Error ? error.message : String(error)}`);
         told = true;
         await context.world.sleep(retryMs, signal);
         news.again(touched);

@@ -1,4 +1,4 @@
-/** Tickets on a screen: a table that is drawn anew in place while a plan is run, or a line for each change. */
+/** Tickets on a screen: a table that is drawn anew in place while a plan is run, or a line a change. */
 import type { TicketRow, TicketStatus } from "../runtime/tickets-standing.ts";
 import { money } from "./money.ts";
 import { roughly } from "./moment.ts";

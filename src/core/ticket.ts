@@ -40,7 +40,7 @@ export function parsePlan(text: string, { file = "the plan", name }: PlanSource 
       "there is no ticket in it",
       isJson
         ? 'a list, such as [{ "id": "login", "title": "Fix login" }]'
-        : 'a ticket is a heading, such as "## login: Fix login", or an item, such as "- [ ] login: Fix login"',
+        : 'a ticket is a heading, such as "## login: Fix login", or an item: "- [ ] login: Fix login"',
     );
   }
   if (tickets.length > limit.ticketsMax)

@@ -1,6 +1,7 @@
 /**
  * The beginning of a ticket: its worktree, its session, its first input. Each step finds what an earlier try
- * has left: the branch by its mark, the session by an id that follows from plan and ticket, the input by its key.
+ * has left: the branch by its mark, the session by an id that follows from plan and ticket, the input by its
+ * key.
  */
 import { join, relative, resolve, sep } from "node:path";
 import type { AgentDefinition } from "../core/agent.ts";
@@ -144,7 +145,7 @@ async function handoffsOf(context: Context, rows: readonly TicketRow[]): Promise
   return documents;
 }
 
-/** Of the agent and the run, each in the worktree if it is in the repository; at least the directory itself. */
+/** Of the agent and the run, in the worktree if they are in the repository; at least the directory itself. */
 function bindingsOf(
   own: readonly Binding[],
   { bind, directory, repository }: Manner,

@@ -129,7 +129,7 @@ export const branchOf = (plan: string, ticket: string): string => `skein/${plan}
 export const worktreeDirectory = (top: string, plan: string, ticket: string): string =>
   join(top, ".skein", "worktrees", plan, ticket);
 
-/** The mark of a branch that was made here: it is set before the branch is, so that a crash leaves no doubt. */
+/** The mark of a branch that was made here: set before the branch is, so that a crash leaves no doubt. */
 const markOf = (branch: string): string => `branch.${branch}.skein`;
 
 const has = async (world: World, top: string, branch: string): Promise<boolean> =>

@@ -190,7 +190,7 @@ class PlanRun {
     return standings;
   }
 
-  /** Does what is to be done by whoever runs the plan. True when something was: then all is looked at anew. */
+  /** Does what is to be done by whoever runs the plan. True when something was: all is looked at anew. */
   async #act(standings: readonly Standing[]): Promise<boolean> {
     const due = standings.filter((one) => one.due !== null);
     for (const one of due) await this.#try(one.row, "blocked", () => this.#rest(one));

@@ -53,8 +53,8 @@ export const tickets = verb({
     "Each session has the title as its objective, the text as its instructions, and the handoffs of the " +
       "tickets that it comes after; of the others it knows nothing. When its turn has ended, a handoff is " +
       "written and it is closed. A budget is that of each ticket.",
-    "A ticket that fails does not stop those that do not come after it. One that stands still, for approval " +
-      "or a budget, is blocked: answer it, and run the plan again. Whatever interrupted a run, the same " +
+    "A ticket that fails does not stop those that do not come after it. One that stands still, for an " +
+      "approval or a budget, is blocked: answer it, and run the plan again. Whatever interrupted a run, the same " +
       "command goes on: what is done is not done again. Ctrl-C stops before the next steps.",
     "With --worktrees the branches are skein/PLAN/TICKET, in .skein/worktrees; a ticket that comes after " +
       "others begins with their work, merged. The exit code is 0 when all is done, 1 when a ticket failed, " +
@@ -161,7 +161,8 @@ async function tellMore({ out, args }: Here, engine: Engine, rows: readonly Tick
     out.note(`${out.yellow(ticket)} is blocked: ${why ?? ""}`);
     const question = session === null ? null : await questionOf(await engine.session(session));
     if (question === null) continue;
-    for (const line of [...questionLines(question), ...wayOn(question)]) out.note(line);
+    const ways = wayOn(question).map((way) => way.replace(/; then: skein run \S+$/, ""));
+    for (const line of [...questionLines(question), ...ways]) out.note(line);
   }
   const again = `skein tickets run ${args.PLAN}`;
   if (rows.some(({ status }) => status === "blocked")) out.note(`then run the plan again: ${again} …`);

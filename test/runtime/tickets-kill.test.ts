@@ -57,7 +57,7 @@ test("a plan that is killed anywhere goes on, and every ticket is done once", as
       const session = await engine.session(id);
       const wanted = ["input.received", "turn.started", "session.closed"];
       for await (const { type } of session.events({ types: wanted })) types.push(type);
-      assert.deepEqual(types, wanted, labels["ticket"]);
+      assert.deepEqual(types, wanted, String(labels["ticket"]));
     }
     assert.deepEqual(repository.subjects("skein/plan/a"), ["ticket a: A"]);
     assert.deepEqual(repository.subjects("skein/plan/b"), ["ticket b: B"]);

@@ -111,10 +111,13 @@ async function runPlan(here: Here, plan: Plan): Promise<number> {
     commit: !given["no-commit"],
     retry,
   };
-  if (given["dry-run"]) {
+  // What is refused does not leave an empty store behind.
+  if (given["dry-run"] || !existsSync(here.place)) {
     const rows = await (await rehearsal(here)).runTickets(plan, { ...asked, dryRun: true });
-    await summary(here, rows);
-    return 0;
+    if (given["dry-run"]) {
+      await summary(here, rows);
+      return 0;
+    }
   }
   const opened = await here.engine({ create: true });
   const view = makeTicketView(out);

@@ -23,7 +23,7 @@ export function leftToReturn(state: State, nowMs: number): { to: string; amounts
     const rest = Math.min(got, limits[resource] ?? got) - spentOf(state, resource) - going;
     return rest > 0 ? [[resource, rest] as const] : [];
   });
-  return left.length === 0 ? null : { to: payer.session, amounts: Object.fromEntries(left) as Amounts };
+  return left.length === 0 ? null : { to: payer.session, amounts: Object.fromEntries(left) };
 }
 
 function spentOf({ standing }: State, resource: Resource): number {

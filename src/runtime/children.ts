@@ -78,12 +78,13 @@ const endOf = (child: SessionId) => {
 };
 
 const toldFirst = (parent: SessionId): string =>
-  `You were opened by the session ${parent}. Do what your objective says. When you have nothing more to do, ` +
-  "this session ends, and the other is given what you leave: record the facts and decisions that it needs.";
+  `You were opened by the session ${parent}. Do what your objective says. When you have nothing more to ` +
+  "do, this session ends, and the other is given what you leave: record the facts and decisions that it " +
+  "needs.";
 
 /**
- * What a child starts with: bindings and permissions are its parent's, whatever its agent; of another agent it
- * has instructions, model and rules, and the rules of the parent's agent that forbid or ask hold as well.
+ * What a child starts with: bindings and permissions are its parent's, whatever its agent; of another agent
+ * it has instructions, model and rules, and the rules of the parent's agent that forbid or ask hold as well.
  */
 async function openingOf(
   context: Context,
@@ -177,15 +178,15 @@ function ifOver(error: unknown): void {
 export async function childrenOf({ store }: Context, session: SessionId): Promise<readonly SessionId[]> {
   const head = await store.head(session);
   const children = new Set<SessionId>();
-  const first = (head?.parent?.seq ?? 0) + 1;
-  for (let fromSeq = first; head !== undefined && fromSeq <= head.seq;) {
-    const range = { fromSeq, toSeq: head.seq, limit: limit.pageRecordsMax, contents: false };
+  const toSeq = head?.seq ?? 0;
+  for (let fromSeq = (head?.parent?.seq ?? 0) + 1; fromSeq <= toSeq;) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false };
     const page = await store.read(session, { ...range, types: ["budget.allotted"] });
     for (const { body } of page) {
       const { session: other, direction } = JSON.parse(body) as { session: SessionId; direction: string };
       if (direction === "given") children.add(other);
     }
-    fromSeq = (page.at(-1)?.seq ?? head.seq) + 1;
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
   }
   // Forks that it made before what was given was always written down.
   for (const { session: fork, seq } of await store.forks(session)) {

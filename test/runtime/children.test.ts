@@ -111,7 +111,33 @@ test("a child has its parent's bindings and rules, and another agent's instructi
   );
 });
 
-test("an agent that is not there, more than is left, and one level too many are told to the model", async () => {
+test("a parent reads the log of a child that a pointer leads to, and no other", async () => {
+  let ending = "";
+  const script = byObjective({
+    "Plan it": [
+      [use("open", { objective: "Dig for it", wait: true })],
+      "I wait.",
+      () => [
+        use("recall", { session: ending, fromSeq: 1 }),
+        use("recall", { session: "zzzzzz", fromSeq: 1 }, "b"),
+      ],
+      "Read.",
+    ],
+  });
+  await using engine = engineWith(script);
+  const parent = await engine.open({ objective: "Plan it" });
+  await parent.input("Go");
+  await parent.run();
+  const child = await childOf(engine, "Dig for it");
+  ending = child.id.slice(-8);
+  await using _ = await engine.work();
+  await until(async () => (await stands(parent)).lastTurn === 2 && (await stands(parent)).status === "open");
+  const results = JSON.stringify(script.calls.at(-1)!.parts.at(-1));
+  assert.match(results, /session\.opened/);
+  assert.match(results, /does not carry on the work of/);
+});
+
+test("an agent that is not there and more than is left are told to the model", async () => {
   const script = scripted([
     [
       use("open", { objective: "X", agent: "nobody" }, "a"),
@@ -146,7 +172,10 @@ test("children open children, up to a depth", async () => {
   const deepest = await Promise.all(
     rows.map(async ({ session }) => (await stands(await engine.session(session))).depth),
   );
-  assert.deepEqual(deepest.toSorted((a, b) => a - b), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  assert.deepEqual(
+    deepest.toSorted((a, b) => a - b),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8],
+  );
 });
 
 test("cancelling the tree ends the deepest first, and what is left goes up to the top", async () => {

@@ -365,7 +365,7 @@ function allot(
   return accept(given, ...removed, ...set.drafts, ...slept.drafts);
 }
 
-/** Triggers for the ends of sessions that this one opened, and that it was told of: they are of no more use. */
+/** Triggers for the ends of sessions that this one opened, and that it was told of: of no more use. */
 export const toldOf = ({ standing: { triggers, inbox } }: State): readonly string[] =>
   [...triggers.entries()].flatMap(([name, { kind, input }]) =>
     kind === "session" && name.startsWith(childPrefix) && input > 0 && !includes(inbox.waiting, input)

@@ -1,5 +1,4 @@
 /** What is told of sessions that were waited for: how each ended, and what it leaves. */
-import type { ItemKind } from "../../core/catalogue/durable.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Ref, State } from "../../core/state.ts";
@@ -85,7 +84,7 @@ async function tellItems(context: Context, session: SessionId, { mind }: State):
 export async function tellItem(
   { store }: Pick<Context, "store">,
   session: SessionId,
-  { kind, key, seq }: { readonly kind: ItemKind | string; readonly key: string; readonly seq: number },
+  { kind, key, seq }: { readonly kind: string; readonly key: string; readonly seq: number },
 ): Promise<string> {
   const content = (await readContent(store, session, seq)) as
     | { readonly value?: unknown; readonly because?: string }

@@ -1,4 +1,4 @@
-/** A worker in a process of its own, which tells what it costs while nothing happens: `wake-worker STORE MS`. */
+/** A worker in a process of its own tells what it costs while nothing happens: `wake-worker STORE MS`. */
 import { openEngine } from "../src/index.ts";
 import { realWorld } from "../src/runtime/world.ts";
 

@@ -81,6 +81,7 @@ async function sleeping(directory: { path(name: string): string }): Promise<Meas
   const plain = costOf(idle);
   const watching = costOf(many);
   const beyond = (watching.rss - plain.rss) / 2 ** 20;
+  const startS = number(watching.startMs / 1_000);
   const detail = `${number(watching.share * 100)} % beside ${number(plain.share * 100)} %`;
   return [
     {
@@ -95,7 +96,7 @@ async function sleeping(directory: { path(name: string): string }): Promise<Meas
       value: beyond,
       unit: "MiB",
       bar: { most: 100 },
-      detail: `${number(watching.rss / 2 ** 20)} MiB; all watched after ${number(watching.startMs / 1_000)} s`,
+      detail: `${number(watching.rss / 2 ** 20)} MiB; all watched after ${startS} s`,
     },
   ];
 }

@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -16,8 +17,9 @@ import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { limit } from "../../src/core/limit.ts";
 import type { TriggerSpec } from "../../src/core/trigger.ts";
-import { openEngine, SkeinError } from "../../src/index.ts";
+import { openEngine, type SkeinError } from "../../src/index.ts";
 import { firedOf, lastCause, makeFolder, pause, until, type Engine, type Session } from "./watched.ts";
 
 const open = (): Promise<Engine> => openEngine({ store: "memory:" });
@@ -313,6 +315,10 @@ test("what cannot be watched is told when the trigger is set, with the place", a
   using elsewhere = makeFolder();
   writeFileSync(folder.at("a"), "1");
   symlinkSync(elsewhere.path, folder.at("out"));
+  mkdirSync(folder.at("large"));
+  writeFileSync(folder.at("large/x"), "");
+  truncateSync(folder.at("large/x"), limit.watchedBytesMax + 1);
+  new DatabaseSync(folder.at("plain.db")).exec("CREATE TABLE t (x)");
   await using engine = await open();
   const session = await engine.open({ objective: "Watch", bind: [{ kind: "directory", path: folder.path }] });
   const cases: readonly (readonly [TriggerSpec, string, RegExp])[] = [
@@ -323,6 +329,12 @@ test("what cannot be watched is told when the trigger is set, with the place", a
     [{ kind: "file", path: folder.path, glob: "../*" }, "invalid", /^trigger "t": glob: .* leads out of/],
     [{ kind: "file", path: folder.path, glob: "/etc/*" }, "invalid", /^trigger "t": glob: .* leads out of/],
     [{ kind: "file", path: folder.at("a"), glob: "*" }, "invalid", /^trigger "t": glob: .* is a file/],
+    [{ kind: "file", path: folder.at("large") }, "invalid", /^trigger "t": x has more than 67108864 bytes/],
+    [
+      { kind: "file", path: folder.at("plain.db") },
+      "invalid",
+      /^trigger "t": .* cannot be watched as a file$/,
+    ],
     [{ kind: "resource", binding: "b" }, "not-found", /^trigger "t": nothing is bound as "b"$/],
   ];
   for (const [spec, code, message] of cases) {

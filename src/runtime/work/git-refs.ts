@@ -78,7 +78,7 @@ async function packed({ shared }: Repository, name: string): Promise<string | nu
 }
 
 /** No name that leads out of the directory of refs, or that a program takes for an option. */
-export const isRefName = (name: string): boolean =>
+const isRefName = (name: string): boolean =>
   /^[^\s~^:?*[\\\p{Cc}-][^\s~^:?*[\\\p{Cc}]*$/u.test(name) &&
   !name.split("/").some((part) => part === "" || part.startsWith(".") || part.endsWith(".lock")) &&
   !name.includes("..") &&

@@ -1,4 +1,4 @@
-/** What tests of watched files and repositories share: a directory, an engine with a worker, what was fired. */
+/** What tests of watched files and repositories share: a directory, patience, what was fired. */
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -70,7 +70,7 @@ test("a change wakes the session that sleeps for it, and it is told what changed
   );
 });
 
-test("a touch, and a change that is taken back at once, wake nobody; there and back later fires twice", async () => {
+test("a touch, and a change taken back at once, wake nobody; there and back later fires twice", async () => {
   using folder = makeFolder();
   writeFileSync(folder.at("a"), "A");
   await using engine = await open();
@@ -90,7 +90,7 @@ test("a touch, and a change that is taken back at once, wake nobody; there and b
   assert.equal(await lastCause(session, "seen"), first);
 });
 
-test("what changed while nothing ran is found, once by two workers, and named from the last firing", async () => {
+test("what changed while nothing ran is found, once by two workers, and named if it was kept", async () => {
   using folder = makeFolder();
   writeFileSync(folder.at("a"), "A");
   await using engine = await open();

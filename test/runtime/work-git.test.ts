@@ -52,10 +52,11 @@ async function watching(engine: Engine, path: string, given: Partial<TriggerSpec
   return session;
 }
 
+const short = (id: string): string => id.slice(0, 10);
 const commits = async (session: Session): Promise<string[]> =>
   (await firedOf(session)).map(({ digest }) => digest.slice(0, 40));
 
-test("a commit, a branch checked out and a fetch's ref fire; what moved while nothing ran is found", async () => {
+test("a commit fires, on whatever is checked out; what moved while nothing ran is found", async () => {
   using repository = makeRepository();
   const { path, git, commit, first } = repository;
   await using engine = await open();
@@ -77,7 +78,7 @@ test("a commit, a branch checked out and a fetch's ref fire; what moved while no
   const [told] = await firedOf(session);
   assert.equal(
     told?.text,
-    `Trigger "moved" fired: refs/heads/main of ${path} moved, ${first.slice(0, 10)}..${second.slice(0, 10)}.\n` +
+    `Trigger "moved" fired: refs/heads/main of ${path} moved, ${short(first)}..${short(second)}.\n` +
       `1 commit:\n  ${git("rev-parse", "--short", second)} a: 2`,
   );
   assert.deepEqual(told?.detail, { from: first, to: second, forced: false, commits: 1 });

@@ -224,7 +224,7 @@ export class Tree {
     this.#dirty.add(path);
   }
 
-  /** It is gone or cannot be read. That of a directory further down is a change; without the root all ends. */
+  /** It is gone or cannot be read. Further down that is a change; without the root all ends. */
   #lost(path: string): boolean {
     if (path !== "") return this.#drop(path);
     this.#drop("");
@@ -258,11 +258,11 @@ export class Tree {
     this.trouble =
       this.isAnnounced || !this.#isWatched
         ? null
-        : `changes below ${this.root} are not all announced; it is looked at every few seconds`;
+        : `changes below ${this.root} are not all announced; it is polled`;
     await inChunks(found, async ([path, entry, folder]) => {
       entry.hash ??= await this.#hash(path, entry, folder);
       if (entry.bytes > limit.watchedBytesMax)
-        this.trouble = `${path} has more than ${limit.watchedBytesMax} bytes: it is known by size and time only`;
+        this.trouble = `${path} has more than ${limit.watchedBytesMax} bytes: only its size and time count`;
     });
     return found
       .map(([path, { hash }]) => [path, hash ?? ""] as const)

@@ -125,7 +125,7 @@ export async function repositoryOf(
   });
 }
 
-export const branchOf = (plan: string, ticket: string): string => `skein/${plan}/${ticket}`;
+const branchOf = (plan: string, ticket: string): string => `skein/${plan}/${ticket}`;
 export const worktreeDirectory = (top: string, plan: string, ticket: string): string =>
   join(top, ".skein", "worktrees", plan, ticket);
 

@@ -33,7 +33,7 @@ export interface TicketRow {
 }
 
 /** What is to be done for a ticket that has come to rest. */
-export type Due = "tell" | "finish" | "fail" | null;
+type Due = "tell" | "finish" | "fail" | null;
 
 export interface Standing {
   readonly row: TicketRow;
@@ -42,7 +42,7 @@ export interface Standing {
   readonly seq: number;
 }
 
-export interface Begun {
+interface Begun {
   readonly session: SessionId;
   readonly attempt: number;
   readonly text: string | null;
@@ -51,7 +51,7 @@ export interface Begun {
 }
 
 /** The last session of each ticket of a plan. */
-export async function begunOf({ store }: Context, plan: string): Promise<Map<string, Begun>> {
+async function begunOf({ store }: Context, plan: string): Promise<Map<string, Begun>> {
   const found = new Map<string, Begun>();
   for (let cursor: string | undefined; ;) {
     const more = cursor === undefined ? {} : { cursor };

@@ -18,6 +18,8 @@ export interface StandingRow extends SessionRow {
   /** Who runs it. */
   readonly runBy: string | null;
   readonly triggers: string | null;
+  /** Until when it is to be done; null: whenever. */
+  readonly deadlineMs: number | null;
   /** When time brings something about; null: never. */
   readonly dueMs: number | null;
 }
@@ -51,6 +53,7 @@ const isHeld = ({ lease }: DueRow, nowMs: number): boolean => lease !== null && 
 
 function standingRow(row: SessionRow, known: ScheduledRow | undefined, around: Around): StandingRow {
   const { zone = "smart", nanoUsd = 0, model = null, triggers = null, lease = null } = known ?? {};
+  const { deadlineMs = null } = known ?? {};
   const isRun = known !== undefined && isHeld(known, around.nowMs);
   const runnable = !isRun && known?.due === 0;
   return {
@@ -62,6 +65,7 @@ function standingRow(row: SessionRow, known: ScheduledRow | undefined, around: A
     waitingFor: known === undefined || isRun ? null : waitingFor(known, around),
     runBy: isRun ? (lease?.holder ?? null) : null,
     triggers,
+    deadlineMs,
     dueMs: known === undefined || known.due === 0 ? null : known.due,
   };
 }

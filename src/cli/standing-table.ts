@@ -71,6 +71,11 @@ function columnsFor(
       says: (row) => standingText(row) !== "",
     },
     {
+      title: "DEADLINE",
+      cell: ({ deadlineMs }) => (deadlineMs === null ? "-" : exact(deadlineMs).replace(/:00\.000Z$/, "Z")),
+      says: ({ deadlineMs }) => deadlineMs !== null,
+    },
+    {
       title: "TRIGGER",
       flexible: true,
       cell: ({ triggers }) => oneLine(triggers ?? "-"),

@@ -4,7 +4,7 @@ import { money } from "./money.ts";
 import type { Screen } from "./screen.ts";
 import type { StandingRow } from "./standing-row.ts";
 import { standingTable } from "./standing-table.ts";
-import { plural } from "./text.ts";
+import { cut, plural } from "./text.ts";
 
 export const sorts = ["active", "priority", "cost", "agent", "status"] as const;
 export type Sort = (typeof sorts)[number];
@@ -67,6 +67,6 @@ export function frameOf(
   const [titles = "", ...lines] = standingTable(seen, narrower, { nowMs });
   const marked = lines.map((line, place) => `${seen[place]?.session === chosen ? ">" : " "} ${line}`);
   const keys = "Enter: open  f: follow  s: suspend  i: interrupt  a p c n t: sort  q: quit";
-  const foot = height === null ? [] : ["", out.dim(says === "" ? keys : `${says}   ${keys}`)];
+  const foot = height === null ? [] : ["", out.dim(cut(says === "" ? keys : says, out.columns ?? Infinity))];
   return [out.bold(head), "", `  ${titles}`, ...marked, ...foot];
 }

@@ -3,6 +3,7 @@
  * have goes first, and what holds one up. Pure; runtime/work does it.
  */
 import type { TriggerKind } from "./catalogue/durable.ts";
+import { deadlineOf, overdueLabel } from "./deadline.ts";
 import { SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
@@ -24,7 +25,8 @@ export function dueOf(state: State): number | null {
   // What stands still until a person says so is not woken by the clock.
   if (status !== "suspended")
     for (const { nextMs } of triggers.values()) if (nextMs !== null) times.push(nextMs);
-  if (expiresMs !== null) times.push(expiresMs);
+  const deadlineMs = deadlineOf(state);
+  for (const atMs of [expiresMs, deadlineMs]) if (atMs !== null) times.push(atMs);
   return times.length === 0 ? null : Math.min(...times);
 }
 
@@ -37,7 +39,8 @@ export function expiryOf({ at, standing }: State): number | null {
 
 /** What a session waits for while nothing is to be done for it, in a word; null when it waits for nothing. */
 export function waitsFor(state: State): string | null {
-  const { status, why, sleep, triggers, requests } = state.standing;
+  const { status, why, sleep, triggers, requests, labels } = state.standing;
+  if (status === "suspended" && why?.by === "error" && labels.has(overdueLabel)) return "deadline passed";
   if (status === "suspended") return suspendedFor[why?.by ?? "person"] ?? why?.by ?? null;
   if (status === "sleeping") {
     const until = typeof sleep?.untilMs === "number" ? ["time"] : [];
@@ -85,6 +88,8 @@ export interface Candidate {
   readonly labels: Readonly<Record<string, string>>;
   /** 0 is the most urgent. */
   readonly priority: number;
+  /** Until when it is to be done; absent or null: whenever. */
+  readonly deadlineMs?: number | null;
 }
 
 /** At most so many sessions at once of those that have all of this, over all workers. */
@@ -145,8 +150,9 @@ export function heldText({ limit: { agent, model, running: most }, running }: He
 }
 
 /**
- * Those that may run now, in order, at most so many: by priority; among equals agents take turns, the one
- * that runs the least first; of one agent in the order given, which is by how long they have been due.
+ * Those that may run now, in order, at most so many: by priority; among equals the nearest deadline; then
+ * agents take turns, the one that runs the least first; of one agent in the order given, which is by how long
+ * they have been due.
  */
 export function choose(
   candidates: readonly Candidate[],
@@ -163,11 +169,7 @@ export function choose(
     let best: Candidate | null = null;
     for (const one of candidates) {
       if (taken.has(one) || full.some((other) => isOf(other, one))) continue;
-      const isBetter =
-        best === null ||
-        one.priority < best.priority ||
-        (one.priority === best.priority && (counts.get(one.agent) ?? 0) < (counts.get(best.agent) ?? 0));
-      if (isBetter) best = one;
+      if (best === null || isBefore(one, best, counts)) best = one;
     }
     if (best === null) break;
     taken.add(best);
@@ -175,6 +177,13 @@ export function choose(
     counts.set(best.agent, (counts.get(best.agent) ?? 0) + 1);
   }
   return chosen;
+}
+
+function isBefore(a: Candidate, b: Candidate, counts: ReadonlyMap<string | null, number>): boolean {
+  if (a.priority !== b.priority) return a.priority < b.priority;
+  const [deadline, other] = [a.deadlineMs ?? Infinity, b.deadlineMs ?? Infinity];
+  if (deadline !== other) return deadline < other;
+  return (counts.get(a.agent) ?? 0) < (counts.get(b.agent) ?? 0);
 }
 
 /**

@@ -1,6 +1,7 @@
 /** What callers may give to the calls of a session: checked here, before anything is decided. */
 import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command.ts";
+import { checkDeadline } from "../core/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -100,6 +101,7 @@ export function checkOpen(options: OpenOptions): void {
   const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
   const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory", "wake", "after"];
   checkOptions("open", options, [...known, ...more]);
+  checkDeadline(options.labels);
   const { objective, from } = options;
   const isCarried = from !== undefined && objective === undefined;
   if (!isCarried && (typeof objective !== "string" || objective.trim() === "")) {

@@ -1,5 +1,6 @@
 /** The session index: what lists show of a session, kept in step with its log by whoever writes to it. */
 import { entryOf } from "../core/catalogue.ts";
+import { deadlineOf } from "../core/deadline.ts";
 import type { DraftEvent } from "../core/decision.ts";
 import { readEvent, type Understood } from "../core/event.ts";
 import { fold } from "../core/fold.ts";
@@ -69,10 +70,12 @@ export async function indexEntry(
 }
 
 /** What is shown of how it stands, besides what lists show. */
-function seen(state: State): Pick<IndexEntry, "waits" | "triggers" | "zone" | "nanoUsd"> {
+function seen(state: State): Pick<IndexEntry, "deadline" | "waits" | "triggers" | "zone" | "nanoUsd"> {
   const { zone, used } = state.standing;
   const [waits, triggers] = [waitsFor(state), triggersText(state)];
+  const deadline = deadlineOf(state);
   return {
+    ...(deadline === null ? {} : { deadline }),
     ...(waits === null ? {} : { waits }),
     ...(triggers === null ? {} : { triggers }),
     ...(zone === "smart" ? {} : { zone }),

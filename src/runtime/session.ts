@@ -5,6 +5,7 @@
 import type { ItemKind } from "../core/catalogue/durable.ts";
 import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../core/command.ts";
+import { checkDeadline } from "../core/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
@@ -217,6 +218,7 @@ export class Session extends SessionReader {
         hint: 'for example { team: "web" }',
       });
     }
+    checkDeadline(set);
     return written(await this.#change({ do: "label", set, ...options }));
   }
 

@@ -8,6 +8,7 @@ import type { DueRow, IndexEntry, RunMatch } from "./port.ts";
 export const scheduleCases: readonly ConformanceCase[] = [
   { name: "due shows all that workers go by", run: wholeRow },
   { name: "due gives the most urgent first, then lets agents take turns, then goes by age", run: order },
+  { name: "due gives the nearest deadline first, among those of one priority", run: deadlines },
   { name: "due lets no agent hide another, however many sessions it has", run: turns },
   { name: "due gives what was run and still has something to do its place behind the others", run: behind },
   { name: "due keeps the place of what goes on having something to do", run: keepsPlace },
@@ -55,7 +56,7 @@ async function wholeRow(bench: Bench): Promise<void> {
   const entry = { agent: "a", model: "m/x", priority: 2, labels: { team: "blue" }, due: 0 } as const;
   const session = await indexed(bench, { ...entry, status: "running" });
   const rows = await bench.store.due({ nowMs: startOfTime, limit: 10, perAgent: 10 });
-  const row = { ...entry, session, status: "running", sinceMs: startOfTime, lease: null };
+  const row = { ...entry, session, status: "running", deadlineMs: null, sinceMs: startOfTime, lease: null };
   assert.deepEqual(plain(rows), [row]);
 }
 
@@ -77,6 +78,22 @@ async function order(bench: Bench): Promise<void> {
   const wanted = [5, 0, 2, 3, 1, 4].map((place) => made[place]);
   assert.deepEqual(await due(bench), wanted);
   assert.deepEqual(await due(bench, { limit: 3 }), wanted.slice(0, 3));
+}
+
+async function deadlines(bench: Bench): Promise<void> {
+  const plain = await indexed(bench, { agent: "a", due: 0 });
+  const late = await indexed(bench, { agent: "b", due: 0, deadline: startOfTime + 900 });
+  const soon = await indexed(bench, { agent: "b", due: 0, deadline: startOfTime + 800 });
+  const urgent = await indexed(bench, { agent: "c", due: 0, priority: 1 });
+  // What time alone brings about is in no hurry, whatever its deadline.
+  const idle = await indexed(bench, { agent: "d", due: startOfTime + 700, deadline: startOfTime + 700 });
+  assert.deepEqual(await due(bench), [urgent, soon, late, plain, idle]);
+  assert.deepEqual(await due(bench, { limit: 2 }), [urgent, soon]);
+  assert.deepEqual(await due(bench, { except: [{ agent: "b" }] }), [urgent, plain, idle]);
+  const [row] = await bench.store.scheduled([soon]);
+  assert.equal(row?.deadlineMs, startOfTime + 800);
+  await reindexed(bench, soon, { agent: "b", due: 0 });
+  assert.deepEqual(await due(bench, { limit: 2 }), [urgent, late]);
 }
 
 async function turns(bench: Bench): Promise<void> {
@@ -203,7 +220,7 @@ async function scheduled(bench: Bench): Promise<void> {
   const full = await indexed(bench, { status: "sleeping", due: startOfTime + 5, model: "m/x", ...more });
   const unknown = bench.newId();
   const rows = plain(await bench.store.scheduled([full, unknown, bare]));
-  const common = { agent: null, priority: 5, labels: {}, lease: null };
+  const common = { agent: null, priority: 5, labels: {}, deadlineMs: null, lease: null };
   assert.deepEqual(rows, [
     {
       ...common,

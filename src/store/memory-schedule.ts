@@ -56,15 +56,25 @@ function dueOf(
     const { due, lease, priority, agent } = row;
     if (due === null || due > nowMs || (lease !== null && lease.untilMs > nowMs)) continue;
     if (except.some((match) => matches(match, row))) continue;
-    const group = `${priority}/${agent ?? ""}`;
+    const group = `${priority}/${hurry(row) === Infinity ? (agent ?? "") : `!${row.session}`}`;
     byGroup.set(group, [...(byGroup.get(group) ?? []), row]);
   }
   return [...byGroup.values()]
     .flatMap((group) => group.slice(0, perAgent).map((row, turn) => ({ row, turn })))
-    .toSorted((a, b) => a.row.priority - b.row.priority || a.turn - b.turn || a.row.sinceMs - b.row.sinceMs)
+    .toSorted(
+      (a, b) =>
+        a.row.priority - b.row.priority ||
+        Number(hurry(b.row) < Infinity) - Number(hurry(a.row) < Infinity) ||
+        (hurry(a.row) < Infinity ? hurry(a.row) - hurry(b.row) : 0) ||
+        a.turn - b.turn ||
+        a.row.sinceMs - b.row.sinceMs,
+    )
     .map(({ row }) => row)
     .slice(0, limit);
 }
+
+/** The deadline of what is due at once; what only time brings about needs none. */
+const hurry = ({ due, deadlineMs }: DueRow): number => (due === 0 ? (deadlineMs ?? Infinity) : Infinity);
 
 /** Whether a session has all that is named. */
 function matches({ agent, model, labels = {} }: RunMatch, row: DueRow): boolean {
@@ -77,9 +87,10 @@ function matches({ agent, model, labels = {} }: RunMatch, row: DueRow): boolean 
 
 function dueRow({ id, dropped, copy, index, sinceMs, lease, leaseOrder, epoch }: Scheduled): DueRow[] {
   if (dropped || copy || index === null || !isSessionId(id)) return [];
-  const { status, agent, model = null, priority, labels, due = null } = index;
+  const { status, agent, model = null, priority, labels, due = null, deadline: deadlineMs = null } = index;
   const held = epoch === 0 || lease === null ? null : { ...lease, order: leaseOrder };
-  return [{ session: id, status, agent, model, priority, labels: { ...labels }, due, sinceMs, lease: held }];
+  const own = { session: id, status, agent, model, priority, labels: { ...labels } };
+  return [{ ...own, due, deadlineMs, sinceMs, lease: held }];
 }
 
 function scheduledRow(log: Scheduled | undefined): ScheduledRow[] {

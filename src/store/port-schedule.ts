@@ -12,6 +12,8 @@ export interface DueRow {
   readonly labels: Readonly<Record<string, string>>;
   /** As in the index; null when nothing is due. */
   readonly due: number | null;
+  /** Until when it is to be done; null: whenever. */
+  readonly deadlineMs: number | null;
   /**
    * Since when, by the store's clock: since it came to have something to do, or since a runner last gave it
    * back, whichever was later. A time to come, or 0, when nothing is due at once.
@@ -53,7 +55,8 @@ export interface WorkerRow {
 
 export interface ScheduleStore {
   /**
-   * Sessions that are due by `nowMs`, the most urgent first: by priority; among equals agents take turns, so
+   * Sessions that are due by `nowMs`, the most urgent first: by priority; among equals the nearest deadline of
+   * those that have one and are due at once; then agents take turns, so
    * that none hides another however many it has, and of one agent the longest due is first. Those under a
    * lease that has not run out are left out, and so are those that `except` names. At most `limit`, and at
    * most `perAgent` of one agent and priority.

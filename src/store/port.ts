@@ -212,6 +212,8 @@ export interface IndexEntry {
   readonly model?: string;
   /** Something must be watched for it: files, other sessions, checks. */
   readonly watches?: true;
+  /** Until when it is to be done; absent: whenever. */
+  readonly deadline?: number;
   /** What it waits for while nothing is due, in a word or two; absent when it waits for nothing. */
   readonly waits?: string;
   /** The names of its triggers, as a text; absent: it has none. */
@@ -223,7 +225,15 @@ export interface IndexEntry {
 }
 
 /** What of the index is for workers, and for those who look at what they do. */
-export type ScheduleField = "due" | "model" | "watches" | "waits" | "triggers" | "zone" | "nanoUsd";
+export type ScheduleField =
+  | "due"
+  | "deadline"
+  | "model"
+  | "watches"
+  | "waits"
+  | "triggers"
+  | "zone"
+  | "nanoUsd";
 
 export interface SessionRow extends Omit<IndexEntry, ScheduleField> {
   readonly session: SessionId;

@@ -132,6 +132,7 @@ test("a frame of top shows what is chosen, in order, and no more than there is r
     waitingFor: "input",
     runBy: null,
     triggers: null,
+    deadlineMs: null,
     dueMs: null,
     ...more,
   });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { checkDeadline, deadlineOf, momentOf } from "../../src/core/deadline.ts";
 import { SkeinError } from "../../src/core/error.ts";
 import {
   checkLimit,
@@ -55,6 +56,50 @@ test("a session that was opened to expire is due when it does, and a hold keeps 
   assert.deepEqual([expiryOf(asleep.state), dueOf(asleep.state)], [null, null]);
   const held = opened.when({ do: "hold", name: "audit" });
   assert.deepEqual([expiryOf(held.state), dueOf(held.state)], [null, null]);
+});
+
+test("a deadline is a label that names a moment, and of equals the nearest goes first", () => {
+  for (const [text, iso] of [
+    ["2026-11-20", "2026-11-20T00:00:00.000Z"],
+    ["2024-02-29T17:00", "2024-02-29T17:00:00.000Z"],
+    ["2026-11-20T17:00:05.250+01:00", "2026-11-20T16:00:05.250Z"],
+    ["2000-03-01T00:30-05:30", "2000-03-01T06:00:00.000Z"],
+  ] as const)
+    assert.equal(momentOf(text), Date.parse(iso), text);
+  for (const wrong of [
+    "",
+    "soon",
+    "2026-02-29",
+    "2026-13-01",
+    "2026-11-20T25:00",
+    "2026-11-20 17:00",
+    "1969-12-31",
+  ])
+    assert.equal(momentOf(wrong), null, wrong);
+  fc.assert(
+    fc.property(fc.date({ min: new Date(0), max: new Date("2200-01-01"), noInvalidDate: true }), (date) => {
+      assert.equal(momentOf(date.toISOString()), date.getTime());
+    }),
+  );
+  assert.throws(() => checkDeadline({ deadline: "soon" }), { code: "invalid" });
+  checkDeadline({ deadline: "2026-11-20", team: "soon" });
+  const at = Date.parse("2100-01-01");
+  const labeled = given().when({ do: "label", set: { deadline: "2100-01-01" } });
+  assert.deepEqual([dueOf(labeled.state), deadlineOf(labeled.state)], [at, at]);
+  const over = labeled
+    .when({ do: "suspend", by: "error" })
+    .when({ do: "label", set: { overdue: "2100-01-01" } });
+  assert.deepEqual(
+    [dueOf(over.state), deadlineOf(over.state), waitsFor(over.state)],
+    [null, null, "deadline passed"],
+  );
+  const waiting = [
+    one("none"),
+    one("late", { deadlineMs: 9 }),
+    one("soon", { deadlineMs: 5 }),
+    one("u", { priority: 1 }),
+  ];
+  assert.deepEqual(names(choose(waiting, [], { limits: [], most: 9 })), ["u", "soon", "late", "none"]);
 });
 
 test("the urgent go first, then agents take turns, then who has waited longest", () => {

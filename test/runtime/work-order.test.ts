@@ -218,6 +218,36 @@ test("a session that was opened to expire is closed when nothing was written to 
   assert.equal(await turnsOf(busy), 1);
 });
 
+test("a session past its deadline is suspended, also while it runs, and goes on when it is let", async () => {
+  const script = scripted([
+    async () => {
+      await world.sleep(30);
+      return [use("scratch", { key: "k", value: 1 })];
+    },
+  ]);
+  await using engine = engineWith(script);
+  await assert.rejects(openOne(engine, { labels: { deadline: "soon" } }), { code: "invalid" });
+  const deadline = new Date(world.now() + 400).toISOString();
+  const idle = await engine.open({ objective: "Idle", labels: { deadline } });
+  const busy = await openOne(engine, { labels: { deadline } });
+  await using _ = await engine.work();
+  for (const session of [idle, busy]) {
+    await until(async () => (await session.fold()).standing.labels.has("overdue"));
+    const { status, why } = await session.state();
+    assert.deepEqual(
+      [status, why?.by, why?.reason],
+      ["suspended", "error", `its deadline has passed: ${deadline}`],
+    );
+  }
+  await until(async () => !(await busy.fold()).standing.lease.held);
+  const asked = script.calls.length;
+  assert.ok(asked > 1);
+  await busy.activate();
+  await until(() => script.calls.length > asked + 2);
+  await assert.rejects(busy.label({ deadline: "tomorrow" }), { code: "invalid" });
+  await busy.cancel();
+});
+
 test("stopping finishes the step, gives the lease back, and leaves the rest to others", async () => {
   const began = Promise.withResolvers<void>();
   const script = scripted([

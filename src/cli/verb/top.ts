@@ -156,6 +156,7 @@ class Live {
     const by = sortKeys[key];
     const name = names[key];
     if (name === "end") return this.ended.abort();
+    this.#says = "";
     if (this.#view !== null) {
       if (name === "quit" || name === "open") this.#view = null;
     } else if (name === "quit") this.ended.abort();

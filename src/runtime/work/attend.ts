@@ -1,5 +1,6 @@
-/** What time brings about: a session is woken or expires, a trigger fires, a request is given up. */
+/** What time brings about: a session wakes, expires or is overdue, a trigger fires, a request is given up. */
 import type { SessionId } from "../../core/ids.ts";
+import { deadlineLabel, deadlineOf, overdueLabel } from "../../core/deadline.ts";
 import { SkeinError } from "../../core/error.ts";
 import { spanText } from "../../core/policy.ts";
 import { dueOf, expiryOf } from "../../core/schedule.ts";
@@ -19,6 +20,7 @@ export async function attend(context: Context, session: SessionId): Promise<numb
   await wake(context, session, before);
   if (before.standing.status !== "suspended") await fireDue(context, session, before);
   await expire(context, session, before);
+  await suspendOverdue(context, session, before);
   const overdue = [...before.standing.requests.values()].some(({ deadlineMs }) => deadlineMs <= world.now());
   if (overdue) await giveUp(context, session);
   const after = await writer.current(session);
@@ -43,6 +45,31 @@ async function expire({ world, writer }: Context, session: SessionId, before: St
     return { do: "close", outcome: "expired", reason } as const;
   };
   await writer.change(session, build, { actor: "system" }).catch(ifOvertaken);
+}
+
+/** Whether its deadline has passed. */
+export function isOverdue(state: State, nowMs: number): boolean {
+  const deadlineMs = deadlineOf(state);
+  return deadlineMs !== null && deadlineMs <= nowMs;
+}
+
+/**
+ * Suspends a session whose deadline has passed, and then takes the deadline away, so that whoever lets it go on
+ * is not stopped again. Whoever dies in between leaves it suspended, and at worst it is suspended once more.
+ */
+async function suspendOverdue({ world, writer }: Context, session: SessionId, before: State): Promise<void> {
+  const deadline = before.standing.labels.get(deadlineLabel);
+  if (!isOverdue(before, world.now()) || deadline === undefined) return;
+  const actor = "system";
+  const build = (state: State) => {
+    if (!isOverdue(state, world.now()))
+      throw new SkeinError("conflict", `${session} changed in the meantime`);
+    return { do: "suspend", by: "error", reason: `its deadline has passed: ${deadline}` } as const;
+  };
+  const done = await writer.change(session, build, { actor }).catch(ifOvertaken);
+  if (done === undefined) return;
+  const relabel = { do: "label", set: { [overdueLabel]: deadline }, remove: [deadlineLabel] } as const;
+  await writer.change(session, relabel, { actor }).catch(ifOvertaken);
 }
 
 async function wake({ world, writer }: Context, session: SessionId, { standing }: State): Promise<void> {

@@ -11,7 +11,7 @@ import { deliverAll } from "../deliver.ts";
 import type { Context } from "../engine-context.ts";
 import { isFree } from "../lease.ts";
 import type { Ran } from "../runner.ts";
-import { attend } from "./attend.ts";
+import { attend, isOverdue } from "./attend.ts";
 import { makeLimits } from "./limits.ts";
 import { outcomeOf, reasonOf } from "./story.ts";
 import { makeTrials, type Trials } from "./trials.ts";
@@ -162,6 +162,9 @@ export class Worker implements AsyncDisposable {
       this.#options.only === undefined ? [() => this.#watches.follow(), () => this.#deliver()] : [];
     for (const part of beside) await part().catch((error: unknown) => this.#trouble(error));
     const nowMs = world.now();
+    // What runs past its deadline is suspended, and stops before its next step.
+    for (const { row } of this.#running.values())
+      if ((row.deadlineMs ?? Infinity) <= nowMs) await this.#attendOne(row.session);
     const leased = await store.leased();
     const rows = await this.#due(nowMs);
     const { ready, attended } = await this.#attend([...this.#left(leased, nowMs), ...rows], nowMs);
@@ -175,6 +178,9 @@ export class Worker implements AsyncDisposable {
     const times = [
       (await store.nextDue(nowMs)) ?? Infinity,
       this.#trials.nextMs(),
+      ...[...this.#running.values()].flatMap(({ row }) =>
+        (row.deadlineMs ?? 0) > nowMs ? [row.deadlineMs ?? 0] : [],
+      ),
       this.#watches.nextMs(),
       ...others.flatMap(({ due, lease }) => (due === 0 && lease !== null ? [lease.untilMs] : [])),
     ];
@@ -267,7 +273,8 @@ export class Worker implements AsyncDisposable {
       const { session } = row;
       try {
         const state = await this.#context.writer.current(session);
-        if (dueOf(state) === 0) this.#run(row, state.standing.used.nanoUsd);
+        if (dueOf(state) === 0 && !isOverdue(state, this.#context.world.now()))
+          this.#run(row, state.standing.used.nanoUsd);
         else {
           sure = false;
           await this.#attendOne(session);

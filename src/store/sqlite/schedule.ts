@@ -16,22 +16,23 @@ export interface Schedule {
 export function makeSchedule(database: DatabaseSync, tenant: string, now: () => number): Schedule {
   const put = database.prepare(
     `INSERT INTO schedule
-       (log, tenant, priority, agent, due, since, model, watches, waits, triggers, zone, cost)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       (log, tenant, priority, agent, due, since, deadline, model, watches, waits, triggers, zone, cost)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (log) DO UPDATE SET priority = excluded.priority, agent = excluded.agent,
        due = excluded.due, since = iif(due = 0 AND excluded.due = 0, since, excluded.since),
-       model = excluded.model, watches = excluded.watches, waits = excluded.waits,
+       deadline = excluded.deadline, model = excluded.model, watches = excluded.watches, waits = excluded.waits,
        triggers = excluded.triggers, zone = excluded.zone, cost = excluded.cost`,
   );
   const remove = database.prepare("DELETE FROM schedule WHERE log = ?");
   const behind = database.prepare("UPDATE schedule SET since = ? WHERE log = ? AND due = 0");
   return {
-    set(log, { priority, agent, due, model, watches, waits, triggers, zone, nanoUsd }) {
-      if ((due ?? watches ?? waits ?? triggers ?? zone ?? nanoUsd) === undefined) return void remove.run(log);
+    set(log, { priority, agent, due, deadline, model, watches, waits, triggers, zone, nanoUsd }) {
+      if ((due ?? deadline ?? watches ?? waits ?? triggers ?? zone ?? nanoUsd) === undefined)
+        return void remove.run(log);
       const since = due === 0 ? now() : (due ?? 0);
-      const first = [log, tenant, priority, agent ?? "", due ?? null, since, model ?? null] as const;
+      const first = [log, tenant, priority, agent ?? "", due ?? null, since, deadline ?? null] as const;
       const rest = [waits ?? null, triggers ?? null, zone ?? null, nanoUsd ?? 0] as const;
-      put.run(...first, watches === true ? 1 : 0, ...rest);
+      put.run(...first, model ?? null, watches === true ? 1 : 0, ...rest);
     },
     released: (log) => void behind.run(now(), log),
     clear: (log) => void remove.run(log),
@@ -50,6 +51,7 @@ type DueArray = [
   holder: string | null,
   untilMs: number | null,
   order: number | null,
+  deadline: number | null,
 ];
 
 type MoreArray = [
@@ -61,7 +63,7 @@ type MoreArray = [
 ];
 
 const columns = `l.id, l.session, l.status, l.agent, s.model, l.priority, s.due, s.since, e.holder,
-  e.until_ms, (SELECT position FROM records WHERE log = l.id AND seq = l.epoch)`;
+  e.until_ms, (SELECT position FROM records WHERE log = l.id AND seq = l.epoch), s.deadline`;
 
 /** A worker that was not heard of for so long is no longer shown. */
 const goneMs = 3_600_000;
@@ -97,8 +99,8 @@ export function schedules(
   function scheduledRow(session: SessionId): ScheduledRow[] {
     const row = one.get(tenant, session) as unknown as MoreArray | undefined;
     if (row === undefined) return [];
-    const [waits, triggers, zone, cost] = [row[11], row[12], row[13], row[14]];
-    const base = rowOf(row.slice(0, 11) as DueArray);
+    const [waits, triggers, zone, cost] = [row[12], row[13], row[14], row[15]];
+    const base = rowOf(row.slice(0, 12) as DueArray);
     return [{ ...base, waits, triggers, zone: zone ?? "smart", nanoUsd: cost ?? 0 }];
   }
 
@@ -116,7 +118,20 @@ export function schedules(
 function makeRows(database: DatabaseSync): (row: DueArray) => DueRow {
   const labels = database.prepare("SELECT key, value FROM labels WHERE log = ?");
   labels.setReturnArrays(true);
-  return ([log, session, status, agent, model, priority, due, since, holder, untilMs, order]) => ({
+  return ([
+    log,
+    session,
+    status,
+    agent,
+    model,
+    priority,
+    due,
+    since,
+    holder,
+    untilMs,
+    order,
+    deadlineMs,
+  ]) => ({
     session,
     status,
     agent,
@@ -124,6 +139,7 @@ function makeRows(database: DatabaseSync): (row: DueArray) => DueRow {
     priority,
     labels: Object.fromEntries(labels.all(log) as unknown as [string, string][]),
     due,
+    deadlineMs,
     sinceMs: since ?? 0,
     lease: holder === null || untilMs === null ? null : { holder, untilMs, order: order ?? 0 },
   });
@@ -152,6 +168,12 @@ function makeDue(
        ) FROM a WHERE a.agent IS NOT NULL
      ) SELECT agent FROM a WHERE agent IS NOT NULL`,
   );
+  const byDeadline = database.prepare(
+    `SELECT ${columns} FROM schedule s INDEXED BY schedule_deadline JOIN logs l ON l.id = s.log
+     LEFT JOIN leases e ON e.log = s.log AND l.epoch > 0
+     WHERE s.tenant = ?1 AND s.priority = ?2 AND s.due = 0 AND s.deadline IS NOT NULL
+       AND l.listed = 1 AND l.copy = 0 AND (e.log IS NULL OR e.until_ms <= ?3) ORDER BY s.deadline`,
+  );
   const ofAgent = (when: string, order: string) =>
     database.prepare(
       `SELECT ${columns} FROM schedule s JOIN logs l ON l.id = s.log
@@ -159,24 +181,28 @@ function makeDue(
        WHERE s.tenant = ?1 AND s.priority = ?2 AND s.agent = ?3 AND ${when} AND l.listed = 1 AND l.copy = 0
          AND (e.log IS NULL OR e.until_ms <= ?4) ORDER BY ${order}`,
     );
-  const [atOnce, byTime] = [ofAgent("s.due = 0", "s.since"), ofAgent("s.due > 0 AND s.due <= ?4", "s.due")];
-  for (const statement of [priorities, agents, atOnce, byTime]) statement.setReturnArrays(true);
+  const [atOnce, byTime] = [
+    ofAgent("s.due = 0 AND s.deadline IS NULL", "s.since"),
+    ofAgent("s.due > 0 AND s.due <= ?4", "s.due"),
+  ];
+  for (const statement of [priorities, agents, byDeadline, atOnce, byTime]) statement.setReturnArrays(true);
 
   return ({ nowMs, limit, perAgent, except = [] }) => {
     // Labels are looked up for those that are asked about, and in the end for those that are given.
     const isOut = (row: DueArray): boolean =>
       except.some((match) => matches(match, row, () => rowOf(row).labels));
     const whole = new Set(except.flatMap(({ agent, model, labels }) => ((model ?? labels) ? [] : [agent])));
-    const firstOf = (priority: number, agent: string, most: number): DueArray[] => {
+    const taken = (rows: Iterable<unknown>, most: number): DueArray[] => {
       const found: DueArray[] = [];
-      for (const statement of [atOnce, byTime]) {
-        let count = 0;
-        for (const row of statement.iterate(tenant, priority, agent, nowMs) as Iterable<unknown>) {
-          if (isOut(row as DueArray)) continue;
-          found.push(row as DueArray);
-          if ((count += 1) >= most) break;
-        }
+      for (const row of rows as Iterable<DueArray>) {
+        if (!isOut(row) && found.push(row) >= most) break;
       }
+      return found;
+    };
+    const firstOf = (priority: number, agent: string, most: number): DueArray[] => {
+      const found = [atOnce, byTime].flatMap((statement) =>
+        taken(statement.iterate(tenant, priority, agent, nowMs), most),
+      );
       return found.toSorted((a, b) => sinceOf(a) - sinceOf(b)).slice(0, most);
     };
     const ofPriority = (priority: number, wanted: number): DueArray[] => {
@@ -199,7 +225,8 @@ function makeDue(
     const found: DueArray[] = [];
     for (const [priority] of priorities.all(tenant) as unknown as [number][]) {
       if (found.length >= limit || whole.has(undefined)) break;
-      found.push(...ofPriority(priority, limit - found.length));
+      found.push(...taken(byDeadline.iterate(tenant, priority, nowMs), limit - found.length));
+      if (found.length < limit) found.push(...ofPriority(priority, limit - found.length));
     }
     return found.slice(0, limit).map(rowOf);
   };

@@ -173,10 +173,12 @@ CREATE TABLE packed_calls (
 const schedule = `
 CREATE TABLE schedule (
   log INTEGER PRIMARY KEY, tenant TEXT NOT NULL, priority INTEGER NOT NULL, agent TEXT NOT NULL,
-  due INTEGER, since INTEGER NOT NULL, model TEXT, watches INTEGER NOT NULL, waits TEXT, triggers TEXT,
+  due INTEGER, since INTEGER NOT NULL, deadline INTEGER, model TEXT, watches INTEGER NOT NULL, waits TEXT, triggers TEXT,
   zone TEXT, cost INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX schedule_due ON schedule (tenant, priority, agent, due, since) WHERE due IS NOT NULL;
+CREATE INDEX schedule_deadline ON schedule (tenant, priority, deadline)
+  WHERE due = 0 AND deadline IS NOT NULL;
 CREATE INDEX schedule_next ON schedule (tenant, due) WHERE due IS NOT NULL;
 CREATE INDEX schedule_watches ON schedule (log) WHERE watches = 1;
 CREATE TABLE workers (

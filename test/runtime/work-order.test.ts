@@ -172,7 +172,7 @@ test("one that cannot be run is tried again, then suspended with the reason; the
   assert.deepEqual(failures, [1_000, 2_000, null]);
 });
 
-test("what a dead worker of this machine left is taken over at once, its model call written off", async () => {
+test("what a dead worker of this machine left is taken over at once, its call written off", async () => {
   let gone = "";
   const knowing: World = { ...world, isGone: (holder) => holder === gone };
   const store = memoryStore({ world: knowing, workspace });
@@ -273,7 +273,7 @@ test("stopping finishes the step, gives the lease back, and leaves the rest to o
   assert.equal(await turnsOf(session), 1);
 });
 
-test("two workers of an engine and one of another share what there is; each session is run once", async () => {
+test("two workers of an engine and one of another share what there is; each is run once", async () => {
   const store = memoryStore({ world, workspace });
   const script = scripted(["done"]);
   const told: Told[] = [];

@@ -20,8 +20,8 @@ export function makeSchedule(database: DatabaseSync, tenant: string, now: () => 
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (log) DO UPDATE SET priority = excluded.priority, agent = excluded.agent,
        due = excluded.due, since = iif(due = 0 AND excluded.due = 0, since, excluded.since),
-       deadline = excluded.deadline, model = excluded.model, watches = excluded.watches, waits = excluded.waits,
-       triggers = excluded.triggers, zone = excluded.zone, cost = excluded.cost`,
+       deadline = excluded.deadline, model = excluded.model, watches = excluded.watches,
+       waits = excluded.waits, triggers = excluded.triggers, zone = excluded.zone, cost = excluded.cost`,
   );
   const remove = database.prepare("DELETE FROM schedule WHERE log = ?");
   const behind = database.prepare("UPDATE schedule SET since = ? WHERE log = ? AND due = 0");

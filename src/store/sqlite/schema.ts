@@ -173,8 +173,8 @@ CREATE TABLE packed_calls (
 const schedule = `
 CREATE TABLE schedule (
   log INTEGER PRIMARY KEY, tenant TEXT NOT NULL, priority INTEGER NOT NULL, agent TEXT NOT NULL,
-  due INTEGER, since INTEGER NOT NULL, deadline INTEGER, model TEXT, watches INTEGER NOT NULL, waits TEXT, triggers TEXT,
-  zone TEXT, cost INTEGER NOT NULL
+  due INTEGER, since INTEGER NOT NULL, deadline INTEGER, model TEXT, watches INTEGER NOT NULL,
+  waits TEXT, triggers TEXT, zone TEXT, cost INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX schedule_due ON schedule (tenant, priority, agent, due, since) WHERE due IS NOT NULL;
 CREATE INDEX schedule_deadline ON schedule (tenant, priority, deadline)

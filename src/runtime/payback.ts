@@ -20,8 +20,8 @@ export interface Payback {
 }
 
 /**
- * What the end of a session gives back; null when nothing is left, or when the one that paid cannot be written
- * to, because it was deleted, archived, or lives elsewhere. `read` gives null for what is not here.
+ * What the end of a session gives back; null when nothing is left, or when the one that paid cannot be
+ * written to, because it was deleted, archived, or lives elsewhere. `read` gives null for what is not here.
  */
 export async function paybackOf(
   read: (session: SessionId) => Promise<State | null>,

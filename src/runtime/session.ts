@@ -241,7 +241,7 @@ export class Session extends SessionReader {
     };
     return written(await this.#change(build));
   }
-  /** With `tree`, also all sessions that it opened or forked itself and that still live, the deepest first. */
+  /** With `tree`, also the sessions that it opened or forked itself and that still live, deepest first. */
   async cancel(
     options: Reason & { readonly tree?: boolean } = {},
   ): Promise<Written & Partial<CancelledTree>> {

@@ -106,6 +106,13 @@ export interface Start {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Certain = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
 
+type WriteOptions = ChangeOptions &
+  Pick<Part, "expect" | "parent"> & {
+    readonly beside?: Beside | null;
+    /** Shares of sessions that get something back. */
+    readonly ups?: readonly Part[];
+  };
+
 /** Sessions whose state is kept at hand. */
 const cachedSessionsMax = 1_000;
 
@@ -192,7 +199,8 @@ export function makeWriter(
       const alone = decided(state, command, options);
       const again = (on: State, one: Command, whole: boolean) =>
         decided(on, one, whole ? options : { actor: options.actor });
-      const { decision, ups } = await withPayback({ state, command, decision: alone }, again, writable, world);
+      const asked = { state, command, decision: alone };
+      const { decision, ups } = await withPayback(asked, again, writable, world);
       if ("refusal" in decision) {
         // The state at hand may be old: nobody is refused on account of what has changed since.
         const newer = await refresh(session);
@@ -247,12 +255,6 @@ export function makeWriter(
     if (written === null) throw new SkeinError("conflict", `${session} exists already`);
     return written;
   }
-
-  type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & {
-    readonly beside?: Beside | null;
-    /** Shares of sessions that get something back. */
-    readonly ups?: readonly Part[];
-  };
 
   /** The workspace's share of a change, if it has one. */
   function shareOf(

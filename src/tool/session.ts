@@ -183,10 +183,10 @@ const fork = defineSessionTool({
 const open = defineSessionTool({
   name: "open",
   description:
-    "Open a session of its own for a part of the work. It begins with the objective alone and knows nothing " +
-    "else of this session, so say in it all that it needs. It may use what this session may use, works by " +
-    "itself, and ends when it is done. With wait this session sleeps once its turn has ended, and is woken " +
-    "with what the other leaves: its facts, decisions and last answer.",
+    "Open a session of its own for a part of the work. It begins with the objective alone and knows " +
+    "nothing else of this session, so say in it all that it needs. It may use what this session may use, " +
+    "works by itself, and ends when it is done. With wait this session sleeps once its turn has ended, and " +
+    "is woken with what the other leaves: its facts, decisions and last answer.",
   input: z.strictObject({
     objective: z.string().min(1).max(limit.objectiveCharsMax).describe("What the new session is to do"),
     agent: z

@@ -46,7 +46,7 @@ const allotments = async (session: Session) => {
   return found;
 };
 
-test("a parent opens a child and waits; the child ends by itself, and what it leaves wakes the parent", async () => {
+test("a parent waits for a child, which ends by itself; what it leaves wakes the parent", async () => {
   const script = byObjective({
     "Plan the trip": [
       [use("open", { objective: "Book the hotel", budget: { steps: 5 }, wait: true })],
@@ -82,7 +82,7 @@ test("a parent opens a child and waits; the child ends by itself, and what it le
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("a child has its parent's bindings and rules, and another agent's instructions without its bindings", async () => {
+test("a child has its parent's bindings and rules, and nothing that another agent is bound to", async () => {
   const script = byObjective({
     "Lead it": [[use("open", { objective: "Look around", agent: "scout", name: "scout" })], "Done."],
   });
@@ -213,7 +213,7 @@ test("cancelling the tree ends the deepest first, and what is left goes up to th
   for (const one of [middle, bottom, beside]) assert.equal((await stands(one)).why?.by, "cancelled");
 });
 
-test("a parent that ended before its child passes what comes back on; one that is gone gets nothing", async () => {
+test("a parent that is over passes on what comes back; one that is gone gets nothing", async () => {
   const script = byObjective({
     Top: [[use("open", { objective: "Middle", budget: { steps: 10 } })], "Done."],
     Middle: [[use("open", { objective: "Bottom", budget: { steps: 4 } })], "Done."],

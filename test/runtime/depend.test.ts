@@ -143,9 +143,10 @@ test("circles, unknown sessions and triggers that say nothing are refused when t
   const b = await engine.open({ objective: "B", model, after: [a.id] });
   const c = await engine.open({ objective: "C", model, after: [b.id] });
   const end = (...sessions: string[]) => ({ kind: "session", sessions, on: "end" }) as const;
+  const chain = [a, c, b, a].map(({ id }) => id).join(" waits for ");
   await assert.rejects(a.trigger("x", end(c.id)), {
     code: "invalid",
-    message: `trigger "x": they would wait for one another: ${[a, c, b, a].map(({ id }) => id).join(" waits for ")}`,
+    message: `trigger "x": they would wait for one another: ${chain}`,
   });
   await assert.rejects(a.trigger("x", end(a.id)), { code: "invalid" });
   const gone = `ses_${"0".repeat(26)}`;

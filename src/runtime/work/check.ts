@@ -1,4 +1,4 @@
-/** Checks: a command, an address or a query, asked without any model. Two results differ if their digests do. */
+/** Checks: a command, an address or a query, asked without any model. Results are told apart by digest. */
 import { resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";

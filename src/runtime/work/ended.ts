@@ -32,7 +32,7 @@ const charsMax = 4_000;
 const allCharsMax = 32_000;
 const handoffTokens = 1_000;
 
-/** What is told of those that ended. Deterministic for what the logs say, so that all workers tell the same. */
+/** What is told of those that ended: nothing but what the logs say, so that all workers tell the same. */
 export async function tellEnded(
   context: Context,
   name: string,

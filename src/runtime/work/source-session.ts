@@ -195,7 +195,7 @@ function checkSpec(spec: SessionSpec): SessionSpec {
   const made = since === undefined ? null : "where it begins is made, not given";
   if (wrong === null && made === null) return spec;
   throw new SkeinError("invalid", wrong ?? made ?? "", {
-    hint: 'for example { kind: "session", sessions: ["ses_…"], on: "item", item: { kind: "fact", key: "rate*" } }',
+    hint: 'on: "end"; or on: "item" with item: { kind: "fact", key: "rate-*" }',
   });
 }
 

@@ -182,6 +182,12 @@ describe("a plan without worktrees", () => {
       JSON.stringify([one, two]),
     );
     assert.deepEqual([(await opened(engine)).length, calls.length], [6, 6]);
+    for (const { session } of one) {
+      let inputs = 0;
+      const found = await engine.session(session ?? "");
+      for await (const _ of found.events({ types: ["input.received"] })) inputs += 1;
+      assert.equal(inputs, 1);
+    }
   });
 
   test("a run that is stopped leaves what it has begun, and the next goes on with it", async () => {

@@ -55,7 +55,7 @@ export function isOverdue(state: State, nowMs: number): boolean {
 
 /**
  * Suspends a session whose deadline has passed, and then takes the deadline away, so that whoever lets it go
- * on is not stopped again. Whoever dies in between leaves it suspended, and at worst it is suspended once more.
+ * on is not stopped again. Whoever dies in between leaves it suspended; at worst it is suspended once more.
  */
 async function suspendOverdue({ world, writer }: Context, session: SessionId, before: State): Promise<void> {
   const deadline = before.standing.labels.get(deadlineLabel);

@@ -224,7 +224,16 @@ export { parsePlan } from "./core/ticket.ts";
 export type { Plan, PlanSource, Ticket } from "./core/ticket.ts";
 export type { TicketsOptions } from "./runtime/tickets.ts";
 export type { TicketRow, TicketStatus } from "./runtime/tickets-standing.ts";
-export type { AppendRecord, Binding, Budget, ForkOptions, OpenOptions, Permission } from "./core/command.ts";
+export type {
+  After,
+  AppendRecord,
+  Binding,
+  Budget,
+  ForkOptions,
+  OpenOptions,
+  Permission,
+} from "./core/command.ts";
+export type { CancelledTree } from "./runtime/children.ts";
 export type { MissedRule, TriggerSpec, Wake } from "./core/trigger.ts";
 export type { Trigger, TriggerOptions } from "./runtime/work/triggers.ts";
 export type { Template, TemplateOptions } from "./runtime/work/templates.ts";

@@ -126,7 +126,6 @@ export function makeWriter(
   const cache = new Map<LogId, Known>();
   const turns = new Map<LogId, Promise<unknown>>();
   const learned = new Set<LogId>();
-  const writable = writableIn(store, async (session) => (await refresh(session)).state);
   const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
 
   const decided = (state: State, command: Command, options: Pick<ChangeOptions, "actor" | "key">) =>
@@ -200,6 +199,7 @@ export function makeWriter(
       const again = (on: State, one: Command, whole: boolean) =>
         decided(on, one, whole ? options : { actor: options.actor });
       const asked = { state, command, decision: alone };
+      const writable = writableIn(store, async (other) => (await refresh(other)).state);
       const { decision, ups } = await withPayback(asked, again, writable, world);
       if ("refusal" in decision) {
         // The state at hand may be old: nobody is refused on account of what has changed since.

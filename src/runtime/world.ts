@@ -20,6 +20,8 @@ export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
   salt(): string;
   /** SHA-256, hexadecimal. */
   hashBytes(bytes: Uint8Array): string;
+  /** Milliseconds since some moment, by a clock that nobody sets. A world may lack it. */
+  steady?(): number;
   /** This process, as a holder of leases. */
   readonly self?: string;
   /** Takes secrets out of all that is stored. An engine gives its world one where there is none. */
@@ -68,6 +70,7 @@ export function realWorld(): World {
   let left = 0;
   return {
     now: () => Date.now(),
+    steady: () => performance.now(),
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted === true) return resolve();

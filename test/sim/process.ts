@@ -115,6 +115,7 @@ function makeWorld(
   };
   return {
     now: () => timeline.now() + skew(),
+    steady: () => timeline.now(),
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted === true) return resolve();

@@ -217,8 +217,9 @@ async function storm(sim: Sim, people: People): Promise<void> {
       again(mostMs, work);
     });
   };
-  const strike = (work: (process: SimProcess) => void): void => {
-    const up = [...sim.runners.keys()].filter((process) => process.standing() === "up");
+  const strike = (work: (process: SimProcess) => void, also?: "paused"): void => {
+    const isThere = ({ standing }: SimProcess): boolean => standing() === "up" || standing() === also;
+    const up = [...sim.runners.keys()].filter(isThere);
     if (up.length > 0) work(random.pick(up));
   };
   const fell = (process: SimProcess, how: "ended" | "paused"): void => {
@@ -234,7 +235,7 @@ async function storm(sim: Sim, people: People): Promise<void> {
   again(4_000, () => people.attend());
   again(crashMs, () => strike((process) => fell(process, "ended")));
   again(pauseMs, () => strike((process) => fell(process, "paused")));
-  again(jumpMs, () => strike((process) => jump(sim, process)));
+  again(jumpMs, () => strike((process) => jump(sim, process), "paused"));
   if (random.chance(0.5)) again(12_000, () => strike((process) => void stop(sim, process)));
   await timeline.run(8_000 + random.below(12_000));
   sim.climate = calm;

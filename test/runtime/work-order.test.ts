@@ -248,6 +248,20 @@ test("a session past its deadline is suspended, also while it runs, and goes on 
   await busy.cancel();
 });
 
+test("a clock that jumps, back or ahead, keeps nobody from being run", async () => {
+  let shiftMs = 0;
+  const jumping: World = { ...world, now: () => world.now() + shiftMs };
+  const store = memoryStore({ world: jumping, workspace });
+  await using engine = engineWith(scripted(["done"]), { store, world: jumping });
+  await using _ = await engine.work();
+  for (const jumpMs of [0, -86_400_000, 7 * 86_400_000, -3_600_000]) {
+    shiftMs += jumpMs;
+    const session = await openOne(engine);
+    await until(() => isIdle(session), 10_000);
+    await until(async () => (await engine.workers()).some(({ untilMs }) => untilMs > jumping.now()));
+  }
+});
+
 test("stopping finishes the step, gives the lease back, and leaves the rest to others", async () => {
   const began = Promise.withResolvers<void>();
   const script = scripted([

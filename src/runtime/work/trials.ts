@@ -68,7 +68,11 @@ export function makeTrials(context: Context, tell: (told: Told) => void): Trials
     get size() {
       return trials.size;
     },
-    untilMs: (session) => trials.get(session)?.untilMs ?? 0,
+    untilMs(session) {
+      const atMs = trials.get(session)?.untilMs ?? 0;
+      // Further ahead than anything is ever put off: the clock went back.
+      return atMs > world.now() + mostMs ? 0 : atMs;
+    },
     nextMs() {
       const times = [...trials.values()].map(({ untilMs }) => untilMs);
       return Math.min(Infinity, ...times.filter((atMs) => atMs > world.now()));

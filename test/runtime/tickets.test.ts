@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { openEngine, parsePlan, SkeinError, type Engine, type TicketRow } from "../../src/index.ts";
-import type { ModelCall } from "../../src/model/port.ts";
+import { ModelError, type ModelCall } from "../../src/model/port.ts";
 import { newRepository } from "./ticket-place.ts";
 import { scripted, use, type Line } from "./turn/scripted.ts";
 
@@ -116,6 +116,22 @@ describe("a plan without worktrees", () => {
     ]);
     await (await engine.session(rows[0]?.session ?? "")).answer({ allow: true });
     assert.deepEqual(statuses(await engine.runTickets(plan, options)), ["a done", "b done", "c done"]);
+  });
+
+  test("one that an error suspended goes on when asked to, and no other session of the store is run", async () => {
+    using repository = newRepository();
+    const broken = new ModelError("invalid", "there is no such thing");
+    const { models, calls } = answering({ Alpha: then(broken, "Done.") });
+    await using engine = await openEngine({ store: "memory:", models });
+    const other = await engine.open({ objective: "Something else" });
+    await other.input("Wait for whoever runs all of them.");
+    const plan = planOf("## a: Alpha\n");
+    const rows = await engine.runTickets(plan, { directory: repository.top });
+    assert.deepEqual(short(rows), [["a", "blocked", "error: test/scripted: there is no such thing"]]);
+    const again = await engine.runTickets(plan, { directory: repository.top, retry: true });
+    assert.deepEqual(statuses(again), ["a done"]);
+    assert.deepEqual([await opened(engine), calls.length], [["a"], 2]);
+    assert.equal((await other.fold()).standing.lastTurn, 0);
   });
 
   test("a budget is that of each ticket, and one that is used up blocks it", async () => {

@@ -169,6 +169,7 @@ async function tellMore({ out, args }: Here, engine: Engine, rows: readonly Tick
   }
   const again = `skein tickets run ${args.PLAN}`;
   if (rows.some(({ status }) => status === "blocked")) out.note(`then run the plan again: ${again} …`);
+  if (rows.some(({ status }) => status === "running" || status === "ready")) out.note(`to go on: ${again} …`);
   if (rows.some(({ status }) => status === "failed"))
     out.note(`to begin failed tickets anew: ${again} --retry …`);
 }

@@ -27,7 +27,8 @@ describe("tickets", () => {
 
     const agent = join(folder, "coder.md");
     const head =
-      "---\nname: coder\nmodel: offline/offline\nbind:\n  - kind: directory\n    path: .\n    mode: write\n  - kind: shell\n";
+      "---\nname: coder\nmodel: offline/offline\n" +
+      "bind:\n  - { kind: directory, path: ., mode: write }\n  - { kind: shell }\n";
     writeFileSync(agent, `${head}permissions:\n  - tool: shell\n    rule: ask\n---\nCode.\n`);
     assert.equal((await skein.here("agents", "add", agent)).code, 0);
     const first = await skein.here("tickets", "run", plan, ...words);
@@ -59,7 +60,7 @@ describe("tickets", () => {
     assert.equal(second.stderr, "");
   });
 
-  test("with worktrees the table names the branches, and a failed ticket is told by the exit code", async () => {
+  test("with worktrees the table names the branches, and the exit code a failure", async () => {
     using repository = newRepository();
     const skein = skeinIn(makeFolder());
     const plan = join(repository.top, "plan.json");

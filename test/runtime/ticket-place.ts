@@ -14,7 +14,7 @@ export interface Repository extends Disposable {
 }
 
 /** Nobody's configuration counts. */
-export const gitEnv = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" } as const;
+const gitEnv = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" } as const;
 
 export function newRepository(): Repository {
   Object.assign(process.env, gitEnv);

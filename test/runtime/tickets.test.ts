@@ -48,7 +48,8 @@ describe("a plan without worktrees", () => {
     const { models, calls } = answering({});
     await using engine = await openEngine({ store: "memory:", models });
     const plan = planOf(
-      "## a: First thing\nThe text of a.\n## b: Second thing\nafter: a\nlabels: team=web\n## c: Third thing\n",
+      "## a: First thing\nThe text of a.\n## b: Second thing\nafter: a\nlabels: team=web\n" +
+        "## c: Third thing\n",
     );
     const seen: string[] = [];
     const tell = (rows: readonly TicketRow[]): void => {
@@ -118,7 +119,7 @@ describe("a plan without worktrees", () => {
     assert.deepEqual(statuses(await engine.runTickets(plan, options)), ["a done", "b done", "c done"]);
   });
 
-  test("one that an error suspended goes on when asked to, and no other session of the store is run", async () => {
+  test("one that an error suspended goes on when asked to, and no other session is run", async () => {
     using repository = newRepository();
     const broken = new ModelError("invalid", "there is no such thing");
     const { models, calls } = answering({ Alpha: then(broken, "Done.") });
@@ -147,7 +148,7 @@ describe("a plan without worktrees", () => {
     assert.deepEqual([await of(0), await of(1)], [{ steps: 2 }, { steps: 1 }]);
   });
 
-  test("what changed in the plan counts for tickets that are not begun; others keep what they have", async () => {
+  test("what changed in the plan counts for tickets not begun; others keep what they have", async () => {
     using repository = newRepository();
     const { models, calls } = answering({});
     await using engine = await openEngine({ store: "memory:", models });
@@ -227,7 +228,7 @@ describe("a plan without worktrees", () => {
 describe("a plan with worktrees", () => {
   const write = (path: string, text: string): Line => then([use("write_file", { path, text })], "Written.");
 
-  test("has a branch for each ticket that begins with the work before it, and commits what is left", async () => {
+  test("has a branch a ticket that begins with the work before it, and commits what is left", async () => {
     using repository = newRepository();
     const by = {
       Alpha: write("a.txt", "alpha\n"),
@@ -272,7 +273,7 @@ describe("a plan with worktrees", () => {
     );
   });
 
-  test("work that does not go together fails the ticket with the files; merged by hand, it goes on", async () => {
+  test("work that does not go together fails the ticket; merged by hand, it goes on", async () => {
     using repository = newRepository();
     const by = { Alpha: write("x.txt", "alpha\n"), Beta: write("x.txt", "beta\n") };
     await using engine = await openEngine({ store: "memory:", models: answering(by).models });

@@ -54,8 +54,8 @@ export const tickets = verb({
       "tickets that it comes after; of the others it knows nothing. When its turn has ended, a handoff is " +
       "written and it is closed. A budget is that of each ticket.",
     "A ticket that fails does not stop those that do not come after it. One that stands still, for an " +
-      "approval or a budget, is blocked: answer it, and run the plan again. Whatever interrupted a run, the same " +
-      "command goes on: what is done is not done again. Ctrl-C stops before the next steps.",
+      "approval or a budget, is blocked: answer it, and run the plan again. Whatever interrupted a run, " +
+      "the same command goes on: what is done is not done again. Ctrl-C stops before the next steps.",
     "With --worktrees the branches are skein/PLAN/TICKET, in .skein/worktrees; a ticket that comes after " +
       "others begins with their work, merged. The exit code is 0 when all is done, 1 when a ticket failed, " +
       "and 7 when one is blocked.",

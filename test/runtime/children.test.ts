@@ -250,7 +250,7 @@ test("however they end, and in whatever order, nothing is lost or doubled", asyn
     fc.record({
       ask: fc.integer({ min: 1, max: 5 }),
       turns: fc.integer({ min: 0, max: 2 }),
-      end: fc.constantFrom("close", "cancel", "clear", "leave"),
+      end: fc.constantFrom("close", "cancel", "clear", "delete", "leave"),
       twice: fc.boolean(),
     }),
     { minLength: 1, maxLength: 4 },
@@ -277,7 +277,8 @@ test("however they end, and in whatever order, nothing is lost or doubled", asyn
         assert.ok(used <= ask);
         if (end === "leave") out += ask;
         else {
-          await child[end]();
+          if (end === "delete") await engine.delete(child.id);
+          else await child[end]();
           spent += used;
         }
         if (end === "close" && twice) {

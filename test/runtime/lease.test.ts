@@ -123,7 +123,7 @@ test("a lease has a holder, and a length between its limits", async () => {
   assert.equal((await session.head()).seq, 1);
 });
 
-test("a holder that stood still is not sure of its lease, whichever of its clocks was set or stood still", () => {
+test("a holder that stood still is not sure of its lease, whichever of its clocks is wrong", () => {
   const asked = { wallMs: 10_000, steadyMs: 50 };
   const sure = (wallMs: number, steadyMs: number): boolean =>
     isWithin({ now: () => wallMs, steady: () => steadyMs }, asked, 2_000);

@@ -45,7 +45,7 @@ const forgetful: Plant = {
     }),
 };
 
-/** A firing is written whatever was written in the meantime: nobody looks whether its time is still the next. */
+/** A firing is written whatever was written meanwhile: nobody looks whether its time is still the next. */
 const blindFire: Plant = {
   below: (store) =>
     over(store, {

@@ -3,7 +3,7 @@
  * timers, news) goes through `enter`, and whatever it does through `leave`; one that has ended neither hears
  * nor does anything again, one that stands still later.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { realWorld, type World } from "../../src/runtime/world.ts";
 import type { Random } from "../crash/random.ts";
 import type { Timeline } from "./timeline.ts";
@@ -108,7 +108,7 @@ function makeWorld(
   let drawn = 0;
   const bytes = (count: number): Buffer => {
     drawn += 1;
-    return createHash("sha512").update(`${seed} ${name} ${drawn}`).digest().subarray(0, count);
+    return hash("sha512", `${seed} ${name} ${drawn}`, "buffer").subarray(0, count);
   };
   const none = (): never => {
     throw new Error("there are no processes and no secrets in here");

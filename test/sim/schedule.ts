@@ -1,6 +1,6 @@
 /**
- * A plain model of what triggers do by time: a first time and a step. Every firing of a log is held against it:
- * each time is fired for once, in order, none is left out, and none comes before some clock said so.
+ * A plain model of what triggers do by time: a first time and a step. Every firing of a log is held against
+ * it: each time is fired for once, in order, none is left out, and none comes before some clock said so.
  */
 import type { StoredRecord } from "../../src/core/chain.ts";
 import type { LogId } from "../../src/core/ids.ts";
@@ -75,7 +75,7 @@ interface Fired {
   readonly input?: number;
 }
 
-/** Follows the triggers of one log. `clocks`: when each record was written at the latest, by its writer's clock. */
+/** Follows the triggers of one log. `clocks`: when each record was written at the latest, by its writer. */
 export function followTriggers(
   log: LogId,
   records: readonly StoredRecord[],

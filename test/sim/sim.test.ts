@@ -1,6 +1,7 @@
 /**
  * Simulated lives: the same engine, workers, triggers, leases and turn loop, in virtual time, over a store
- * whose lines fail and in processes that die. `SKEIN_SIM_SEED=7 node --test test/sim/sim.test.ts` shows one life.
+ * whose lines fail and in processes that die. `SKEIN_SIM_SEED=7 node --test test/sim/sim.test.ts` shows one
+ * life.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** A process that works: the engine's own worker, which picks what is due, runs it and does what time brings. */
+/** A process that works: the engine's own worker picks what is due, runs it, and does what time brings. */
 import { SkeinError } from "../../src/core/error.ts";
 import type { RunLimit } from "../../src/core/schedule.ts";
 import type { SessionId } from "../../src/core/ids.ts";

@@ -199,3 +199,11 @@ test("over any gaps each time is fired for, counted or passed over, as a plain m
     { numRuns: 60 },
   );
 });
+
+test("a clock that is set back right before a time is fired for brings no earlier time again", () => {
+  const spec = { kind: "every", everyMs: 1_000 } as const;
+  for (const missed of ["once", "all", "skip"] as const) {
+    const decided = timesToFire(spec, missed, 90_000, 20_000);
+    assert.deepEqual(decided, { skip: false, at: 90_000, count: 1, nextMs: 91_000 }, missed);
+  }
+});

@@ -97,8 +97,10 @@ export function timesToFire(
   spec: TimeSpec,
   missed: TriggerRef["missed"],
   dueMs: number,
-  nowMs: number,
+  clockMs: number,
 ): { readonly skip: boolean; readonly at: number; readonly count: number; readonly nextMs: number | null } {
+  // A clock that was set back since it was seen to be due must not bring earlier times again.
+  const nowMs = Math.max(clockMs, dueMs);
   const { count, first, last } = timesBetween(spec, dueMs, nowMs);
   const late = nowMs - last > graceMs;
   if (missed === "skip" && late) return { skip: true, at: last, count, nextMs: nextTime(spec, nowMs) };

@@ -10,12 +10,14 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   history: async () => (await import("./history.ts")).benchHistory(),
   size: async () => (await import("./size.ts")).benchSize(),
   list: async () => (await import("./list.ts")).benchList(),
+  pick: async () => (await import("./pick.ts")).benchPick(),
   step: async () => (await import("./step.ts")).benchStep(),
   merge: async () => (await import("./merge.ts")).benchMerge(),
   memory: async () => (await import("./memory.ts")).benchMemory(),
   pack: async () => (await import("./pack.ts")).benchPack(),
   bundle: async () => (await import("./bundle.ts")).benchBundle(),
   retain: async () => (await import("./retain.ts")).benchRetain(),
+  wake: async () => (await import("./wake.ts")).benchWake(),
   start: async () => (await import("./start.ts")).benchStart(),
 };
 

@@ -217,7 +217,27 @@ export type { RebuildReport } from "./runtime/rebuild.ts";
 export type { Policy } from "./core/policy.ts";
 export type { PolicyEntry, SetPolicyOptions } from "./runtime/policies.ts";
 export type { Retained, RetainKept, RetainOptions, RetainReport } from "./runtime/retain.ts";
-export type { AppendRecord, Binding, Budget, ForkOptions, OpenOptions, Permission } from "./core/command.ts";
+export type { RunLimit } from "./core/schedule.ts";
+export type { Told, Worker, WorkOptions } from "./runtime/work/worker.ts";
+export type { WorkerRow } from "./store/port.ts";
+export { parsePlan } from "./core/ticket.ts";
+export type { Plan, PlanSource, Ticket } from "./core/ticket.ts";
+export type { TicketsOptions } from "./runtime/tickets.ts";
+export type { TicketRow, TicketStatus } from "./runtime/tickets-standing.ts";
+export type {
+  After,
+  AppendRecord,
+  Binding,
+  Budget,
+  ForkOptions,
+  OpenOptions,
+  Permission,
+} from "./core/command.ts";
+export type { CancelledTree } from "./runtime/children.ts";
+export type { MissedRule, TriggerSpec, Wake } from "./core/trigger.ts";
+export type { Trigger, TriggerOptions } from "./runtime/work/triggers.ts";
+export type { Template, TemplateOptions } from "./runtime/work/templates.ts";
+export type { WebhookAnswer, WebhookCall } from "./runtime/work/webhook.ts";
 export type { Status } from "./core/lifecycle.ts";
 export type { SessionId } from "./core/ids.ts";
 export type { Durability, Page, SessionRow, Store, StoreStats } from "./store/port.ts";

@@ -14,7 +14,7 @@ export function answerChange(out: Screen, session: Session, written: Written, do
   ]);
 }
 
-type PlainVerb = "activate" | "suspend" | "interrupt" | "cancel" | "reopen" | "archive";
+type PlainVerb = "activate" | "suspend" | "interrupt" | "reopen" | "archive";
 
 /** A verb that takes a session and perhaps a reason. */
 export function plainVerb(definition: {

@@ -1,10 +1,12 @@
 /** An event in one line, and in full, for people. */
+import { storedTrigger } from "../core/trigger.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { bindingText } from "./binding-word.ts";
 import { exact } from "./moment.ts";
 import type { Screen } from "./screen.ts";
 import { cut, manyLines, oneLine, plural } from "./text.ts";
 import { ending } from "./title.ts";
+import { specText } from "./trigger-word.ts";
 
 /** No line of people's text needs more of an event than this, however wide the place it goes to. */
 const summaryCharsMax = 10_000;
@@ -110,7 +112,21 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
   "session.migrated": ({ from, to }) => (from === undefined ? plain(to) : `${plain(from)} to ${plain(to)}`),
   "session.slept": ({ untilMs }, { reason }) =>
     joined(typeof untilMs === "number" ? `until ${exact(untilMs)}` : "", plain(reason)),
-  "session.woken": ({ by }) => `by ${plain(by)}`,
+  "session.woken": ({ by, trigger }) => `by ${plain(by)}${trigger === undefined ? "" : ` ${plain(trigger)}`}`,
+  "trigger.set": ({ name, kind }, { spec }) => {
+    const known = storedTrigger(spec);
+    return joined(`${plain(name)} (${plain(kind)})`, known === null ? "" : specText(known));
+  },
+  "trigger.removed": ({ name }) => plain(name),
+  "trigger.fired": ({ name, dueMs, count, opened }) =>
+    joined(
+      `${plain(name)}${typeof dueMs === "number" ? ` for ${exact(dueMs)}` : ""}`,
+      [
+        ...(count === undefined ? [] : [`${plain(count)} together`]),
+        ...(opened === undefined ? [] : [`opened ${ending(plain(opened))}`]),
+      ].join(", "),
+    ),
+  "trigger.skipped": ({ name, count }) => joined(plain(name), `${plain(count)} passed over`),
   "agent.pinned": ({ agent, version }) => `${plain(agent)}@${plain(version)}`,
   "agent.defined": ({ agent, version }) => `${plain(agent)}@${plain(version)}`,
   "document.loaded": ({ kind, bytes }, { path }) =>

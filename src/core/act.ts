@@ -44,4 +44,13 @@ export type SessionAct =
       readonly withinMs?: number;
     }
   | { readonly act: "fork"; readonly objective: string; readonly name?: string; readonly budget?: Budget }
+  /** A session of its own for a part of the work; with `wait` this one sleeps until it has ended. */
+  | {
+      readonly act: "open";
+      readonly objective: string;
+      readonly agent?: string;
+      readonly name?: string;
+      readonly budget?: Budget;
+      readonly wait?: boolean;
+    }
   | { readonly act: "sleep"; readonly untilMs?: number; readonly forMs?: number; readonly reason?: string };

@@ -126,6 +126,8 @@ export const AgentDefinition = z.strictObject({
     .exactOptional(),
   /** After a call whose outcome is unknown: suspend to ask, or tell the model and go on. */
   onUnknown: z.enum(["ask", "tell"]).exactOptional(),
+  /** At most so many of its sessions are run at once by workers. The newest version counts. */
+  concurrency: z.int().positive().max(limit.concurrencyMax).exactOptional(),
   /** What its sessions leave to later ones, and carry of what earlier ones left. */
   memory: MemoryRules.exactOptional(),
 });

@@ -12,6 +12,20 @@ export function budgetLeft(state: State): Amounts {
   return Object.fromEntries(left) as Amounts;
 }
 
+/** What a session could give back, of what it was given: null when nothing is left, or nobody gave it any. */
+export function leftToReturn(state: State, nowMs: number): { to: string; amounts: Amounts } | null {
+  const { payer, limits, turn } = state.standing;
+  if (payer === null) return null;
+  const left = resources.flatMap((resource) => {
+    const got = payer.amounts[resource];
+    if (got === undefined) return [];
+    const going = resource === "wallMs" && turn !== null ? Math.max(0, nowMs - turn.startedAt) : 0;
+    const rest = Math.min(got, limits[resource] ?? got) - spentOf(state, resource) - going;
+    return rest > 0 ? [[resource, rest] as const] : [];
+  });
+  return left.length === 0 ? null : { to: payer.session, amounts: Object.fromEntries(left) };
+}
+
 function spentOf({ standing }: State, resource: Resource): number {
   const { used, allotted, reserved } = standing;
   return used[resource] + allotted[resource] + (reserved?.amounts[resource] ?? 0);

@@ -6,11 +6,13 @@ import type { GovernCommand } from "./command/govern.ts";
 import type { MergeCommand } from "./command/merge.ts";
 import type { MessageCommand } from "./command/message.ts";
 import type { MoveCommand } from "./command/move.ts";
+import type { TriggerCommand, TriggerSetting } from "./command/trigger.ts";
 import type { TurnCommand } from "./command/turn.ts";
 import type { TreeChange } from "./files.ts";
 import type { Carried } from "./memory/choice.ts";
 import type { Ranges } from "./range.ts";
 import type { Amounts, State } from "./state.ts";
+import type { Wake } from "./trigger.ts";
 
 /** What core is told of the world. */
 export interface Facts {
@@ -95,6 +97,18 @@ export interface CarriedMemory {
   readonly tokens: number;
 }
 
+/** What a session that ends gives back of what it got, and to whom. */
+export interface Returned {
+  readonly to: string;
+  readonly amounts: Amounts;
+}
+
+/** Sessions that must have ended, and what of them is told: by default their handoffs. */
+export interface After {
+  readonly sessions: readonly string[];
+  readonly give?: "handoff" | "facts" | "nothing";
+}
+
 export interface OpenOptions {
   /** What the session is for. One that carries on another's work has the same, unless it is given. */
   readonly objective?: string;
@@ -118,6 +132,10 @@ export interface OpenOptions {
   readonly from?: string;
   /** False: nothing of what is remembered is carried along. */
   readonly memory?: boolean;
+  /** What wakes it: triggers that it has from the beginning. */
+  readonly wake?: readonly Wake[];
+  /** Sessions that it waits for: it sleeps until all of them have ended, and is told what they leave. */
+  readonly after?: readonly string[] | After;
 }
 
 export interface ForkOptions {
@@ -138,7 +156,17 @@ export type Command =
       readonly documents?: readonly Loaded[];
       readonly carried?: CarriedMemory;
       readonly parent?: { readonly session: string; readonly seq: number };
-    } & OpenOptions)
+      readonly depth?: number;
+      readonly closesWhenDone?: boolean;
+      /** What the session that opens it gives it of its own budget. */
+      readonly got?: Amounts;
+      /** The triggers that it sleeps for from the beginning. */
+      readonly sleeps?: readonly string[];
+      /** What its `wake` says, made ready. */
+      readonly triggers?: readonly TriggerSetting[];
+      /** What it is told first, by the trigger that opens it. */
+      readonly told?: string;
+    } & Omit<OpenOptions, "wake" | "after">)
   /** The state is the parent's at the fork point; the decision is for the child's log. */
   | ({
       readonly do: "fork";
@@ -155,6 +183,7 @@ export type Command =
       }[];
       /** What a parent that makes the fork itself gives it of its own budget. */
       readonly got?: Amounts;
+      readonly depth?: number;
       /** What takes the place of bindings of the same names. */
       readonly bind?: readonly Binding[];
       /** The agent that the fork goes on with, in place of the parent's. */
@@ -191,8 +220,13 @@ export type Command =
     }
   /** `idle`: nobody runs the session, so that the turn is ended here and now. */
   | { readonly do: "interrupt"; readonly reason?: string; readonly idle?: boolean }
-  | { readonly do: "close"; readonly outcome?: "completed" | "failed" | "expired"; readonly reason?: string }
-  | { readonly do: "cancel"; readonly reason?: string }
+  | {
+      readonly do: "close";
+      readonly outcome?: "completed" | "failed" | "expired";
+      readonly reason?: string;
+      readonly returned?: Returned;
+    }
+  | { readonly do: "cancel"; readonly reason?: string; readonly returned?: Returned }
   | { readonly do: "reopen"; readonly reason?: string }
   | { readonly do: "archive"; readonly reason?: string }
   | {
@@ -233,6 +267,7 @@ export type Command =
   | MoveCommand
   | MessageCommand
   | GovernCommand
+  | TriggerCommand
   | TurnCommand;
 
 export type CommandName = Command["do"];

@@ -8,6 +8,7 @@ import { governDecisions } from "./decide/govern.ts";
 import { mergeDecisions } from "./decide/merge.ts";
 import { messageDecisions } from "./decide/message.ts";
 import { moveDecisions } from "./decide/move.ts";
+import { triggerDecisions } from "./decide/trigger.ts";
 import { turnDecisions } from "./decide/turn.ts";
 import { lifecycleDecisions } from "./decide/lifecycle.ts";
 import { workDecisions } from "./decide/work.ts";
@@ -22,6 +23,7 @@ const decisions: Decisions<CommandName> = {
   ...moveDecisions,
   ...messageDecisions,
   ...governDecisions,
+  ...triggerDecisions,
   ...turnDecisions,
 };
 

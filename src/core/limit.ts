@@ -42,6 +42,31 @@ export const limit = {
   bindingsMax: 100,
   permissionsMax: 200,
   holdsMax: 100,
+  /** Triggers of one session, and of one workspace. */
+  triggersMax: 100,
+  templatesMax: 1_000,
+  /** Sessions that one trigger waits for. */
+  awaitedMax: 100,
+  /** Sessions that were opened by sessions, one below the other. */
+  childDepthMax: 8,
+  /** Sessions looked at for a circle when one is to wait for others. */
+  awaitedWalkMax: 10_000,
+  /** How long a check may take, and what it may give. */
+  checkMs: 30_000,
+  checkBytesMax: 1_048_576,
+  /** Times that a trigger makes up for one by one; of more, the earlier ones count as one. */
+  missedMax: 1_000,
+  /** What may be sent with one call of a webhook. */
+  webhookBytesMax: 65_536,
+  /** Files that one trigger watches, and the largest of them. */
+  watchedFilesMax: 20_000,
+  watchedBytesMax: 67_108_864,
+  /** Sessions that one worker runs at once. */
+  concurrencyMax: 1_000,
+  /** Tickets of one plan, and what one is called. */
+  ticketsMax: 1_000,
+  ticketIdCharsMax: 40,
+  ticketTitleCharsMax: 500,
   /** Topics for which a session declares a contract, and one schema of them. */
   contractsMax: 100,
   contractBytesMax: 32_768,

@@ -1,7 +1,7 @@
 /**
- * Policies: what becomes of sessions as they grow old. A policy names one thing to do, how long nothing must
- * have been written for it to be due, and which sessions it is for. Here it is checked, and held against a
- * session; runtime/retain.ts does what is due.
+ * Policies: what becomes of sessions as they grow old, and how many are run at once. A policy names one thing
+ * to do, how long nothing must have been written for it to be due, and which sessions it is for. Here it is
+ * checked, and held against a session; runtime/retain.ts does what is due, and workers keep to the limits.
  *
  *     { do: "expire", after: "90d", match: { agent: "payroll", labels: { env: "test" }, status: ["open"] } }
  *
@@ -9,19 +9,23 @@
  *   expire   the session is closed, with the outcome `expired`
  *   archive  a closed session becomes read-only, and all of it is packed
  *   delete   the session is gone for good; forks keep what they share
+ *   limit    at most `running` of them are run at once, by all workers together
  */
 import { z } from "zod";
-import { AgentName, Key } from "./catalogue/entry.ts";
+import { AgentName, Key, ModelName } from "./catalogue/entry.ts";
 import { SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
 import { statuses, type Status } from "./lifecycle.ts";
+import { checkLimit, type RunLimit } from "./schedule.ts";
 import { checkShape, type Origin } from "./shape.ts";
 import type { Mind, Standing, State } from "./state.ts";
 
 /** From the weakest to the strongest. */
 export const actions = ["pack", "expire", "archive", "delete"] as const;
 export type Action = (typeof actions)[number];
+/** All that a policy may say. */
+export const policyKinds = [...actions, "limit"] as const;
 
 const spanUnitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 const spanPattern = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d|w)$/;
@@ -37,13 +41,17 @@ const LabelValue = z
   .max(limit.labelValueCharsMax, `a label's value has at most ${limit.labelValueCharsMax} characters`);
 
 export const Policy = z.strictObject({
-  do: z.enum(actions),
+  do: z.enum(policyKinds),
   /** How long nothing was written to the session; for packing, how old a record is. */
   after: Span.exactOptional(),
+  /** Of a limit: how many are run at once; 0 is none. */
+  running: z.int().min(0).max(limit.concurrencyMax).exactOptional(),
   /** Which sessions it is for: each that has all of it. */
   match: z
     .strictObject({
       agent: AgentName.exactOptional(),
+      /** For limits only. */
+      model: ModelName.exactOptional(),
       labels: z.record(LabelKey, LabelValue).readonly().exactOptional(),
       status: z.array(z.enum(statuses)).min(1, "name a status, or leave it out").readonly().exactOptional(),
     })
@@ -88,6 +96,13 @@ export function spanText(ms: number): string {
 export function checkPolicy(given: unknown, origin: Origin = {}): Policy {
   const where = origin.where ?? "the policy";
   const policy = checkShape(Policy, given, { what: "policy", ...origin, where });
+  if (policy.do === "limit") return checkRunLimit(policy, where);
+  const astray = policy.running !== undefined ? "running" : policy.match?.model ? "match.model" : null;
+  if (astray !== null) {
+    throw new SkeinError("invalid", `${where}: "${astray}" is not for ${policy.do}`, {
+      hint: "it says how many are run at once, of which model; that is for limit",
+    });
+  }
   if (policy.after === undefined && policy.do !== "pack") {
     throw new SkeinError("invalid", `${where}: "after" is missing`, {
       hint: `how long nothing was written before it is time to ${policy.do}, such as 90d; 0d is at once`,
@@ -100,6 +115,38 @@ export function checkPolicy(given: unknown, origin: Origin = {}): Policy {
     hint: wrong === "running" ? "a running session is left alone" : `one of ${may.join(", ")}`,
   });
 }
+
+function checkRunLimit(policy: Policy, where: string): Policy {
+  const { running, after, match = {} } = policy;
+  const astray = after !== undefined ? "after" : match.status !== undefined ? "match.status" : null;
+  if (astray !== null) {
+    throw new SkeinError("invalid", `${where}: "${astray}" is not for limit`, {
+      hint: "a limit holds at once, and for sessions that are run",
+    });
+  }
+  if (running === undefined) {
+    throw new SkeinError("invalid", `${where}: "running" is missing`, {
+      hint: "how many are run at once, such as 2",
+    });
+  }
+  checkLimit({ ...match, running }, where);
+  return policy;
+}
+
+/** What these policies say of how many are run at once. */
+export const limitsOf = (policies: readonly NamedPolicy[]): RunLimit[] =>
+  policies.flatMap(({ policy: { do: what, match = {}, running } }) => {
+    const { agent, model, labels } = match;
+    if (what !== "limit" || running === undefined) return [];
+    return [
+      {
+        ...(agent === undefined ? {} : { agent }),
+        ...(model === undefined ? {} : { model }),
+        ...(labels === undefined ? {} : { labels }),
+        running,
+      },
+    ];
+  });
 
 export function checkPolicyName(name: unknown): string {
   const checked = Key.safeParse(name);
@@ -123,7 +170,12 @@ export function storedPolicy(value: unknown): Policy | null {
 
 /** Whether it would in time expire, archive or delete every session there is that can be. */
 export function isForEverything({ do: what, match = {} }: Policy): boolean {
-  if (what === "pack" || match.agent !== undefined || Object.keys(match.labels ?? {}).length > 0)
+  if (
+    what === "pack" ||
+    what === "limit" ||
+    match.agent !== undefined ||
+    Object.keys(match.labels ?? {}).length > 0
+  )
     return false;
   return reach[what].usual.every((status) => match.status?.includes(status) ?? true);
 }
@@ -151,7 +203,7 @@ export const candidateOf = ({ standing, at }: State): Candidate => ({
 
 /** Whether it is for such a session, at whatever age. */
 export function isFor({ do: what, match = {} }: Policy, { status, agent, labels, copy }: Candidate): boolean {
-  if (copy === true && (what === "expire" || what === "archive")) return false;
+  if (what === "limit" || (copy === true && (what === "expire" || what === "archive"))) return false;
   const wanted: readonly Status[] = match.status ?? reach[what].usual;
   return (
     wanted.includes(status) &&
@@ -179,7 +231,7 @@ export function dueFor(policies: readonly NamedPolicy[], candidate: Candidate, n
   const found: Omit<Due, "besides">[] = [];
   for (const { name, policy } of policies.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const { do: what, after = "0ms" } = policy;
-    if (what === "pack" || idleMs < spanMs(after) || !isFor(policy, candidate)) continue;
+    if (what === "pack" || what === "limit" || idleMs < spanMs(after) || !isFor(policy, candidate)) continue;
     found.push({ do: what, policy: name, because: `idle for ${spanText(idleMs)}, and ${after} are enough` });
   }
   const ownMs = candidate.expiresAfterIdleMs ?? null;

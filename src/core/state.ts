@@ -7,7 +7,7 @@
  */
 import type { z } from "zod";
 import type { Amounts as AmountsSchema } from "./catalogue/entry.ts";
-import type { ItemKind } from "./catalogue/durable.ts";
+import type { ItemKind, TriggerKind } from "./catalogue/durable.ts";
 import type { Digest } from "./chain.ts";
 import type { Binding } from "./command.ts";
 import { Keyed } from "./keyed.ts";
@@ -101,6 +101,20 @@ export interface Inbox {
   readonly fromSeq: number;
 }
 
+/** What wakes a session; its details are the content at `seq`. */
+export interface TriggerRef extends Ref {
+  readonly kind: TriggerKind;
+  readonly missed: "once" | "all" | "skip";
+  /** When it fires next; null for what does not go by time, or fires no more. */
+  readonly nextMs: number | null;
+  /** The digest of the last cause; before the first, of how what it watches was when it was set. */
+  readonly lastCause: string | null;
+  /** The number of the input that told of the last firing; 0 when there was none. */
+  readonly input: number;
+  readonly topic: string | null;
+  readonly from: string | null;
+}
+
 export interface Standing {
   /** Empty before the first record. */
   readonly session: string;
@@ -110,6 +124,12 @@ export interface Standing {
   readonly fork: { readonly parent: string; readonly seq: number } | null;
   /** The session that opened this one. */
   readonly parent: { readonly session: string; readonly seq: number } | null;
+  /** How many sessions up the one is that a person opened: 0 for that one. */
+  readonly depth: number;
+  /** It is closed with the end of the turn after which it waits for nothing. */
+  readonly closesWhenDone: boolean;
+  /** Who gave it a part of its budget, and how much, without what was given back; null when nobody did. */
+  readonly payer: { readonly session: string; readonly amounts: Amounts } | null;
   /** Version 0: a bare name, no definition is pinned. */
   readonly agent: { readonly name: string; readonly version: number; readonly seq: number } | null;
   readonly model: string | null;
@@ -139,7 +159,7 @@ export interface Standing {
   /** Given to other sessions, less what came back. */
   readonly allotted: Used;
   readonly holds: Keyed<number>;
-  readonly triggers: Keyed<Ref & { readonly kind: string; readonly lastCause: string | null }>;
+  readonly triggers: Keyed<TriggerRef>;
   readonly inbox: Inbox;
   /** By the other session: the number of the last message that was sent there, and that came from there. */
   readonly sent: Keyed<number>;
@@ -198,6 +218,9 @@ export const emptyStanding: Standing = {
   openedAt: 0,
   fork: null,
   parent: null,
+  depth: 0,
+  closesWhenDone: false,
+  payer: null,
   agent: null,
   model: null,
   name: null,
@@ -288,7 +311,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form that snapshots are written in. Snapshots of other forms are passed over and made again. */
-export const snapshotForm = 3;
+export const snapshotForm = 4;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

@@ -1,11 +1,9 @@
 /** What session tools do: each act is one append with the call's result, or a reading and its result. */
 import type { SessionAct } from "../core/act.ts";
-import { budgetLeft } from "../core/budget.ts";
-import type { Budget } from "../core/command.ts";
-import { amountsOf } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import { makeSessionId } from "../core/ids.ts";
-import { resources, type Amounts, type OpenCall, type State } from "../core/state.ts";
+import type { OpenCall } from "../core/state.ts";
+import { allotment, depthBelow } from "./allotment.ts";
 import { carriedForFork } from "./carry.ts";
 import type { Drive } from "./drive.ts";
 import { forkCommand } from "./fork.ts";
@@ -86,6 +84,9 @@ async function perform(
     }
     case "fork":
       await forkHere(context, drive, call, act);
+      return;
+    case "open":
+      await (await import("./children.ts")).openChild(context, drive, call, act);
   }
 }
 
@@ -100,6 +101,7 @@ async function forkHere(
   const child = makeSessionId({ nowMs: world.now(), random: world.random(10) });
   const state = await drive.state();
   const amounts = allotment(state, budget);
+  const depth = depthBelow(state);
   const { command, from, parent } = await forkCommand(context, drive.session, state.seq, {
     objective,
     ...(name === undefined ? {} : { name }),
@@ -111,35 +113,15 @@ async function forkHere(
     [
       {
         session: child,
-        build: { ...command, by: "session", got: amounts, ...(carried === null ? {} : { carried }) },
+        build: { ...command, by: "session", depth, got: amounts, ...(carried === null ? {} : { carried }) },
         start: { from, parent },
       },
       {
         session: drive.session,
         epoch: drive.lease.epoch,
-        build: Object.keys(amounts).length === 0 ? settle : { ...settle, act },
+        build: { ...settle, act },
       },
     ],
     { actor: call.actor },
   );
-}
-
-/** Of each limit that the parent has: what was asked for if it is there, else a quarter of what is left. */
-function allotment(state: State, asked: Budget | undefined): Amounts {
-  const left = budgetLeft(state);
-  const wanted = asked === undefined ? {} : amountsOf(asked);
-  const given: Record<string, number> = {};
-  for (const resource of resources) {
-    const rest = left[resource];
-    const want = wanted[resource];
-    if (rest === undefined && want === undefined) continue;
-    const amount = want ?? Math.floor((rest ?? 0) / 4);
-    if (rest !== undefined && amount > rest) {
-      throw new SkeinError("refused", `only ${rest} ${resource} are left to give, not ${amount}`, {
-        hint: "ask for less",
-      });
-    }
-    given[resource] = amount;
-  }
-  return given;
 }

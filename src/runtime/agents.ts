@@ -7,6 +7,7 @@ import type { StoredRecord } from "../core/chain.ts";
 import { nearest, SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import type { RunLimit } from "../core/schedule.ts";
 import type { Store } from "../store/port.ts";
 import { contentOf } from "./content.ts";
 import { safeJson } from "./redact.ts";
@@ -71,6 +72,18 @@ export async function listAgents(context: { readonly store: Store }): Promise<Ag
     summaries.push({ name, version, digest, at, description, model });
   }
   return summaries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** What the newest version of each agent says of how many of its sessions are run at once. */
+export async function agentLimits({ store }: { readonly store: Store }): Promise<RunLimit[]> {
+  const newest = new Map<string, number>();
+  for await (const { name, seq } of definitions(store, { reverse: false })) newest.set(name, seq);
+  const limits: RunLimit[] = [];
+  for (const [agent, seq] of newest) {
+    const { concurrency } = ((await definitionAt(store, seq)) ?? {}) as Partial<AgentDefinition>;
+    if (typeof concurrency === "number") limits.push({ agent, running: concurrency });
+  }
+  return limits;
 }
 
 /** One version, by default the newest. Rejects with `not-found`, or `refused` when its text is gone. */

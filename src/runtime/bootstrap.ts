@@ -9,18 +9,21 @@ import type { Binding, CommandOf, Loaded, OpenOptions, Pin } from "../core/comma
 import type { AgentDefinition } from "../core/agent.ts";
 import { present } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
-import { quote } from "../core/ids.ts";
+import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import type { Wake } from "../core/trigger.ts";
 import { showAgent } from "./agents.ts";
 import { checkBound, safeText } from "./redact.ts";
 import { carriedFor } from "./carry.ts";
 import type { Context } from "./engine-context.ts";
+import { findSession } from "./find.ts";
 import { carryOn, type TakenOver } from "./take-over.ts";
+import type { prepareWake } from "./work/triggers.ts";
 
 type Opening = Omit<CommandOf<"open">, "do" | "workspace" | "parent">;
 
 export async function prepareOpening(context: Context, options: OpenOptions): Promise<Opening> {
-  const { files = [], ...rest } = options;
+  const { files = [], wake = [], after, ...rest } = options;
   const carried = options.from === undefined ? null : await carryOn(context, options.from, options.objective);
   const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
   // Without another name it is the agent as the earlier session had it.
@@ -51,7 +54,38 @@ export async function prepareOpening(context: Context, options: OpenOptions): Pr
     ...(pinned === null ? {} : { pin: pinned }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
     ...(remembered === null ? {} : { carried: remembered }),
+    ...(await awaited(context, wake, after, bind)),
   };
+}
+
+/** What wakes it; with `after` it sleeps from the beginning, until the sessions that it names have ended. */
+async function awaited(
+  context: Context,
+  wake: readonly Wake[],
+  after: OpenOptions["after"],
+  bind: readonly Binding[],
+): Promise<Pick<Opening, "triggers" | "sleeps">> {
+  const ends = after === undefined ? [] : [await endsOf(context, after)];
+  const all = [...ends, ...wake];
+  if (all.length === 0) return {};
+  const triggers = await readyToWake(context, all, bind);
+  return ends.length === 0 ? { triggers } : { triggers, sleeps: ["after"] };
+}
+
+async function endsOf({ store }: Context, after: NonNullable<OpenOptions["after"]>): Promise<Wake> {
+  const { sessions, give } = "sessions" in after ? after : { sessions: after };
+  if (!Array.isArray(sessions) || sessions.length === 0) {
+    throw new SkeinError("invalid", "open: after names no sessions", { hint: "give a list of their ids" });
+  }
+  const ids = new Set<SessionId>();
+  for (const one of sessions as readonly string[]) ids.add(await findSession(store, one));
+  const told = give === undefined ? {} : { give };
+  return { kind: "session", name: "after", sessions: [...ids], on: "end", all: true, ...told };
+}
+
+/** Loaded when first needed: the library that reads cron lines comes with it. */
+async function readyToWake(...given: Parameters<typeof prepareWake>): ReturnType<typeof prepareWake> {
+  return (await import("./work/triggers.ts")).prepareWake(...given);
 }
 
 /** What a session takes over unless it is given. */

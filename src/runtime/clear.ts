@@ -8,6 +8,7 @@ import type { Part } from "../store/port.ts";
 import { instructionFiles } from "./bootstrap.ts";
 import { carriedFor } from "./carry.ts";
 import { handoffDocument } from "./handoff.ts";
+import { paybackOf, writableIn } from "./payback.ts";
 import { decideSealed, type Sealed } from "./seal.ts";
 import { indexEntry } from "./session-index.ts";
 import { objectiveFor, takeOver } from "./take-over.ts";
@@ -34,7 +35,7 @@ export async function clearSession(
     const reason = options.reason ?? (handoff === null ? "cleared" : "handed off");
     const next = makeSessionId({ nowMs: world.now(), random: world.random(10) });
     const parts = [
-      await closing(context, session, state, reason),
+      ...(await closing(context, session, state, reason)),
       await opening(context, state, next, session, { ...options, handoff }),
     ];
     try {
@@ -48,17 +49,20 @@ export async function clearSession(
   throw new SkeinError("conflict", `${session} changes too fast to be cleared`, { hint: "try again later" });
 }
 
-async function closing(context: Context, session: SessionId, state: State, reason: string): Promise<Part> {
-  const { store, world, actor } = context;
-  const command = { do: "close", reason } as const;
+async function closing(context: Context, session: SessionId, state: State, reason: string): Promise<Part[]> {
+  const { store, world, writer, actor } = context;
   const facts = { actor, digest: world.digest, program: store.program };
-  const { drafts, events } = accepted(decideSealed(world, state, command, { facts, key: null }));
-  return {
-    session,
-    expect: { seq: state.seq },
-    drafts,
-    index: await indexEntry(store, session, state, events),
-  };
+  const decide = (on: State, command: Command) =>
+    accepted(decideSealed(world, on, command, { facts, key: null }));
+  const payback = await paybackOf(writableIn(store, writer.current), state, world.now());
+  const returned = payback === null ? {} : { returned: payback.returned };
+  const { drafts, events } = decide(state, { do: "close", reason, ...returned });
+  const index = await indexEntry(store, session, state, events);
+  const ups = (payback?.ups ?? []).map((up): Part => {
+    const { session: payer, state: on, command } = up;
+    return { session: payer, expect: { seq: on.seq }, drafts: decide(on, command).drafts };
+  });
+  return [{ session, expect: { seq: state.seq }, drafts, index }, ...ups];
 }
 
 async function opening(

@@ -6,9 +6,10 @@ import { makeSessionId, principalFor, quote, type LogId, type SessionId } from "
 import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
+import type { TriggerSpec } from "../core/trigger.ts";
 import type { Models } from "../model/port.ts";
 import type { ToolSource } from "../tool/port.ts";
-import type { Page, SessionRow, Store, StoreStats } from "../store/port.ts";
+import type { Page, SessionRow, Store, StoreStats, WorkerRow } from "../store/port.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { inflate } from "./content.ts";
 import type { DeliverProgress, DeliverReport } from "./deliver.ts";
@@ -40,6 +41,12 @@ import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
 import type { Also } from "./beside.ts";
 import { makeWriter } from "./writer.ts";
+import type { Plan } from "../core/ticket.ts";
+import type { TicketsOptions } from "./tickets.ts";
+import type { TicketRow } from "./tickets-standing.ts";
+import type { Template, TemplateOptions } from "./work/templates.ts";
+import type { WebhookAnswer, WebhookCall } from "./work/webhook.ts";
+import type { WorkOptions, Worker } from "./work/worker.ts";
 import type { World } from "./world.ts";
 
 export interface SessionsOptions {
@@ -77,6 +84,7 @@ export interface EngineOptions {
 
 export class Engine implements AsyncDisposable {
   readonly #context: Context;
+  readonly #workers = new Set<Worker>();
   #closed: Promise<void> | null = null;
 
   constructor({ store, tenant = "default", actor, ...options }: EngineOptions) {
@@ -334,6 +342,68 @@ export class Engine implements AsyncDisposable {
     return keepBytes(this.#context, bytes);
   }
 
+  /** Works: runs sessions that have something to do, side by side, and does what time brings about. */
+  async work(options: WorkOptions = {}): Promise<Worker> {
+    checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "only", "tell"]);
+    const { startWork } = await import("./work.ts");
+    const worker = startWork(this.#context, options);
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  /**
+   * A template: whenever it fires, a new session is opened. One of the same name is replaced. Of a webhook it
+   * gives the token, which is shown this once.
+   */
+  async trigger(
+    name: string,
+    spec: TriggerSpec,
+    options: TemplateOptions,
+  ): Promise<Template & { readonly token?: string }> {
+    checkOptions("trigger", options, ["open", "missed"]);
+    const { setTemplate } = await import("./work/templates.ts");
+    const { template, token } = await setTemplate(this.#context, name, spec, options);
+    return { ...template, ...(token === null ? {} : { token }) };
+  }
+
+  /** Takes a template away. The sessions that it opened go on. */
+  async untrigger(name: string): Promise<void> {
+    return (await import("./work/templates.ts")).removeTemplate(this.#context, name);
+  }
+
+  /** The templates of the workspace, by name. */
+  async triggers(): Promise<Template[]> {
+    return (await import("./work/templates.ts")).listTemplates(this.#context);
+  }
+
+  /** Fires a template by hand, and gives the session that it opened. */
+  async fire(name: string, options: { readonly text?: string } = {}): Promise<Session> {
+    checkOptions("fire", options, ["text"]);
+    const { fireTemplateNow } = await import("./work/templates.ts");
+    return new Session(this.#context, await fireTemplateNow(this.#context, name, options.text));
+  }
+
+  /** A call of a webhook by its token: fires its trigger, once for each delivery, with the body as input. */
+  async webhook(token: string, call: WebhookCall = {}): Promise<WebhookAnswer> {
+    checkOptions("webhook", call, ["body", "headers"]);
+    return (await import("./work/webhook.ts")).callWebhook(this.#context, token, call);
+  }
+
+  /** Runs a plan: one session for each ticket, each begun when those before it are done. */
+  async runTickets(plan: Plan, options: TicketsOptions = {}): Promise<readonly TicketRow[]> {
+    return (await import("./tickets.ts")).runTickets(this.#context, plan, options);
+  }
+
+  /** How the tickets of a plan stand. */
+  async tickets(plan: Plan): Promise<TicketRow[]> {
+    return (await import("./tickets.ts")).listTickets(this.#context, plan);
+  }
+
+  /** Workers of this store that were heard of lately, in this process or in others. */
+  workers(): Promise<readonly WorkerRow[]> {
+    return this.#context.store.workers();
+  }
+
   stats(): Promise<StoreStats> {
     return this.#context.store.stats();
   }
@@ -346,6 +416,7 @@ export class Engine implements AsyncDisposable {
 
   async #close(): Promise<void> {
     const { runs, states, store } = this.#context;
+    await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await runs.stop();
     await states.settled();
     await store.close();

@@ -6,12 +6,13 @@ import { SkeinError } from "../core/error.ts";
 import type { State } from "../core/state.ts";
 import type { Drive } from "./drive.ts";
 import type { Context } from "./engine-context.ts";
+import { isWithin, momentOf, type Moment } from "./lease.ts";
 
 export interface Keeper extends AsyncDisposable {
   /** Aborted by an interrupt, by the end of the turn from outside, and by the loss of the lease. */
   readonly signal: AbortSignal;
   /**
-   * Whether the lease has certainly not run out, by this process's own clock. One that may have run out is
+   * Whether the lease has certainly not run out, by this process's own clocks. One that may have run out is
    * renewed first: after a pause that nobody noticed the session is still ours.
    */
   isHeld(): Promise<boolean>;
@@ -23,9 +24,10 @@ export interface Keeper extends AsyncDisposable {
 
 export function keepLease(context: Context, drive: Drive): Keeper {
   const { store, world, writer } = context;
-  const { leaseMs, askedMs } = drive.lease;
+  const { leaseMs } = drive.lease;
   const over = new AbortController();
-  let heldUntilMs = askedMs + leaseMs;
+  /** It was in force then; null once the run is over. */
+  let heldAt: Moment | null = drive.lease.asked;
   let lost: SkeinError | null = null;
   let control = new AbortController();
   /** The turn that the signal is for; null before the first. */
@@ -41,10 +43,10 @@ export function keepLease(context: Context, drive: Drive): Keeper {
   }
 
   async function renew(): Promise<void> {
-    const asked = world.now();
+    const asked = momentOf(world);
     try {
       await drive.lease.renew();
-      if (!over.signal.aborted) heldUntilMs = asked + leaseMs;
+      if (!over.signal.aborted) heldAt = asked;
     } catch (error) {
       // A store that does not answer now may answer in time.
       if (!(error instanceof SkeinError) || error.code !== "fenced") return;
@@ -86,8 +88,9 @@ export function keepLease(context: Context, drive: Drive): Keeper {
       return control.signal;
     },
     async isHeld() {
-      if (lost === null && world.now() >= heldUntilMs && !over.signal.aborted) await renew();
-      return lost === null && world.now() < heldUntilMs;
+      const isSure = (): boolean => heldAt !== null && isWithin(world, heldAt, leaseMs);
+      if (lost === null && !isSure() && !over.signal.aborted) await renew();
+      return lost === null && isSure();
     },
     assertHeld() {
       if (lost !== null) throw lost;
@@ -100,7 +103,7 @@ export function keepLease(context: Context, drive: Drive): Keeper {
     async [Symbol.asyncDispose]() {
       over.abort();
       // What a run that failed has left behind stops too, and begins nothing more.
-      heldUntilMs = 0;
+      heldAt = null;
       control.abort(new Error("the run is over"));
       unwatch();
       await renewal;

@@ -8,6 +8,7 @@ import type { SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
 import type { Context } from "./engine-context.ts";
 import type { Written } from "./session.ts";
+import type { World } from "./world.ts";
 
 /**
  * A lease outlives its holder by at most this. Shorter saves recovery time, but a long pause of the process
@@ -15,15 +16,35 @@ import type { Written } from "./session.ts";
  */
 const leaseMsDefault = 15_000;
 
+/**
+ * A moment of this process by two clocks. One that is set back may hide that it stood still; a steady one may
+ * stand still with the machine.
+ */
+export interface Moment {
+  readonly wallMs: number;
+  readonly steadyMs: number;
+}
+
+export function momentOf(world: Pick<World, "now" | "steady">): Moment {
+  const wallMs = world.now();
+  return { wallMs, steadyMs: world.steady?.() ?? wallMs };
+}
+
+/** Whether a span has certainly not passed since a moment: neither clock says that it has. */
+export function isWithin(world: Pick<World, "now" | "steady">, since: Moment, ms: number): boolean {
+  const { wallMs, steadyMs } = momentOf(world);
+  return wallMs - since.wallMs < ms && steadyMs - since.steadyMs < ms;
+}
+
 export class Lease implements AsyncDisposable {
   readonly session: SessionId;
   readonly holder: string;
   /** The position of the record that took it; every write under the lease carries it. */
   readonly epoch: number;
   readonly leaseMs: number;
-  /** Right before it was asked for, by this process's clock: it surely lasts `leaseMs` from here. */
-  readonly askedMs: number;
-  /** From here on, by the same clock, an earlier holder that is still there knows that it has lost it. */
+  /** Right before it was asked for: it surely lasts `leaseMs` from here. */
+  readonly asked: Moment;
+  /** From here on, by the steady clock, an earlier holder that is still there knows that it has lost it. */
   readonly aloneFromMs: number;
   readonly #context: Context;
   #released = false;
@@ -35,7 +56,7 @@ export class Lease implements AsyncDisposable {
       readonly holder: string;
       readonly epoch: number;
       readonly leaseMs: number;
-      readonly askedMs: number;
+      readonly asked: Moment;
       readonly aloneFromMs: number;
     },
   ) {
@@ -44,7 +65,7 @@ export class Lease implements AsyncDisposable {
     this.holder = taken.holder;
     this.epoch = taken.epoch;
     this.leaseMs = taken.leaseMs;
-    this.askedMs = taken.askedMs;
+    this.asked = taken.asked;
     this.aloneFromMs = taken.aloneFromMs;
   }
 
@@ -101,18 +122,18 @@ export async function takeLease(
 ): Promise<Lease> {
   const { holder, leaseMs = leaseMsDefault } = options;
   const { store, world, writer, actor } = context;
-  let askedMs = world.now();
+  let asked = momentOf(world);
   let rivalMs = 0;
   const build = async ({ standing }: State) => {
-    askedMs = world.now();
+    asked = momentOf(world);
     const held = (await store.head(session))?.lease ?? null;
     const before = held !== null && world.isGone?.(held.holder) !== true ? standing.lease : null;
     rivalMs = before?.held === true ? before.leaseMs : 0;
     return { do: "take", holder, leaseMs, ranOut: isFree(context, held) } as const;
   };
   const { firstSeq } = await writer.change(session, build, { actor, lease: { holder, leaseMs } });
-  const aloneFromMs = world.now() + rivalMs;
-  return new Lease(context, { session, holder, leaseMs, askedMs, aloneFromMs, epoch: firstSeq });
+  const aloneFromMs = momentOf(world).steadyMs + rivalMs;
+  return new Lease(context, { session, holder, leaseMs, asked, aloneFromMs, epoch: firstSeq });
 }
 
 const lostLease = (session: SessionId, epoch: number): SkeinError =>

@@ -1,6 +1,7 @@
 /** What callers may give to the calls of a session: checked here, before anything is decided. */
 import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command.ts";
+import { checkDeadline } from "../core/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -98,8 +99,9 @@ export function checkBudget(budget: Budget): void {
 
 export function checkOpen(options: OpenOptions): void {
   const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
-  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory"];
+  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory", "wake", "after"];
   checkOptions("open", options, [...known, ...more]);
+  checkDeadline(options.labels);
   const { objective, from } = options;
   const isCarried = from !== undefined && objective === undefined;
   if (!isCarried && (typeof objective !== "string" || objective.trim() === "")) {
@@ -110,7 +112,7 @@ export function checkOpen(options: OpenOptions): void {
   if ((objective ?? "").length > limit.objectiveCharsMax) {
     throw new SkeinError("invalid", `open: an objective has at most ${limit.objectiveCharsMax} characters`);
   }
-  for (const name of ["bind", "grant", "constraints", "files"] as const) {
+  for (const name of ["bind", "grant", "constraints", "files", "wake"] as const) {
     if (options[name] === undefined || Array.isArray(options[name])) continue;
     throw new SkeinError("invalid", `open: ${name} is not a list`, { hint: "give an array" });
   }

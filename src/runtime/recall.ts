@@ -4,6 +4,7 @@ import { SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
+import { storedTrigger } from "../core/trigger.ts";
 import { readBlob, readContent } from "./content.ts";
 import { readEvents, type Event } from "./event-reader.ts";
 import { readItems, search } from "./projection.ts";
@@ -38,9 +39,24 @@ async function earlierSession(context: Context, session: SessionId, ending: stri
     if ((await context.store.head(from)) === undefined) break;
     from = await carriedOn(context, from);
   }
+  const told = (await heardOf(context, session)).find((one) => one.endsWith(ending));
+  if (told !== undefined) return findSession(context.store, told);
   throw new SkeinError("not-found", `this session does not carry on the work of ${quote(ending)}`, {
     hint: "give the session of a pointer, as the handoff at the beginning has it",
   });
+}
+
+/** Sessions whose ends it waits for or was told of: the ones it opened itself, and those of its triggers. */
+async function heardOf(context: Context, session: SessionId): Promise<readonly SessionId[]> {
+  const { standing } = await stateNow(context, session);
+  const found = [...(await (await import("./children.ts")).childrenOf(context, session))];
+  for (const { kind, seq } of standing.triggers.values()) {
+    if (kind !== "session") continue;
+    const content = (await readContent(context.store, session, seq)) as { spec?: unknown } | undefined;
+    const spec = storedTrigger(content?.spec);
+    if (spec?.kind === "session") found.push(...(spec.sessions as readonly SessionId[]));
+  }
+  return found;
 }
 
 async function recallOf(

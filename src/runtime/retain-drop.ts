@@ -8,7 +8,8 @@ import { quote, type SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
 import type { Part } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
-import { seal } from "./seal.ts";
+import { paybackOf, writableIn } from "./payback.ts";
+import { decideSealed, seal } from "./seal.ts";
 
 export interface Dropped {
   readonly session: SessionId;
@@ -22,6 +23,7 @@ export async function dropSessions(context: Context, dropped: readonly Dropped[]
   const { store, world, writer, actor } = context;
   const events: DraftEvent[] = [];
   const parts: Part[] = [];
+  const doomed = new Set(dropped.map(({ session }) => session));
   for (const { session, reason, check } of dropped) {
     const state = await writer.current(session);
     check?.(state);
@@ -30,11 +32,30 @@ export async function dropSessions(context: Context, dropped: readonly Dropped[]
     const body = { session, headSeq: seq, headHash: (await store.head(session))?.hash ?? "" };
     events.push({ type: "session.deleted", body, ...(reason === undefined ? {} : { content: { reason } }) });
     parts.push({ session, expect: { seq }, drafts: [], drop: true });
+    parts.push(...(await givenBack(context, state, doomed)));
   }
+  const twice = parts.find(({ session }, place) => parts.findIndex((one) => one.session === session) < place);
+  if (twice !== undefined && dropped.length > 1)
+    throw new SkeinError("conflict", `${twice.session} gets something back from several at once`);
   if (parts.length === 0) return;
   const { drafts } = seal(world, events, { actor, key: null });
   await writer.commit([{ session: store.workspace, expect: "unchecked", drafts }, ...parts]);
   for (const { session } of dropped) writer.forget(session);
+}
+
+/** A session that goes while it lives gives back what it has left, if whoever paid stays. */
+async function givenBack(
+  { store, world, writer, actor }: Context,
+  state: State,
+  doomed: ReadonlySet<SessionId>,
+): Promise<Part[]> {
+  const payback = await paybackOf(writableIn(store, writer.current), state, world.now());
+  if (payback === null || payback.ups.some(({ session }) => doomed.has(session))) return [];
+  const facts = { actor, digest: world.digest, program: store.program };
+  return payback.ups.flatMap(({ session, state: on, command }) => {
+    const decision = decideSealed(world, on, command, { facts, key: null });
+    return "refusal" in decision ? [] : [{ session, expect: { seq: on.seq }, drafts: decision.drafts }];
+  });
 }
 
 function refuseIfNeeded(session: SessionId, { standing }: State): void {

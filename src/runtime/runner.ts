@@ -25,6 +25,8 @@ export interface RunOptions {
   readonly leaseMs?: number;
   /** Aborted: the runner stops before the next thing it would do, and gives the lease back. */
   readonly signal?: AbortSignal;
+  /** Asked once the lease is held, before anything is done. False: it is given back at once. */
+  readonly admit?: () => Promise<boolean>;
 }
 
 /** Why a run ended. */
@@ -41,9 +43,10 @@ export async function runSession(
   session: SessionId,
   options: RunOptions = {},
 ): Promise<Ran> {
-  const { signal, ...lease } = options;
+  const { signal, admit, ...lease } = options;
   const { actor } = await agentOf(context, session, await context.writer.current(session));
   await using drive = await takeDrive(context, session, { ...lease, actor });
+  if (admit !== undefined && !(await admit())) return ranOf(await drive.state());
   await using keeper = keepLease(context, drive);
   await wakeIfDue(context, drive);
   await giveUp(context, session);

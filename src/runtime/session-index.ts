@@ -1,5 +1,6 @@
 /** The session index: what lists show of a session, kept in step with its log by whoever writes to it. */
 import { entryOf } from "../core/catalogue.ts";
+import { deadlineOf } from "../core/deadline.ts";
 import type { DraftEvent } from "../core/decision.ts";
 import { readEvent, type Understood } from "../core/event.ts";
 import { fold } from "../core/fold.ts";
@@ -8,6 +9,7 @@ import { isFull } from "../core/decide/message.ts";
 import { limit } from "../core/limit.ts";
 import { count } from "../core/range.ts";
 import { includes } from "../core/range.ts";
+import { dueOf, isWatching, triggersText, waitsFor } from "../core/schedule.ts";
 import type { Ref, State } from "../core/state.ts";
 import type { IndexEntry, Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
@@ -16,14 +18,14 @@ import { readContent } from "./content.ts";
 const quiet =
   /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|model\.|message\.|checkpoint\.|budget\.|resource\.)/;
 
-export const touchesIndex = (events: readonly DraftEvent[], before: State): boolean =>
-  events.some((event) => !quiet.test(event.type) || touchesOutbox(event)) || touchesInbox(events, before);
+export const touchesIndex = (before: State, events: readonly DraftEvent[]): boolean =>
+  events.some((event) => !quiet.test(event.type) || touchesOutbox(event)) || touchesInbox(before, events);
 
-/** Whether the inbox may be full from now on, or no longer. */
-function touchesInbox(events: readonly DraftEvent[], { standing }: State): boolean {
-  const waiting = count(standing.inbox.waiting);
+/** Whether it may have something to do now that had nothing; or its inbox be full, or no longer. */
+function touchesInbox(before: State, events: readonly DraftEvent[]): boolean {
   const more = events.filter(({ type }) => type === "input.received" || type === "message.received").length;
-  return waiting + more >= limit.inboxMax;
+  if (more === 0) return false;
+  return dueOf(before) !== 0 || count(before.standing.inbox.waiting) + more >= limit.inboxMax;
 }
 
 /** What comes to wait, or has waited long enough: messages to other stores, and requests. */
@@ -55,7 +57,8 @@ export async function indexEntry(
     const content = fresh === undefined ? await readContent(store, session, ref.seq) : fresh.content;
     return textField(content, field);
   };
-  const { status, agent, name, objective, priority, labels, outbox, requests } = after.standing;
+  const { status, agent, model, name, objective, priority, labels, outbox, requests } = after.standing;
+  const due = dueOf(after);
   const open = new Set([...outbox.keys(), ...requests.keys()]).size;
   return {
     status,
@@ -66,6 +69,24 @@ export async function indexEntry(
     labels: Object.fromEntries(labels.entries()),
     ...(open === 0 ? {} : { outbox: open }),
     ...(isFull(after.standing.inbox) ? { full: true } : {}),
+    ...(due === null ? {} : { due }),
+    ...(model === null ? {} : { model }),
+    ...(isWatching(after) ? { watches: true } : {}),
+    ...seen(after),
+  };
+}
+
+/** What is shown of how it stands, besides what lists show. */
+function seen(state: State): Pick<IndexEntry, "deadline" | "waits" | "triggers" | "zone" | "nanoUsd"> {
+  const { zone, used } = state.standing;
+  const [waits, triggers] = [waitsFor(state), triggersText(state)];
+  const deadline = deadlineOf(state);
+  return {
+    ...(deadline === null ? {} : { deadline }),
+    ...(waits === null ? {} : { waits }),
+    ...(triggers === null ? {} : { triggers }),
+    ...(zone === "smart" ? {} : { zone }),
+    ...(used.nanoUsd === 0 ? {} : { nanoUsd: used.nanoUsd }),
   };
 }
 

@@ -5,11 +5,15 @@
 import type { ItemKind } from "../core/catalogue/durable.ts";
 import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../core/command.ts";
+import { checkDeadline } from "../core/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
+import type { State } from "../core/state.ts";
+import type { TriggerSpec } from "../core/trigger.ts";
 import type { Head } from "../store/port.ts";
 import { followRun, type Heard } from "./ask.ts";
 import { absolute } from "./bootstrap.ts";
+import type { CancelledTree } from "./children.ts";
 import type { ClearOptions } from "./clear.ts";
 import type { Compressed, Strategy } from "./compress.ts";
 import { type Contract, declareContract, readContracts } from "./contract.ts";
@@ -39,6 +43,7 @@ import type { RewindOptions, Rewound } from "./rewind-files.ts";
 import type { Ran, RunOptions } from "./runner.ts";
 import { sendMessage, type SendOptions, type Sent } from "./send.ts";
 import { SessionReader } from "./session-reader.ts";
+import type { Trigger, TriggerOptions } from "./work/triggers.ts";
 import { View } from "./view.ts";
 import type { Build, Change, ChangeOptions } from "./writer.ts";
 
@@ -213,6 +218,7 @@ export class Session extends SessionReader {
         hint: 'for example { team: "web" }',
       });
     }
+    checkDeadline(set);
     return written(await this.#change({ do: "label", set, ...options }));
   }
 
@@ -235,8 +241,22 @@ export class Session extends SessionReader {
     };
     return written(await this.#change(build));
   }
-  async cancel(options: Reason = {}): Promise<Written> {
-    return this.#simple("cancel", options);
+  /** With `tree`, also the sessions that it opened or forked itself and that still live, deepest first. */
+  async cancel(
+    options: Reason & { readonly tree?: boolean } = {},
+  ): Promise<Written & Partial<CancelledTree>> {
+    checkOptions("cancel", options, ["reason", "tree"]);
+    const { tree = false, ...rest } = options;
+    if (!tree) return this.#simple("cancel", rest);
+    const { cancelTree } = await import("./children.ts");
+    const { writer, actor } = this.#context;
+    let own: Written | null = null;
+    const end = async (session: SessionId): Promise<void> => {
+      const change = await writer.change(session, { do: "cancel", ...rest }, { actor });
+      if (session === this.id) own = written(change);
+    };
+    const done = await cancelTree(this.#context, this.id, end);
+    return { ...(own as unknown as Written), ...done };
   }
   async reopen(options: Reason = {}): Promise<Written> {
     return this.#simple("reopen", options);
@@ -260,9 +280,19 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "close", ...options }));
   }
 
-  async sleep(options: Reason & { readonly untilMs?: number } = {}): Promise<Written> {
-    checkOptions("sleep", options, ["untilMs", "reason"]);
-    return written(await this.#change({ do: "sleep", ...options }));
+  /** Waits, until a time or until something wakes it; with `triggers`, until one of these fires. */
+  async sleep(
+    options: Reason & { readonly untilMs?: number; readonly triggers?: readonly string[] } = {},
+  ): Promise<Written> {
+    checkOptions("sleep", options, ["untilMs", "triggers", "reason"]);
+    const build = ({ standing }: State): Command => {
+      const missing = options.triggers?.find((name) => !standing.triggers.has(name));
+      if (missing === undefined) return { do: "sleep", ...options };
+      throw new SkeinError("not-found", `sleep: there is no trigger ${quote(missing)} to wait for`, {
+        hint: '"skein trigger list ID" shows what there is',
+      });
+    };
+    return written(await this.#change(build));
   }
 
   async bind(binding: Binding): Promise<Written> {
@@ -370,6 +400,37 @@ export class Session extends SessionReader {
   /** What it has declared, by topic. */
   async contracts(): Promise<Contract[]> {
     return readContracts(this.#context.store, this.id, await this.fold());
+  }
+
+  /**
+   * Something that wakes the session: a time, a file, another session. One of the same name is replaced. Of a
+   * webhook it gives the token, which is shown this once.
+   */
+  async trigger(
+    name: string,
+    spec: TriggerSpec,
+    options: TriggerOptions = {},
+  ): Promise<Written & { readonly token?: string }> {
+    checkOptions("trigger", options, ["missed"]);
+    const { setTrigger } = await import("./work/triggers.ts");
+    const { change, token } = await setTrigger(this.#context, this.id, name, spec, options);
+    return { ...written(change), ...(token === null ? {} : { token }) };
+  }
+
+  /** What wakes it, by name. */
+  async triggers(): Promise<Trigger[]> {
+    return (await import("./work/triggers.ts")).listTriggers(this.#context, this.id);
+  }
+
+  /** Fires a trigger by hand: the session is told, and woken if it sleeps. */
+  async fire(name: string, options: { readonly text?: string } = {}): Promise<Written> {
+    checkOptions("fire", options, ["text"]);
+    const { fireNow } = await import("./work/fire.ts");
+    return written(await fireNow(this.#context, this.id, name, options.text));
+  }
+
+  async untrigger(name: string): Promise<Written> {
+    return written(await this.#change({ do: "untrigger", name }));
   }
 
   /** Takes the right to run the session; refused while somebody else holds it. */

@@ -122,7 +122,7 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
       signal: step.signal,
       requestSeq: requested.headSeq,
     });
-    await respond(step, measured, answer, { ms: world.now() - begun });
+    await respond(step, measured, answer, { ms: Math.max(0, world.now() - begun) });
     return { kind: "answered" };
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;

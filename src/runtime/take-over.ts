@@ -9,7 +9,7 @@ import type { Context } from "./engine-context.ts";
 import { findSession } from "./find.ts";
 import { handoffDocument, stateNow } from "./handoff.ts";
 
-export type TakenOver = Omit<OpenOptions, "objective" | "from" | "files" | "bind" | "grant"> & {
+export type TakenOver = Omit<OpenOptions, "objective" | "from" | "files" | "bind" | "grant" | "after"> & {
   readonly bind: readonly Binding[];
   readonly grant: readonly Permission[];
   /** The agent as the earlier session pinned it. */

@@ -12,6 +12,7 @@ import type { Crew } from "./crew.ts";
 import type { Drive } from "./drive.ts";
 import { noteRest, watchCalls } from "./file-note.ts";
 import type { Context } from "./engine-context.ts";
+import { momentOf } from "./lease.ts";
 import { runTool, type Ran } from "./tool-run.ts";
 
 export interface LedgerWorld {
@@ -116,7 +117,7 @@ async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): 
   const ask = () => tool.probe?.(drive.key(open.seq), { input: checked.value, signal }).catch(() => null);
   let probed = await ask();
   // An earlier holder that is still there may be about to run it: asked again once it must have stopped.
-  const waitMs = drive.lease.aloneFromMs - context.world.now();
+  const waitMs = drive.lease.aloneFromMs - momentOf(context.world).steadyMs;
   if (probed?.outcome === "not-done" && waitMs > 0) {
     await context.world.sleep(waitMs, signal);
     probed = signal.aborted ? null : await ask();

@@ -20,6 +20,8 @@ export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
   salt(): string;
   /** SHA-256, hexadecimal. */
   hashBytes(bytes: Uint8Array): string;
+  /** Milliseconds since some moment, by a clock that nobody sets. A world may lack it. */
+  steady?(): number;
   /** This process, as a holder of leases. */
   readonly self?: string;
   /** Takes secrets out of all that is stored. An engine gives its world one where there is none. */
@@ -68,6 +70,7 @@ export function realWorld(): World {
   let left = 0;
   return {
     now: () => Date.now(),
+    steady: () => performance.now(),
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted === true) return resolve();
@@ -103,7 +106,9 @@ export function realWorld(): World {
       return hash("sha256", scratch.subarray(0, length), "hex");
     },
     self: `${here.host}${process.pid}${here.space}`,
-    isGone: (holder) => {
+    isGone: (given) => {
+      // A process may have several workers, each with a number of its own.
+      const holder = given.replace(/\+\d{1,9}$/, "");
       const isHere = holder.startsWith(here.host) && holder.endsWith(here.space);
       const pid = isHere ? holder.slice(here.host.length, holder.length - here.space.length) : "";
       return /^[1-9]\d{0,9}$/.test(pid) && !isAlive(Number(pid));

@@ -15,6 +15,7 @@ import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
 import type { Also, Beside } from "./beside.ts";
 import { refusedElsewhere } from "./move-step.ts";
+import { withPayback, writableIn } from "./payback.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
 import { makeLearner } from "./redact-bound.ts";
@@ -86,6 +87,13 @@ export interface Start {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Certain = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
+
+type WriteOptions = ChangeOptions &
+  Pick<Part, "expect" | "parent"> & {
+    readonly beside?: Beside | null;
+    /** Shares of sessions that get something back. */
+    readonly ups?: readonly Part[];
+  };
 
 /** Sessions whose state is kept at hand. */
 const cachedSessionsMax = 1_000;
@@ -162,7 +170,12 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       }
       const { state } = known;
       const command = typeof build === "function" ? await build(state) : build;
-      const decision = decided(state, command, options);
+      const alone = decided(state, command, options);
+      const again = (on: State, one: Command, whole: boolean) =>
+        decided(on, one, whole ? options : { actor: options.actor });
+      const asked = { state, command, decision: alone };
+      const writable = writableIn(store, async (other) => (await refresh(other)).state);
+      const { decision, ups } = await withPayback(asked, again, writable, world);
       if ("refusal" in decision) {
         // The state at hand may be old: nobody is refused on account of what has changed since.
         const newer = await refresh(session);
@@ -174,7 +187,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         known = newer;
         continue;
       }
-      const written = await writeBeside(session, known, decision, options);
+      const written = await writeBeside(session, known, decision, { ...options, ups });
       if (written !== null) return written;
       known = await refresh(session);
     }
@@ -191,7 +204,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     session: SessionId,
     known: Known,
     sealed: Sealed,
-    options: ChangeOptions,
+    options: ChangeOptions & { readonly ups: readonly Part[] },
   ): Promise<Change | null> {
     const { state } = known;
     const also = options.also ?? always;
@@ -231,8 +244,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     return written;
   }
 
-  type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & { readonly beside?: Beside | null };
-
   /** The workspace's share of a change, if it has one. */
   function shareOf(
     beside: Beside | null | undefined,
@@ -253,7 +264,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     options: WriteOptions,
   ): Promise<Change | null> {
     const { expect, epoch, parent, lease } = options;
-    const index = touchesIndex(sealed.events, known.state)
+    const index = touchesIndex(known.state, sealed.events)
       ? await indexEntry(store, parent?.session ?? session, known.state, sealed.events)
       : undefined;
     const part: Mutable<Part> = { session, expect, drafts: sealed.drafts };
@@ -263,7 +274,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     if (index !== undefined) part.index = index;
     const share = shareOf(options.beside, options.actor);
     const [parts, blobs] = [
-      [part, ...share.parts],
+      [part, ...(options.ups ?? []), ...share.parts],
       [...sealed.blobs, ...share.blobs],
     ];
     const answer = blobs.length === 0 ? await store.append(parts) : await withBlobs(parts, blobs);
@@ -386,7 +397,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         const sealed = decided(state, command, { actor, key });
         if ("refusal" in sealed) throw refused(sealed.refusal);
         const parent = start?.parent;
-        const index = touchesIndex(sealed.events, state)
+        const index = touchesIndex(state, sealed.events)
           ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
           : undefined;
         parts.push({

@@ -23,6 +23,7 @@ import { forkCases } from "./conformance-fork.ts";
 import { listCases } from "./conformance-list.ts";
 import { packCases } from "./conformance-pack.ts";
 import { readCases } from "./conformance-read.ts";
+import { scheduleCases } from "./conformance-schedule.ts";
 import { receiveCases } from "./conformance-receive.ts";
 
 export type { ConformanceWorld, DraftGiven } from "./conformance-bench.ts";
@@ -52,6 +53,7 @@ const cases: readonly ConformanceCase[] = [
   ...blobCases,
   ...receiveCases,
   ...packCases,
+  ...scheduleCases,
   ...eraseCases,
 ];
 

@@ -26,8 +26,12 @@ export interface Log {
   /** What the projections know: the words of each record's content. */
   readonly words: Map<number, readonly string[]>;
   index: IndexEntry | null;
+  /** Since when it is due; see `DueRow`. */
+  sinceMs: number;
   epoch: number;
   lease: Head["lease"];
+  /** The place in the journal of the record that took the lease. */
+  leaseOrder: number;
   /** Deleted, or only a prefix. It stays in the books for as long as forks share its records. */
   dropped: boolean;
   /** Never lived here: what there is of it came with a fork. */
@@ -183,13 +187,15 @@ function writePart(write: Write, part: Part): Appended {
   const at = Math.max(write.now, last?.at ?? 0);
   if (part.drop) dropLog(log);
   for (const draft of part.drafts) writeDraft(write, log, at, draft);
-  if (part.index) log.index = indexOf(part.index);
+  if (part.index) setIndex(log, part.index, write.now);
   if (part.lease === "release") {
     log.epoch = 0;
     log.lease = null;
+    if (log.index?.due === 0) log.sinceMs = write.now;
   } else if (part.lease) {
     log.epoch = firstSeq;
     log.lease = { holder: part.lease.holder, untilMs: write.now + part.lease.leaseMs };
+    log.leaseOrder = write.logs.position - part.drafts.length + 1;
   }
   const hashes = part.drop ? [] : log.records.slice(firstSeq - log.firstSeq).map((record) => record.hash);
   return { session: log.id, firstSeq, headSeq: firstSeq + part.drafts.length - 1, at, hashes };
@@ -236,8 +242,10 @@ export function beginLog(
     snapshots: new Map(),
     words: new Map(),
     index: null,
+    sinceMs: 0,
     epoch: 0,
     lease: null,
+    leaseOrder: 0,
     dropped: false,
     held: false,
     copy: false,
@@ -261,6 +269,13 @@ function recordAt(log: Log, seq: number): StoredRecord | undefined {
 }
 
 /** A copy, which says nothing of an outbox that is empty. */
+export function setIndex(log: Log, entry: IndexEntry, now: number): void {
+  const wasDue = log.index?.due === 0;
+  log.index = indexOf(entry);
+  if (entry.due !== 0) log.sinceMs = entry.due ?? 0;
+  else if (!wasDue) log.sinceMs = now;
+}
+
 export function indexOf({ outbox = 0, ...entry }: IndexEntry): IndexEntry {
   const own = { ...entry, labels: { ...entry.labels } };
   return outbox > 0 ? { ...own, outbox } : own;

@@ -6,7 +6,7 @@ import type { LogId, SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Finished, ReadRange, Received, ReceivedRecord, Reception } from "./port.ts";
 import type { Log, Logs } from "./memory-log.ts";
-import { beginLog, indexOf, pageOf } from "./memory-log.ts";
+import { beginLog, pageOf, setIndex } from "./memory-log.ts";
 
 /** What was put of a log and is not finished. */
 export interface Receiving {
@@ -129,7 +129,7 @@ function finishOne(logs: Logs, receptions: Receptions, { session, as, index }: F
   if (wasSeen && fresh.length === 0 && !(as === "own" && log.copy)) return;
   if (!wasSeen) seenNow(logs, log);
   [log.dropped, log.held, log.copy] = [false, false, as !== "own"];
-  if (index) log.index = indexOf(index);
+  if (index) setIndex(log, index, log.records.at(-1)?.at ?? 0);
   if (fresh.length > 0 || !wasSeen) [log.epoch, log.lease] = [0, null];
 }
 

@@ -6,6 +6,7 @@
  * Items of the durable tier are not kept: they are read through `query` only, and there is no SQL here.
  */
 import { SkeinError } from "../core/error.ts";
+import { schedules } from "./memory-schedule.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -24,7 +25,16 @@ import type {
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
 import { entriesToErase, eraseEntries, refuseTooMany, splitPlace } from "./memory-erase.ts";
 import type { Log, Logs } from "./memory-log.ts";
-import { appendParts, feedOf, headOf, headSeqOf, indexOf, livingLog, newLogs } from "./memory-log.ts";
+import {
+  appendParts,
+  feedOf,
+  headOf,
+  headSeqOf,
+  indexOf,
+  livingLog,
+  newLogs,
+  setIndex,
+} from "./memory-log.ts";
 import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
 import { discard, finish, put, readReceived, receive, refuseReceived } from "./memory-receive.ts";
 import type { Receptions } from "./memory-receive.ts";
@@ -52,6 +62,10 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
       if (closed) throw new SkeinError("unavailable", "the store is closed");
       return await work(...args);
     };
+  const schedule = schedules(
+    () => logs.all.values(),
+    () => world.now(),
+  );
   return {
     workspace,
     program: version,
@@ -65,6 +79,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     keyed: open((session, key) => log(session)?.seqOfKey.get(key)),
     seqAt: open((session, at) => mapped(log(session), (found) => seqAtOf(found, at)) ?? 1),
     feed: open((after, count) => feed(logs, after, count)),
+    feedEnd: open(() => String(logs.journal.at(-1)?.position ?? 0)),
     watch: (changed) => watch(state, changed),
     receive: open((reception) => receive(logs, receptions, reception)),
     put: open((session, records) => {
@@ -82,9 +97,15 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     renew: open((session, epoch, leaseMs) => renew(world.now(), log(session), epoch, leaseMs)),
     logs: open((after, count) => everyLog(logs, after, count)),
     list: open((filter, page) => list(logs, filter, page)),
+    due: open(schedule.due),
+    nextDue: open(schedule.nextDue),
+    leased: open(schedule.leased),
+    scheduled: open(schedule.scheduled),
+    beat: open(schedule.beat),
+    workers: open(schedule.workers),
     endingWith: open((ending, count) => endingWith(logs, ending, count)),
     forks: open((session) => forks(logs, session)),
-    index: open((session, entry, atSeq) => setIndex(log(session), entry, atSeq)),
+    index: open((session, entry, atSeq) => correctIndex(log(session), entry, atSeq, world.now())),
     putSnapshot: open((session, snapshot) => void log(session)?.snapshots.set(snapshot.seq, { ...snapshot })),
     snapshot: open((session, seq) => mapped(log(session), (found) => nearestSnapshot(found, seq))),
     putBlob: open((hash, chunks) => putBlob(state.blobs, hash, chunks)),
@@ -193,6 +214,7 @@ function list(
 ): Page<SessionRow> {
   const after = page.cursor === undefined ? undefined : parseCursor(page.cursor);
   const rows = [...logs.all.values()]
+    .filter(({ index }) => filter.watches !== true || index?.watches === true)
     .flatMap(rowOf)
     .filter((row) => passes(row, filter) && (!after || inOrder(after, row) < 0))
     .toSorted(inOrder);
@@ -224,7 +246,10 @@ function rowOf(log: Log): SessionRow[] {
   const [first, last] = [log.records[0], log.records.at(-1)];
   if (log.dropped || !index || !first || !last || !isSessionId(session)) return [];
   const { seq: headSeq, at: activeAt } = last;
-  const row = { ...indexOf(index), session, headSeq, openedAt: first.at, activeAt, parent };
+  const { status, agent, name, objective, priority, labels, outbox } = indexOf(index);
+  const sent = outbox === undefined ? {} : { outbox };
+  const shown = { status, agent, name, objective, priority, labels, ...sent };
+  const row = { ...shown, session, headSeq, openedAt: first.at, activeAt, parent };
   return [log.copy ? { ...row, copy: true } : row];
 }
 
@@ -262,9 +287,9 @@ function forks(logs: Logs, session: SessionId): readonly { session: SessionId; s
 }
 
 /** A session that was deleted in the meantime needs no correction. */
-function setIndex(log: Log | undefined, entry: IndexEntry, atSeq: number): boolean {
+function correctIndex(log: Log | undefined, entry: IndexEntry, atSeq: number, now: number): boolean {
   if (log === undefined || headSeqOf(log) !== atSeq) return false;
-  log.index = indexOf(entry);
+  setIndex(log, entry, now);
   return true;
 }
 

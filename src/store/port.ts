@@ -13,6 +13,9 @@
 import type { Digest, StoredRecord } from "../core/chain.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import type { Status } from "../core/lifecycle.ts";
+import type { ScheduleStore } from "./port-schedule.ts";
+
+export type { DueRow, RunMatch, ScheduledRow, WorkerRow } from "./port-schedule.ts";
 
 /** The part of the world that a store needs; it takes clock and timers from nowhere else. */
 export interface StoreWorld {
@@ -205,9 +208,36 @@ export interface IndexEntry {
   readonly outbox?: number;
   /** Its inbox takes no more messages from sessions. */
   readonly full?: true;
+  /** When there is next something to do for it: 0 at once; absent: nothing until something is appended. */
+  readonly due?: number;
+  /** The model it goes on with; absent when it has none yet. */
+  readonly model?: string;
+  /** Something must be watched for it: files, other sessions, checks. */
+  readonly watches?: true;
+  /** Until when it is to be done; absent: whenever. */
+  readonly deadline?: number;
+  /** What it waits for while nothing is due, in a word or two; absent when it waits for nothing. */
+  readonly waits?: string;
+  /** The names of its triggers, as a text; absent: it has none. */
+  readonly triggers?: string;
+  /** Absent: it has room. */
+  readonly zone?: "strained" | "full";
+  /** What it has cost up to its last turn; absent: nothing. */
+  readonly nanoUsd?: number;
 }
 
-export interface SessionRow extends IndexEntry {
+/** What of the index is for workers, and for those who look at what they do. */
+export type ScheduleField =
+  | "due"
+  | "deadline"
+  | "model"
+  | "watches"
+  | "waits"
+  | "triggers"
+  | "zone"
+  | "nanoUsd";
+
+export interface SessionRow extends Omit<IndexEntry, ScheduleField> {
   readonly session: SessionId;
   readonly headSeq: number;
   readonly openedAt: number;
@@ -229,6 +259,8 @@ export interface SessionFilter {
   readonly activeBefore?: number;
   /** Only sessions with messages that are not done with. */
   readonly outbox?: true;
+  /** Only sessions for which something must be watched. */
+  readonly watches?: true;
 }
 
 /** What was packed: records, and what they took before and take now, as the driver counts it. */
@@ -297,7 +329,7 @@ export interface StoreStats {
   readonly blobBytes: number;
 }
 
-export interface Store {
+export interface Store extends ScheduleStore {
   /** The log that agents, memory and policies are events of. Made once, with the store. */
   readonly workspace: WorkspaceId;
   /** The newest version of Skein that opened this store; it says what is needed to understand all of it. */
@@ -329,6 +361,8 @@ export interface Store {
    * is committed after `position` was given out comes after it. `null` starts at the beginning.
    */
   feed(after: string | null, limit: number): Promise<FeedPage>;
+  /** A position behind all that is committed now. */
+  feedEnd(): Promise<string>;
   /**
    * Calls `changed` soon after anybody appended, here or in another process; also now and then without
    * reason.

@@ -26,6 +26,7 @@ import { makeSegmentWriter } from "./sqlite/segment-write.ts";
 import { makeSegments } from "./sqlite/segments.ts";
 import { scrub, sweepAndScrub } from "./sqlite/scrub.ts";
 import { dropUnreferred, putBlob, readBlob } from "./sqlite/space.ts";
+import { schedules } from "./sqlite/schedule.ts";
 import { makeWatch } from "./sqlite/watch.ts";
 import { makeWriter, type Writer } from "./sqlite/writer.ts";
 
@@ -104,6 +105,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
           line !== undefined && epoch > 0 && renew.run(world.now() + leaseMs, line.id, epoch).changes === 1
         );
       }),
+    ...schedules(database, writer, { tenant, now: () => world.now(), look }),
     logs: (after, count) => look(() => everyLog(database, tenant, after, count)),
     list: (filter, page) => look(() => lister.list(filter, page)),
     endingWith: (ending, count) => look(() => endingWith(database, tenant, ending, count)),

@@ -155,6 +155,18 @@ const send = defineSessionTool({
   }),
 });
 
+const Allotted = z
+  .strictObject({
+    usd: z.number().nonnegative().optional(),
+    tokens: z.int().nonnegative().optional(),
+    steps: z.int().nonnegative().optional(),
+    turns: z.int().nonnegative().optional(),
+    toolCalls: z.int().nonnegative().optional(),
+    wallMs: z.int().nonnegative().optional(),
+  })
+  .transform((budget) => defined(budget))
+  .optional();
+
 const fork = defineSessionTool({
   name: "fork",
   description:
@@ -163,20 +175,31 @@ const fork = defineSessionTool({
   input: z.strictObject({
     objective: z.string().min(1).max(limit.objectiveCharsMax).describe("What the new session is to do"),
     name: z.string().min(1).max(limit.nameCharsMax).optional(),
-    budget: z
-      .strictObject({
-        usd: z.number().nonnegative().optional(),
-        tokens: z.int().nonnegative().optional(),
-        steps: z.int().nonnegative().optional(),
-        turns: z.int().nonnegative().optional(),
-        toolCalls: z.int().nonnegative().optional(),
-        wallMs: z.int().nonnegative().optional(),
-      })
-      .transform((budget) => defined(budget))
-      .optional()
-      .describe("What it may use, taken from this session's budget"),
+    budget: Allotted.describe("What it may use, taken from this session's budget"),
   }),
   act: (input) => ({ act: "fork", ...defined(input) }),
+});
+
+const open = defineSessionTool({
+  name: "open",
+  description:
+    "Open a session of its own for a part of the work. It begins with the objective alone and knows " +
+    "nothing else of this session, so say in it all that it needs. It may use what this session may use, " +
+    "works by itself, and ends when it is done. With wait this session sleeps once its turn has ended, and " +
+    "is woken with what the other leaves: its facts, decisions and last answer.",
+  input: z.strictObject({
+    objective: z.string().min(1).max(limit.objectiveCharsMax).describe("What the new session is to do"),
+    agent: z
+      .string()
+      .min(1)
+      .max(limit.nameCharsMax)
+      .optional()
+      .describe("The agent that is to do it; left out: the same as here"),
+    name: z.string().min(1).max(limit.nameCharsMax).optional(),
+    budget: Allotted.describe("What it may use, taken from this session's budget; what is left comes back"),
+    wait: z.boolean().optional().describe("Whether you wait for it, and are told what came of it"),
+  }),
+  act: (input) => ({ act: "open", ...defined(input) }),
 });
 
 const sleep = defineSessionTool({
@@ -221,6 +244,7 @@ export const sessionTools: readonly SessionTool[] = [
   recall,
   send,
   fork,
+  open,
   sleep,
 ];
 

@@ -11,9 +11,10 @@ const promised =
   "open ps show log state append record retract scratch save load fork rewind clear suspend activate close " +
   "reopen archive label delete search query verify rebuild stats doctor export tour help rename " +
   "prioritize cancel " +
-  "interrupt sleep bind unbind grant budget ask run input answer send context explain compress tools cost " +
+  "interrupt sleep trigger " +
+  "bind unbind grant budget ask run input answer send context explain compress tools cost " +
   "agents models chat merge lineage diff replay score import migrate keys " +
-  "policy retain handoff contract deliver erase hold memory scan";
+  "policy retain handoff contract deliver erase hold memory scan up top workers tickets";
 
 async function said(...words: readonly string[]): Promise<string> {
   const surface = collectingSurface(null);

@@ -28,7 +28,7 @@ const design = {
     "tool.started tool.settled item.recorded " +
     "item.retracted scratch.set transcript.compacted checkpoint.saved " +
     "handoff.written message.sent message.delivered message.received " +
-    "message.refused trigger.set trigger.removed trigger.fired " +
+    "message.refused trigger.set trigger.removed trigger.fired trigger.skipped " +
     "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded",
   workspace: "agent.defined memory.promoted memory.forgotten policy.set session.deleted",
 };
@@ -108,7 +108,9 @@ const optionalFields = new Set(
     "handoff.written: toSeq tokens model usage costNanoUsd",
     "message.sent: topic replyTo deadlineMs away",
     "message.received: topic replyTo deadlineMs",
-    "trigger.set: missed",
+    "trigger.set: missed nextMs digest topic from",
+    "trigger.fired: dueMs nextMs count input opened",
+    "trigger.skipped: nextMs",
     "score.recorded: seq",
     "memory.promoted: owner origin by",
     "memory.forgotten: owner by",

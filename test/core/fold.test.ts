@@ -16,7 +16,7 @@ const sessionTypes = Object.keys(sessionCatalogue) as SessionEventType[];
 
 /** Every sample after another, in the order of the catalogue: not a life anybody led, and still a state. */
 /** Types of later versions, which a hash that was taken before them must not be moved by. */
-const later: readonly string[] = ["message.delivered"];
+const later: readonly string[] = ["message.delivered", "trigger.skipped"];
 
 const everything = (leftOut: readonly string[] = []): Given => {
   const events = sessionTypes
@@ -113,6 +113,7 @@ const nothingHeld: readonly SessionEventType[] = [
   "resource.changed",
   "message.refused",
   "message.delivered",
+  "trigger.skipped",
   "budget.reached",
   "tool.denied",
 ];

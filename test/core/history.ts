@@ -315,6 +315,7 @@ const freeTypes: readonly SessionEventType[] = [
   "trigger.set",
   "trigger.removed",
   "trigger.fired",
+  "trigger.skipped",
   "budget.allotted",
   "budget.reached",
   "content.erased",

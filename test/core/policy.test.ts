@@ -43,7 +43,8 @@ test("a policy passes through as it is, the smallest and the largest", () => {
     after: "1.5h",
     match: { agent: "payroll", labels: { env: "test" }, status: ["closed", "moved"] },
   };
-  for (const policy of [{ do: "pack" }, { do: "expire", after: "0d" }, whole] as const)
+  const two = { do: "limit", running: 2, match: { agent: "a", model: "m/x", labels: { env: "test" } } };
+  for (const policy of [{ do: "pack" }, { do: "expire", after: "0d" }, two, whole] as const)
     assert.deepEqual(checkPolicy(policy), policy);
   assert.deepEqual(checkPolicy({ do: "pack", after: undefined }), { do: "pack" });
 });
@@ -58,10 +59,30 @@ test("a mistake is told with its field and the right spelling", () => {
       'the policy: there is no field "match.agents"',
       'did you mean "agent"?',
     ],
-    [{ do: "remove" }, 'the policy: "do" cannot be "remove"', "one of pack, expire, archive, delete"],
+    [{ do: "remove" }, 'the policy: "do" cannot be "remove"', "one of pack, expire, archive, delete, limit"],
     [{ do: "archve", after: "1d" }, 'the policy: "do" cannot be "archve"', 'did you mean "archive"?'],
-    [{}, 'the policy: "do" is missing', "one of pack, expire, archive, delete"],
+    [{}, 'the policy: "do" is missing', "one of pack, expire, archive, delete, limit"],
     [{ do: "delete" }, 'the policy: "after" is missing', hint],
+    [
+      { do: "limit", match: { agent: "a" } },
+      'the policy: "running" is missing',
+      "how many are run at once, such as 2",
+    ],
+    [
+      { do: "limit", running: 2 },
+      "the policy: of what?",
+      "name an agent, a model or labels; how many a worker runs at all is its concurrency",
+    ],
+    [
+      { do: "limit", running: 2, after: "1d", match: { agent: "a" } },
+      'the policy: "after" is not for limit',
+      "a limit holds at once, and for sessions that are run",
+    ],
+    [
+      { do: "pack", running: 2 },
+      'the policy: "running" is not for pack',
+      "it says how many are run at once, of which model; that is for limit",
+    ],
     [{ do: "delete", after: "-3d" }, span, undefined],
     [{ do: "delete", after: "soon" }, span, undefined],
     [{ do: "delete", after: 90 }, 'the policy: "after" is a number, not a text', undefined],
@@ -85,8 +106,8 @@ test("a mistake is told with its field and the right spelling", () => {
       'the policy: "match.status": name a status, or leave it out',
       undefined,
     ],
-    ["pack", "the policy: a policy is an object, not a text", "its fields: do, after, match"],
-    [null, "the policy: a policy is an object, not empty", "its fields: do, after, match"],
+    ["pack", "the policy: a policy is an object, not a text", "its fields: do, after, running, match"],
+    [null, "the policy: a policy is an object, not empty", "its fields: do, after, running, match"],
   ];
   for (const [given, message, right] of cases)
     assert.deepEqual(complaintOf(given), ["invalid", message, right], JSON.stringify(given));

@@ -248,6 +248,7 @@ const governance = {
   },
   "policy.set": { body: { name: "retention" }, content: { policy: { days: 90 } } },
   "session.deleted": { body: { session: otherSession, headSeq: 12, headHash: sha }, content: reason },
+  "trigger.skipped": { body: { name: "nightly", dueMs: 1_000, count: 2, nextMs: 2_000 } },
   "message.delivered": { body: { message: "msg-1", to: otherSession, number: 1 } },
 } satisfies Partial<Samples>;
 

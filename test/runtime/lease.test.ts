@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
 import { Engine } from "../../src/runtime/engine.ts";
+import { isWithin } from "../../src/runtime/lease.ts";
 import { inFile, inMemory, type Place } from "./place.ts";
 
 for (const [name, make] of [
@@ -120,4 +121,15 @@ test("a lease has a holder, and a length between its limits", async () => {
     hint: 'did you mean "leaseMs"?',
   });
   assert.equal((await session.head()).seq, 1);
+});
+
+test("a holder that stood still is not sure of its lease, whichever of its clocks is wrong", () => {
+  const asked = { wallMs: 10_000, steadyMs: 50 };
+  const sure = (wallMs: number, steadyMs: number): boolean =>
+    isWithin({ now: () => wallMs, steady: () => steadyMs }, asked, 2_000);
+  assert.equal(sure(11_999, 2_049), true);
+  assert.equal(sure(9_000, 2_050), false);
+  assert.equal(sure(12_000, 60), false);
+  // Without a steady clock the other one is all there is.
+  assert.equal(isWithin({ now: () => 52 }, { wallMs: 50, steadyMs: 50 }, 2), false);
 });

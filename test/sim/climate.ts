@@ -24,6 +24,9 @@ export interface Climate {
   readonly pauseMs: number;
   /** How wrong clocks are at most: less than a lease, or whoever is ahead takes it from everybody. */
   readonly skewMs: number;
+  /** How long until the next clock jumps, at most, and how far. */
+  readonly jumpMs: number;
+  readonly jumpByMs: number;
   /** Model calls and runs of tools that fail, and tools that never come back. */
   readonly modelFails: number;
   readonly toolFails: number;
@@ -43,6 +46,8 @@ export const calm: Climate = {
   crashMs: Infinity,
   pauseMs: Infinity,
   skewMs: 0,
+  jumpMs: Infinity,
+  jumpByMs: 0,
   modelFails: 0,
   toolFails: 0,
   toolHangs: 0,
@@ -65,6 +70,8 @@ export function drawClimate(random: Random): Climate {
     crashMs: every(3_000, 20_000),
     pauseMs: every(3_000, 20_000),
     skewMs: random.pick([0, 0, 300, 800]),
+    jumpMs: random.chance(0.7) ? Infinity : 2_000 + random.below(10_000),
+    jumpByMs: random.pick([1_500, 10_000, 100_000]),
     modelFails: sometimes(0.3),
     toolFails: sometimes(0.3),
     toolHangs: sometimes(0.1),

@@ -1,6 +1,6 @@
 /** The judgment: what must be true of the logs when all is over, read from the store itself. */
 import type { StoredRecord } from "../../src/core/chain.ts";
-import type { SessionId } from "../../src/core/ids.ts";
+import type { LogId, SessionId } from "../../src/core/ids.ts";
 import { emptyState, type State } from "../../src/core/state.ts";
 import { readContext } from "../../src/runtime/context-reader.ts";
 import { Engine } from "../../src/runtime/engine.ts";
@@ -8,6 +8,7 @@ import { makeStateReader, type Known } from "../../src/runtime/state-reader.ts";
 import type { World } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
 import { followCalls, followInputs } from "./follow.ts";
+import { followTriggers } from "./schedule.ts";
 import type { Given } from "./people.ts";
 import type { Witness } from "./witness.ts";
 
@@ -23,6 +24,9 @@ export async function judge(court: Court): Promise<void> {
   for (const session of witness.sessions) await judgeSession(court, session);
   judgeGiven(court, await textsOf(court));
   await judgeMessages(court);
+  const { workspace } = store;
+  const templates = await recordsOf(store, workspace);
+  followTriggers(workspace, templates, witness.clocks, (text) => witness.blame("trigger", text));
   judgeVerbs(witness);
   const report = await new Engine({ store, world }).verify();
   for (const { session, seq, problem } of report.problems)
@@ -40,6 +44,8 @@ async function judgeSession(court: Court, session: SessionId): Promise<void> {
     witness.blame(fault, `${session}${text}`);
   followCalls(records, states, (text) => blame("outcome", text));
   followInputs(records, states, (text) => blame("inputs", text));
+  followTriggers(session, records, witness.clocks, (text) => blame("trigger", text));
+  judgeWakes(records, states, (text) => blame("trigger", text));
   judgeMoney(states, records, (text) => blame("money", text));
   const last = states[head.seq]!.standing;
   const charge = witness.charges.get(session) ?? { tokens: 0, nanoUsd: 0 };
@@ -48,6 +54,23 @@ async function judgeSession(court: Court, session: SessionId): Promise<void> {
     if (covered < charge[name]) blame("money", `: ${covered} ${name} cover a charge of ${charge[name]}`);
   }
   await judgeContexts(court, session, records, states);
+}
+
+/** A trigger that a session sleeps for wakes it. */
+function judgeWakes(
+  records: readonly StoredRecord[],
+  states: readonly State[],
+  blame: (text: string) => void,
+): void {
+  for (const { seq, type, body } of records) {
+    if (type !== "trigger.fired") continue;
+    const { name } = JSON.parse(body) as { name: string };
+    const { status, sleep } = states[seq - 1]!.standing;
+    const listens = sleep === null || sleep.triggers.length === 0 || sleep.triggers.includes(name);
+    const after = records.find((record) => record.seq > seq && record.type !== "trigger.fired");
+    if (status === "sleeping" && listens && states[after?.seq ?? seq]?.standing.status === "sleeping")
+      blame(`@${seq}: trigger ${name} fired, and woke nobody`);
+  }
 }
 
 /** The state at each position, 0 before the first. */
@@ -62,7 +85,7 @@ async function statesOf(store: Store, session: SessionId, toSeq: number): Promis
   return states;
 }
 
-async function recordsOf(store: Store, session: SessionId): Promise<StoredRecord[]> {
+async function recordsOf(store: Store, session: LogId): Promise<StoredRecord[]> {
   const records: StoredRecord[] = [];
   for (;;) {
     const fromSeq = records.length + 1;
@@ -80,7 +103,14 @@ function judgeMoney(
   for (const { seq, type } of records) {
     if (type === "session.forked") continue;
     judgeLimits(states[seq]!, type, (text) => blame(`@${seq}: ${text}`));
-    const [before, after] = [states[seq - 1]!.standing.used, states[seq]!.standing.used];
+    const { limits, used: after, reserved: now } = states[seq]!.standing;
+    const { used: before, reserved } = states[seq - 1]!.standing;
+    for (const name of ["tokens", "nanoUsd", "steps", "turns", "toolCalls"] as const) {
+      // Beyond the limit by one call at most: what was set aside for it may not have been enough.
+      const most = (limits[name] ?? Infinity) + ((reserved ?? now)?.amounts[name] ?? 0);
+      if (after[name] > Math.max(before[name], most))
+        blame(`@${seq}: ${type} takes ${name} to ${after[name]}, and ${limits[name]} is the limit`);
+    }
     for (const [name, amount] of Object.entries(before)) {
       const now = after[name as keyof typeof after];
       if (now < amount) blame(`@${seq}: ${type} takes ${name} from ${amount} down to ${now}`);
@@ -156,16 +186,31 @@ function judgeVerbs({ counts, blame }: Witness): void {
   }
 }
 
-/** What was sent was received, each once. */
+interface Mail {
+  readonly message: string;
+  readonly to?: string;
+  readonly from?: string;
+}
+
+/** What was sent was received, each once, and from one to another in the order it was sent. */
 async function judgeMessages({ store, witness }: Court): Promise<void> {
   const seen = new Map<string, string[]>();
+  const orders = {
+    "message.sent": new Map<string, string[]>(),
+    "message.received": new Map<string, string[]>(),
+  };
   for (const session of witness.sessions) {
     for (const { type, body, session: owner } of await recordsOf(store, session)) {
       if (owner !== session || (type !== "message.sent" && type !== "message.received")) continue;
-      const { message } = JSON.parse(body) as { message: string };
+      const { message, to = session, from = session } = JSON.parse(body) as Mail;
+      const pair = `${from} to ${to}`;
+      orders[type].set(pair, [...(orders[type].get(pair) ?? []), message]);
       seen.set(message, [...(seen.get(message) ?? []), type]);
     }
   }
+  for (const [pair, sent] of orders["message.sent"])
+    if (orders["message.received"].get(pair)?.join(" ") !== sent.join(" "))
+      witness.blame("order", `messages from ${pair} did not come in the order they were sent`);
   for (const [message, times] of seen) {
     if (times.toSorted().join(" ") !== "message.received message.sent")
       witness.blame("inputs", `the message ${message} stands in the logs as ${times.join(", ")}`);

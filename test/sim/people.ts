@@ -6,6 +6,7 @@ import type { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import type { Random } from "../crash/random.ts";
 import type { SimProcess } from "./process.ts";
+import { drawTimed } from "./schedule.ts";
 import type { Witness } from "./witness.ts";
 
 /** An input that was given, and what its giver was told. */
@@ -23,8 +24,11 @@ export interface People {
   act(): void;
   /** Sees whether some session waits for an answer. */
   attend(): void;
-  /** Gives a session that stands still what it waits for. */
+  /** Gives a session that stands still what it waits for. One that sleeps until a time is left asleep. */
   help(session: SessionId, state: State): void;
+  /** Takes away what would fire for ever. */
+  quiet(session: SessionId, state: State): void;
+  quietTemplates(): void;
   /** How many are still waiting for an answer. */
   waiting(): number;
 }
@@ -92,7 +96,8 @@ export function makePeople(place: PeoplePlace): People {
 
   function help(session: SessionId, { standing }: State): void {
     const { status, why } = standing;
-    if (status === "sleeping") void start("activate", session, (handle) => handle.activate());
+    const mayWait = status === "sleeping" && typeof standing.sleep?.untilMs === "number";
+    if (status === "sleeping" && !mayWait) void start("activate", session, (handle) => handle.activate());
     if (status !== "suspended") return;
     switch (why?.by) {
       case "approval":
@@ -113,8 +118,47 @@ export function makePeople(place: PeoplePlace): People {
     }
   }
 
+  async function send(handle: Session): Promise<void> {
+    const to = random.pick(witness.sessions.filter((one) => one !== handle.id));
+    const request = random.chance(0.3) ? { withinMs: 1_000 + random.below(20_000) } : {};
+    const key = random.chance(0.5) ? { key: `mail-${random.below(1_000_000)}` } : {};
+    const topic = random.chance(0.5) ? { topic: "news" } : {};
+    await handle.send(to, "Mail.", { ...request, ...key, ...topic });
+  }
+
+  /** Often the same name, so that one is replaced while it fires. */
+  async function setTrigger(handle: Session): Promise<void> {
+    const name = random.pick(["one", "two"]);
+    if (random.chance(0.2)) {
+      const topic = random.chance(0.5) ? { topic: "news" } : {};
+      return void (await handle.trigger(name, { kind: "message", ...topic }));
+    }
+    const { spec, ...rule } = drawTimed(random, process.world.now());
+    await handle.trigger(name, spec, rule);
+  }
+
+  /** What opens sessions. There are few of them: each is another life to live. */
+  async function setTemplate(): Promise<void> {
+    const { spec, ...rule } = drawTimed(random, process.world.now());
+    const slow = spec.kind === "at" ? spec : ({ kind: "every", everyMs: 11_000 } as const);
+    await engine.trigger("template", slow, { ...rule, open: { agent: "worker", objective: "Anew" } });
+  }
+
+  function govern(session: SessionId): void {
+    const dice = random.below(100);
+    if (dice < 40) return void start("trigger", session, setTrigger);
+    if (dice < 48) return void start("fire", session, (handle) => handle.fire("one"));
+    if (dice < 54) return void start("untrigger", session, (handle) => handle.untrigger("one"));
+    if (dice < 80) return void start("send", session, send);
+    if (dice < 90) return void start("sleep", session, (handle) => handle.sleep({ triggers: ["one"] }));
+    if (dice < 94) return void start("template", session, setTemplate);
+    if (dice < 96) return void start("untemplate", session, () => engine.untrigger("template"));
+    void start("priority", session, (handle) => handle.prioritize(random.below(5)));
+  }
+
   function act(): void {
     const session = random.pick(witness.sessions);
+    if (random.chance(0.3)) return govern(session);
     const dice = random.below(100);
     if (dice < 40) return void start("input", session, (handle) => giveInput(handle, "queue"));
     if (dice < 55) return void start("steer", session, (handle) => giveInput(handle, "steer"));
@@ -134,7 +178,16 @@ export function makePeople(place: PeoplePlace): People {
     void look(session).then((state) => help(session, state));
   }
 
-  return { given, act, attend, help, waiting: () => waiting };
+  function quiet(session: SessionId, { standing }: State): void {
+    for (const [name, { kind }] of standing.triggers.entries())
+      if (kind !== "at" && standing.status !== "closed")
+        void start("quiet", session, (handle) => handle.untrigger(name));
+  }
+
+  const quietTemplates = (): void =>
+    void start("quiet", witness.sessions[0]!, () => engine.untrigger("template"));
+
+  return { given, act, attend, help, quiet, quietTemplates, waiting: () => waiting };
 }
 
 const codeOf = (error: unknown): string => (error instanceof SkeinError ? error.code : "broken");

@@ -3,7 +3,7 @@
  * timers, news) goes through `enter`, and whatever it does through `leave`; one that has ended neither hears
  * nor does anything again, one that stands still later.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { realWorld, type World } from "../../src/runtime/world.ts";
 import type { Random } from "../crash/random.ts";
 import type { Timeline } from "./timeline.ts";
@@ -23,6 +23,10 @@ export interface SimProcess {
   resume(): void;
   /** What is to be done when it ends. */
   atEnd(work: () => void): void;
+  /** Its clock is this wrong from now on. */
+  setClock(skewMs: number): void;
+  /** How far ahead its clock has been at most, so far. */
+  aheadMs(): number;
 }
 
 const { digest, hashBytes } = realWorld();
@@ -37,7 +41,9 @@ export function makeProcess(
     readonly isGone?: (name: string) => boolean;
   },
 ): SimProcess {
-  const { timeline, random, skewMs, isGone = () => false } = options;
+  const { timeline, random, isGone = () => false } = options;
+  let { skewMs } = options;
+  let aheadMs = skewMs;
   let standing: Standing = "up";
   let backlog: (() => void)[] = [];
   const endings: (() => void)[] = [];
@@ -79,8 +85,17 @@ export function makeProcess(
       catchUp();
     },
     atEnd: (work: () => void) => void endings.push(work),
+    setClock(wrongMs: number): void {
+      skewMs = wrongMs;
+      aheadMs = Math.max(aheadMs, wrongMs);
+    },
+    aheadMs: () => aheadMs,
   };
-  const world = makeWorld(timeline, made.enter, { name, seed: random.below(2 ** 32), skewMs });
+  const world = makeWorld(timeline, made.enter, {
+    name,
+    seed: random.below(2 ** 32),
+    skew: () => skewMs,
+  });
   return { ...made, world: { ...world, isGone } };
 }
 
@@ -88,18 +103,19 @@ export function makeProcess(
 function makeWorld(
   timeline: Timeline,
   enter: (work: () => void) => void,
-  { name, seed, skewMs }: { readonly name: string; readonly seed: number; readonly skewMs: number },
+  { name, seed, skew }: { readonly name: string; readonly seed: number; readonly skew: () => number },
 ): World {
   let drawn = 0;
   const bytes = (count: number): Buffer => {
     drawn += 1;
-    return createHash("sha512").update(`${seed} ${name} ${drawn}`).digest().subarray(0, count);
+    return hash("sha512", `${seed} ${name} ${drawn}`, "buffer").subarray(0, count);
   };
   const none = (): never => {
     throw new Error("there are no processes and no secrets in here");
   };
   return {
-    now: () => timeline.now() + skewMs,
+    now: () => timeline.now() + skew(),
+    steady: () => timeline.now(),
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted === true) return resolve();

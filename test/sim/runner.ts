@@ -11,7 +11,7 @@ import type { Witness } from "./witness.ts";
 export const leaseMs = 2_000;
 
 /** What a run may end with on a bad day. */
-const expected = ["conflict", "fenced", "unavailable", "unknown", "refused"];
+export const expected: readonly string[] = ["conflict", "fenced", "unavailable", "unknown", "refused"];
 
 export function startRunner(place: {
   readonly process: SimProcess;

@@ -1,11 +1,12 @@
 /**
- * One simulated life: a store, people, and several processes that run sessions, in one thread and in virtual
- * time. First everything goes wrong that the climate has; then it is calm, and one last runner must bring
- * every session to rest. The seed decides all of it: one seed is one trace.
+ * One simulated life: a store, people, and several processes that work, in one thread and in virtual time.
+ * First everything goes wrong that the climate has; then it is calm, and one last worker must bring every
+ * session to rest. The seed decides all of it: one seed is one trace.
  */
 import { createHash } from "node:crypto";
 import { makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
 import { emptyState, type State } from "../../src/core/state.ts";
+import { dueOf, type RunLimit } from "../../src/core/schedule.ts";
 import { nextOf } from "../../src/core/turn.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { makeStateReader, type Known } from "../../src/runtime/state-reader.ts";
@@ -19,12 +20,14 @@ import { makeOutside, type Outside } from "./outside.ts";
 import { makePeople, type People } from "./people.ts";
 import { makeProcess, type SimProcess } from "./process.ts";
 import { leaseMs, startRunner } from "./runner.ts";
+import { drawTimed } from "./schedule.ts";
 import { makeTimeline, startOfTime, type Timeline } from "./timeline.ts";
 import { makeWitness, type Problem, type Witness } from "./witness.ts";
+import { startWorker, type SimWorker } from "./worker.ts";
 
 /** A bug, planted on purpose: below the witness, or between a runner and its line. */
 export interface Plant {
-  readonly below?: (store: Store) => Store;
+  readonly below?: (store: Store, now: () => number) => Store;
   readonly above?: (store: Store) => Store;
 }
 
@@ -39,7 +42,7 @@ export interface SimReport {
   readonly virtualMs: number;
 }
 
-/** How long a last runner may take, of virtual time: leases must run out, and calls that hang be given up. */
+/** How long a last worker may take, of virtual time: leases must run out, and calls that hang be given up. */
 const restMsMax = 900_000;
 const workspace = makeWorkspaceId({ nowMs: 1, random: new Uint8Array(10) });
 
@@ -53,7 +56,9 @@ interface Sim {
   readonly line: Line;
   readonly plant: Plant;
   readonly trace: (line: string) => void;
-  readonly runners: Set<SimProcess>;
+  /** Those that are there, and how each is stopped; null for one that is no worker, but runs by itself. */
+  readonly runners: Map<SimProcess, SimWorker | null>;
+  readonly limits: readonly RunLimit[];
   /** The state of a session as it is now, whatever the lines are like. */
   readonly look: (session: SessionId) => Promise<State>;
   /** Whether processes see that another has ended, and those that have. */
@@ -98,7 +103,7 @@ function makeSim(seed: number, plant: Plant, lines: string[]): Sim {
   const climate = (): Climate => sim.climate;
   const fell = (process: SimProcess, how: "ended" | "paused"): void => follow(sim, process, how);
   const place = { seed, timeline, random, climate, witness, trace };
-  const store = plant.below?.(memory) ?? memory;
+  const store = plant.below?.(memory, timeline.now) ?? memory;
   const sim: Sim = {
     ...place,
     climate: drawClimate(random),
@@ -107,7 +112,8 @@ function makeSim(seed: number, plant: Plant, lines: string[]): Sim {
     outside: makeOutside(place),
     line: { ...place, fell },
     plant,
-    runners: new Set(),
+    runners: new Map(),
+    limits: random.chance(0.3) ? [{ agent: "worker", running: random.pick([1, 2]) }] : [],
     sees: random.chance(0.3),
     gone: new Set(),
     born: 0,
@@ -141,7 +147,12 @@ async function begin(sim: Sim): Promise<People> {
   const opening = (async () => {
     const onUnknown = random.pick(["ask", "tell"] as const);
     await engine.addAgent({ name: "worker", instructions: "Work.", permissions, onUnknown, stepsMax: 12 });
-    for (const objective of ["One", "Two"]) await engine.open({ agent: "worker", objective, budget: limits });
+    for (const objective of ["One", "Two"]) {
+      const { spec, ...rule } = drawTimed(random, process.world.now());
+      const wake = random.chance(0.7) ? { wake: [{ ...spec, ...rule, name: "one" }] } : {};
+      const priority = random.below(5);
+      await engine.open({ agent: "worker", objective, budget: limits, priority, ...wake });
+    }
   })();
   let opened = false;
   void opening.then(() => void (opened = true));
@@ -153,23 +164,31 @@ async function begin(sim: Sim): Promise<People> {
 
 const skew = ({ random, climate }: Sim): number => random.below(2 * climate.skewMs + 1) - climate.skewMs;
 
-function spawn(sim: Sim): SimProcess {
-  const { timeline, random, outside, witness, trace, line } = sim;
+/** Most are workers; some are people's own programs, which run what they find. */
+function spawn(sim: Sim, as: "worker" | "any" = "any"): SimProcess {
+  const { random, outside, witness, trace, line, limits } = sim;
   sim.born += 1;
   const isGone = (name: string): boolean => sim.sees && sim.gone.has(name);
-  const process = makeProcess(`p${sim.born}`, { timeline, random, skewMs: skew(sim), isGone });
+  const options = { timeline: sim.timeline, random, skewMs: skew(sim), isGone };
+  const process = makeProcess(`p${sim.born}`, options);
   process.atEnd(() => sim.gone.add(process.name));
   const near = lineTo(sim.store, process, line, true);
   const store = sim.plant.above?.(near) ?? near;
-  sim.runners.add(process);
   trace(`${process.name} begins`);
+  const place = { process, store, outside, random, witness, trace };
+  if (as === "worker" || random.chance(0.85)) {
+    const concurrency = random.pick([1, 2, 4]);
+    sim.runners.set(process, startWorker({ ...place, limits, concurrency }));
+    return process;
+  }
+  sim.runners.set(process, null);
   const isAtRest = async (session: SessionId): Promise<boolean> => {
     const state = await sim.look(session);
     const { status, sleep } = state.standing;
-    const wakes = status === "sleeping" && (sleep?.untilMs ?? Infinity) <= timeline.now();
+    const wakes = status === "sleeping" && (sleep?.untilMs ?? Infinity) <= sim.timeline.now();
     return !wakes && hasNothingToDo(state);
   };
-  startRunner({ process, store, outside, random, witness, trace, isAtRest });
+  startRunner({ ...place, isAtRest });
   return process;
 }
 
@@ -189,7 +208,7 @@ function follow(sim: Sim, process: SimProcess, how: "ended" | "paused"): void {
 
 async function storm(sim: Sim, people: People): Promise<void> {
   const { timeline, random, witness, trace } = sim;
-  const { crashMs, pauseMs } = sim.climate;
+  const { crashMs, pauseMs, jumpMs } = sim.climate;
   const again = (mostMs: number, work: () => void): void => {
     if (mostMs === Infinity) return;
     timeline.after(random.below(mostMs), () => {
@@ -198,10 +217,12 @@ async function storm(sim: Sim, people: People): Promise<void> {
       again(mostMs, work);
     });
   };
-  const strike = (how: "ended" | "paused"): void => {
-    const up = [...sim.runners].filter((process) => process.standing() === "up");
-    if (up.length === 0) return;
-    const process = random.pick(up);
+  const strike = (work: (process: SimProcess) => void, also?: "paused"): void => {
+    const isThere = ({ standing }: SimProcess): boolean => standing() === "up" || standing() === also;
+    const up = [...sim.runners.keys()].filter(isThere);
+    if (up.length > 0) work(random.pick(up));
+  };
+  const fell = (process: SimProcess, how: "ended" | "paused"): void => {
     trace(`${process.name} ${how === "ended" ? "ends" : "stands still"}`);
     witness.note(how === "ended" ? "crash" : "pause");
     if (how === "ended") process.end();
@@ -212,34 +233,73 @@ async function storm(sim: Sim, people: People): Promise<void> {
   people.act();
   again(2_500, () => people.act());
   again(4_000, () => people.attend());
-  again(crashMs, () => strike("ended"));
-  again(pauseMs, () => strike("paused"));
-  await timeline.run(10_000 + random.below(16_000));
+  again(crashMs, () => strike((process) => fell(process, "ended")));
+  again(pauseMs, () => strike((process) => fell(process, "paused")));
+  again(jumpMs, () => strike((process) => jump(sim, process), "paused"));
+  if (random.chance(0.5)) again(12_000, () => strike((process) => void stop(sim, process)));
+  await timeline.run(8_000 + random.below(12_000));
   sim.climate = calm;
   trace("calm");
-  if (random.chance(0.5)) for (const process of sim.runners) process.end();
+  for (const process of sim.runners.keys()) process.setClock(0);
+  if (random.chance(0.5)) for (const process of sim.runners.keys()) process.end();
+}
+
+/** A clock is set, forward or back. */
+function jump({ random, witness, trace, climate }: Sim, process: SimProcess): void {
+  const byMs = random.below(2 * climate.jumpByMs) - climate.jumpByMs;
+  trace(`the clock of ${process.name} jumps to ${byMs}`);
+  witness.note("jump");
+  process.setClock(byMs);
+}
+
+/** A worker is asked to stop: what it holds it gives back. */
+async function stop(sim: Sim, process: SimProcess): Promise<void> {
+  const worker = sim.runners.get(process) ?? null;
+  if (worker === null) return;
+  sim.trace(`${process.name} is asked to stop`);
+  sim.witness.note("stop");
+  await worker.stop();
+  if (process.standing() === "ended") return;
+  sim.trace(`${process.name} has stopped`);
+  process.end();
+  follow(sim, process, "ended");
 }
 
 async function comeToRest(sim: Sim, people: People): Promise<void> {
   const { timeline, witness, trace, look } = sim;
-  spawn(sim);
+  const last = spawn(sim, "worker");
+  await timeline.run(8_000);
+  people.quietTemplates();
   const until = timeline.now() + restMsMax;
   while (timeline.now() < until) {
     await timeline.run(1_000);
     const states = await Promise.all(witness.sessions.map(look));
+    if (people.waiting() > 0) continue;
+    for (const state of states) people.quiet(state.standing.session as SessionId, state);
     if (people.waiting() > 0 || !states.every(hasNothingToDo)) continue;
     for (const state of states) checkWhy(state, witness);
     const standing = states.filter(
       ({ standing: { status } }) => status === "suspended" || status === "sleeping",
     );
-    if (standing.length === 0) return trace("rest");
     for (const state of standing) people.help(state.standing.session as SessionId, state);
+    if (standing.length > 0 || states.some((state) => dueOf(state) !== null)) continue;
+    await checkReleased(sim, last);
+    return trace("rest");
   }
   for (const session of witness.sessions) {
     const { standing, mind, seq } = await look(session);
     const { status, why, turn, reserved } = standing;
     const rest = JSON.stringify({ status, why, turn, reserved, calls: mind.calls.size });
     witness.blame("rest", `${session}@${seq} is not at rest after ${restMsMax} ms: ${rest}`);
+  }
+}
+
+/** Who has nothing to run holds nothing. */
+async function checkReleased({ timeline, store, witness }: Sim, { name }: SimProcess): Promise<void> {
+  await timeline.run(2_000);
+  for (const session of witness.sessions) {
+    const { lease } = (await store.head(session)) ?? { lease: null };
+    if (lease?.holder === name) witness.blame("release", `${session} is at rest, and ${name} holds it`);
   }
 }
 

@@ -19,6 +19,9 @@ export type Fault =
   | "inputs"
   | "told"
   | "rest"
+  | "trigger"
+  | "order"
+  | "release"
   | "busy"
   | "broken";
 
@@ -41,7 +44,10 @@ export interface Witness {
   readonly counts: Map<string, number>;
   blame(fault: Fault, text: string): void;
   note(kind: string): void;
-  appended(process: string, parts: readonly Part[], outcome: Outcome): void;
+  /** When triggers were written to at the latest, by the clocks of those who wrote: by `session seq`. */
+  readonly clocks: Map<string, number>;
+  /** `clockMs`: what the clock of the process has said at most. */
+  appended(process: string, parts: readonly Part[], outcome: Outcome, clockMs: number): void;
   /** A call reached a model: the session that asked, or null when nobody wrote down that it would. */
   asked(digest: string, charge: Charge): void;
   /** A tool was told to run. */
@@ -69,6 +75,7 @@ export function makeWitness(trace: (line: string) => void): Witness {
   const sessions: SessionId[] = [];
   const charges = new Map<string, Charge>();
   const counts = new Map<string, number>();
+  const clocks = new Map<string, number>();
   const holders = new Map<LogId, Holder>();
   const requested = new Map<string, string>();
   const started = new Set<string>();
@@ -93,13 +100,14 @@ export function makeWitness(trace: (line: string) => void): Witness {
     if (alone) blame("fence", `${where} without an epoch`);
   }
 
-  function wrote(process: string, part: Part, firstSeq: number): void {
+  function wrote(process: string, part: Part, firstSeq: number, clockMs: number): void {
     const { session, drafts, lease } = part;
     checkFence(process, part, firstSeq);
     if (lease === "release") holders.delete(session);
     else if (lease !== undefined) holders.set(session, { epoch: firstSeq, process });
-    for (const { type, body, cause } of drafts) {
+    for (const [place, { type, body, cause }] of drafts.entries()) {
       note(type);
+      if (type.startsWith("trigger.")) clocks.set(`${session} ${firstSeq + place}`, clockMs);
       if ((type === "session.opened" || type === "session.forked") && isSessionId(session))
         sessions.push(session);
       if (type === "tool.started") started.add(`${session} ${cause}`);
@@ -113,15 +121,16 @@ export function makeWitness(trace: (line: string) => void): Witness {
     sessions,
     charges,
     counts,
+    clocks,
     blame,
     note,
-    appended(process, parts, outcome) {
+    appended(process, parts, outcome, clockMs) {
       if (outcome.kind !== "ok") return;
       for (const [place, part] of parts.entries()) {
         const { firstSeq, headSeq } = outcome.parts[place]!;
         const types = part.drafts.map(({ type }) => type).join(" ");
         trace(`${process} ${part.session.slice(-4)} ${firstSeq}-${headSeq} ${types}`);
-        wrote(process, part, firstSeq);
+        wrote(process, part, firstSeq, clockMs);
       }
     },
     asked(digest, { tokens, nanoUsd }) {

@@ -23,6 +23,7 @@ const given: readonly [string, object, object][] = [
   ["recall", { kind: "fact" }, {}],
   ["send", { to: "ses_x", text: "hello", topic: "rates" }, {}],
   ["fork", { objective: "What if?", budget: { usd: 1 } }, {}],
+  ["open", { objective: "Look it up", agent: "scout", budget: { steps: 3 }, wait: true }, {}],
   ["sleep", {}, {}],
 ];
 
@@ -86,6 +87,6 @@ test("the schemas say a type for everything, since not every provider takes one 
   for (const { name, input } of sessionTools) assert.deepEqual(untyped(input, name), []);
   assert.deepEqual(
     sessionTools.map(({ name }) => name),
-    ["record", "retract", "remember", "scratch", "recall", "send", "fork", "sleep"],
+    ["record", "retract", "remember", "scratch", "recall", "send", "fork", "open", "sleep"],
   );
 });

@@ -20,7 +20,7 @@ const bind = (kind: Bound["kind"], more: Partial<Bound> = {}): Bound => ({
   mode: "read",
   ...more,
 });
-const session = ["record", "retract", "remember", "scratch", "recall", "send", "fork", "sleep"];
+const session = ["record", "retract", "remember", "scratch", "recall", "send", "fork", "open", "sleep"];
 const server = [process.execPath, new URL("./mcp-server.ts", import.meta.url).pathname];
 
 test("a session without bindings has its own tools and no others", async () => {

@@ -1,6 +1,6 @@
 /** Opens a session: one objective, and what it starts with. Makes the store if it is not there. */
 import { existsSync } from "node:fs";
-import type { OpenOptions } from "../../core/command.ts";
+import type { After, OpenOptions } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
 import type { Session } from "../../runtime/session.ts";
@@ -11,6 +11,7 @@ import { pairsOf, present } from "../input.ts";
 import { checkModelName } from "../model-name.ts";
 import type { Screen } from "../screen.ts";
 import { oneLine } from "../text.ts";
+import { parseWake } from "../trigger-word.ts";
 import { verb, type Call } from "../verb.ts";
 
 export const open = verb({
@@ -42,6 +43,21 @@ export const open = verb({
       value: "ID",
       what: "the session whose work it carries on: it begins with its handoff, for the same objective",
     },
+    wake: {
+      type: "list",
+      value: "KIND:WHAT",
+      what: 'what wakes it, such as every:10m, "cron@Europe/Berlin:0 9 1 * *" or file:rates.json',
+    },
+    after: {
+      type: "list",
+      value: "ID",
+      what: "a session that must have ended: it sleeps until then, and is told what that one leaves",
+    },
+    give: {
+      type: "text",
+      value: "WHAT",
+      what: "what it is told of those: handoff, facts or nothing; by default handoff",
+    },
     "no-memory": { type: "flag", what: "carry nothing of what is remembered" },
     ...budgetOptions,
   },
@@ -64,9 +80,13 @@ export const open = verb({
       command: 'skein open "November payroll" --agent payroll --label team=hr --usd 2',
       what: "with a budget",
     },
+    {
+      command: 'skein open "Write the report" --after 4x8kz1 --after 9m2ktv',
+      what: "wait for two others, and begin with what they leave",
+    },
     { command: "skein open --from 4x8kz1", what: "carry on the work of another session" },
   ],
-  async run({ args, options, out, engine, place }) {
+  async run({ args, options, out, engine, place, nowMs }) {
     const { name, agent, model, instructions, priority } = options;
     if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
       throw new SkeinError("invalid", "open: the objective is given twice", {
@@ -88,7 +108,9 @@ export const open = verb({
       ...(options.file.length === 0 ? {} : { files: options.file }),
       ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
       ...(options.label.length === 0 ? {} : { labels }),
+      ...(options.after.length === 0 && options.give === undefined ? {} : { after: afterOf(options) }),
       ...(options["no-memory"] ? { memory: false } : {}),
+      ...(options.wake.length === 0 ? {} : { wake: options.wake.map((word) => parseWake(word, nowMs)) }),
     };
     const fresh = !existsSync(place);
     const session = await openFrom(options.from, asked, { engine, place });
@@ -101,6 +123,15 @@ export const open = verb({
     await noteAgent(out, session);
   },
 });
+
+function afterOf(asked: { readonly after: readonly string[]; readonly give: string | undefined }): After {
+  const { after, give } = asked;
+  if (give === undefined) return { sessions: after };
+  if (give === "handoff" || give === "facts" || give === "nothing") return { sessions: after, give };
+  throw new SkeinError("invalid", `--give: there is no ${JSON.stringify(give)}`, {
+    hint: "handoff, facts or nothing",
+  });
+}
 
 /** Says so when the session's agent is only a name. */
 export async function noteAgent(out: Screen, session: Session): Promise<void> {
@@ -119,6 +150,7 @@ async function openFrom(
   // A new store has no session to carry on.
   if (ending !== undefined) return (await engine()).open({ ...asked, from: ending });
   const { objective = "", ...rest } = asked;
+  // A new store has no session to wait for either.
   if (!existsSync(place)) await rehearse({ ...rest, objective });
   return (await engine({ create: true })).open({ ...rest, objective });
 }

@@ -4,7 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { statuses } from "../../core/lifecycle.ts";
-import { actions as things, checkPolicy, checkPolicyName } from "../../core/policy.ts";
+import { checkPolicy, checkPolicyName, policyKinds as things } from "../../core/policy.ts";
 import { isForEverything, type Policy } from "../../core/policy.ts";
 import type { PolicyEntry } from "../../runtime/policies.ts";
 import { databaseOf } from "../../tool/live-database.ts";
@@ -20,7 +20,9 @@ const actions = ["list", "show", "set", "remove"] as const;
 const options = {
   do: { type: "text", value: things.join("|"), what: "with set: what is done to a session" },
   after: { type: "text", value: "SPAN", what: "with set: when nothing was written to it for so long" },
+  running: { type: "count", value: "N", what: "with set, of a limit: so many are run at once" },
   agent: { type: "text", value: "NAME", what: "with set: only to sessions of this agent" },
+  model: { type: "text", value: "PROVIDER/MODEL", what: "with set, of a limit: only of this model" },
   label: { type: "list", value: "KEY=VALUE", what: "with set: only to those with this label" },
   status: { type: "list", value: statuses.join("|"), what: "with set: only to those of this status" },
   yes: { type: "flag", short: "y", what: "with set: also if it is for every session there is" },
@@ -28,7 +30,7 @@ const options = {
 
 export const policy = verb({
   name: "policy",
-  line: "List, show, set or remove policies: what becomes of sessions as they grow old.",
+  line: "List, show, set or remove policies: what becomes of sessions, and how many are run.",
   args: ["ACTION?", "NAME?", "FILE?"],
   options,
   about: [
@@ -37,6 +39,8 @@ export const policy = verb({
     "pack packs records that are older than --after, or lie before the last compaction; nothing is lost. " +
       "expire closes sessions that are open or suspended. archive makes closed ones read-only and packs " +
       "all of them. delete deletes closed and archived ones for good. --status names others.",
+    "limit is for workers: of the sessions it names at most --running are run at once, by all workers " +
+      "together. What waits for it is shown by skein ps.",
     "A policy is set from options, or from a FILE in YAML or JSON with the same words. The one called " +
       '"default" packs after 7 days and is there from the beginning; one of its name replaces it.',
   ],
@@ -44,6 +48,7 @@ export const policy = verb({
     { command: "skein policy", what: "all that hold" },
     { command: "skein policy set stale --do expire --after 90d --agent payroll", what: "close what idles" },
     { command: "skein policy set trash --do delete --after 12h --label env=test", what: "tests go soon" },
+    { command: "skein policy set two --do limit --agent coder --running 2", what: "two coders at once" },
     { command: "skein policy set audit audit.yaml", what: "from a file" },
     { command: "skein policy remove trash", what: "it holds no more" },
   ],
@@ -82,13 +87,21 @@ function refuseMore({ options: given }: Here, extra: string | undefined): void {
   });
 }
 
-function fieldsOf({ do: what, after, agent, label, status }: Given): Readonly<Record<string, unknown>> {
+function fieldsOf({
+  do: what,
+  after,
+  running,
+  agent,
+  model,
+  label,
+  status,
+}: Given): Readonly<Record<string, unknown>> {
   const match = {
-    ...present({ agent }),
+    ...present({ agent, model }),
     ...(label.length === 0 ? {} : { labels: pairsOf("--label", label) }),
     ...(status.length === 0 ? {} : { status }),
   };
-  return { ...present({ do: what, after }), ...(Object.keys(match).length === 0 ? {} : { match }) };
+  return { ...present({ do: what, after, running }), ...(Object.keys(match).length === 0 ? {} : { match }) };
 }
 
 /** Checked before anything is opened, so that a bad one leaves nothing behind. */
@@ -171,12 +184,13 @@ const shown = ({ name, policy: one, at, actor, everything }: PolicyEntry, nowMs:
 ];
 
 /** In words: `expire after 90d, of agent payroll, with env=test`. */
-function sentence({ do: what, after, match = {} }: Policy): string {
+function sentence({ do: what, after, running, match = {} }: Policy): string {
   const labels = Object.entries(match.labels ?? {}).map(([key, value]) => `${key}=${value}`);
   return [
-    `${what}${after === undefined ? "" : ` after ${after}`}`,
+    what === "limit" ? `${running} at once` : `${what}${after === undefined ? "" : ` after ${after}`}`,
     ...(what === "pack" ? ["or before the last compaction"] : []),
     ...(match.agent === undefined ? [] : [`of agent ${match.agent}`]),
+    ...(match.model === undefined ? [] : [`of model ${match.model}`]),
     ...(labels.length === 0 ? [] : [`with ${oneLine(labels.join(", "))}`]),
     ...(match.status === undefined ? [] : [`that are ${match.status.join(" or ")}`]),
   ].join(", ");

@@ -4,15 +4,13 @@
  */
 import { limit } from "../../core/limit.ts";
 import { statuses } from "../../core/lifecycle.ts";
-import type { SessionFilter, SessionRow, Store } from "../../store/port.ts";
+import type { SessionFilter, Store } from "../../store/port.ts";
 import { oneOf } from "../args.ts";
 import { pairsOf, present } from "../input.ts";
-import { ago, exact } from "../moment.ts";
-import type { Screen } from "../screen.ts";
-import { table } from "../table.ts";
 import { count } from "../text.ts";
-import { ending, titleOf } from "../title.ts";
-import { verb } from "../verb.ts";
+import { standingRows, type StandingRow } from "../standing-row.ts";
+import { standingTable } from "../standing-table.ts";
+import { verb, type Call } from "../verb.ts";
 
 const shownByDefault = 50;
 
@@ -35,7 +33,13 @@ export const ps = verb({
       what: `at most so many; by default ${shownByDefault}`,
     },
     all: { type: "flag", short: "a", what: "all there are" },
+    wide: { type: "flag", short: "w", what: "every column, also those that say nothing" },
   },
+  about: [
+    "NOW says what a session waits for: approval, budget, an answer, input, a reply, a time, a trigger; of " +
+      "one that has something to do, the limit, the place or the worker that is missing; or who runs it. " +
+      "Costs are up to the last turn. Columns that say nothing are left out on a terminal.",
+  ],
   examples: [
     { command: "skein ps", what: `the last ${shownByDefault}` },
     { command: "skein ps --status open --status running --agent payroll", what: "what an agent is at" },
@@ -51,11 +55,11 @@ export const ps = verb({
       ...(options.label.length === 0 ? {} : { labels: pairsOf("--label", options.label) }),
     };
     const most = options.all ? Infinity : (options.limit ?? shownByDefault);
-    const { rows, more } = await listed(await store(), filter, most, out);
+    const { rows, more } = await listed(await store(), filter, most, { out, nowMs });
     if (out.json) return;
     if (rows.length === 0)
       return out.note(Object.keys(filter).length === 0 ? "there are no sessions yet" : "no session fits");
-    for (const line of lines(rows, out, nowMs)) await out.line(line);
+    for (const line of standingTable(rows, out, { nowMs, wide: options.wide })) await out.line(line);
     if (rows.some(({ status }) => status === null)) {
       out.note("some of the index is missing; skein rebuild makes it again");
     }
@@ -71,53 +75,18 @@ async function listed(
   store: Store,
   filter: SessionFilter,
   most: number,
-  out: Screen,
-): Promise<{ readonly rows: readonly SessionRow[]; readonly more: boolean }> {
-  const kept: SessionRow[] = [];
+  { out, nowMs }: Pick<Call, "out" | "nowMs">,
+): Promise<{ readonly rows: readonly StandingRow[]; readonly more: boolean }> {
+  const kept: StandingRow[] = [];
   let cursor: string | undefined;
   for (let left = most; left > 0;) {
     const page = await store.list(filter, { limit: Math.min(left, limit.listMax), ...present({ cursor }) });
-    if (!out.json) kept.push(...page.rows);
-    else for (const { session: id, ...row } of page.rows) await out.emit({ id, ...row });
+    const rows = await standingRows(store, page.rows, nowMs);
+    if (!out.json) kept.push(...rows);
+    else for (const { session: id, ...row } of rows) await out.emit({ id, ...row });
     if (page.cursor === null) return { rows: kept, more: false };
     left -= page.rows.length;
     cursor = page.cursor;
   }
   return { rows: kept, more: true };
-}
-
-/** How it stands; and what is held up: messages to it, or messages and requests of its own. */
-function statusWord({ status, copy, full, outbox = 0 }: SessionRow): string {
-  if (copy === true) return "copy";
-  const held = [...(full === true ? ["inbox full"] : []), ...(outbox > 0 ? [`outbox ${count(outbox)}`] : [])];
-  return [status ?? "?", ...held].join(", ");
-}
-
-/** On a terminal ids and times are short; elsewhere they are whole. */
-function lines(rows: readonly SessionRow[], out: Screen, nowMs: number): string[] {
-  const short = out.columns !== null;
-  const color = { open: out.green, running: out.green, suspended: out.yellow, sleeping: out.yellow };
-  const columns = [
-    { title: "ID" },
-    {
-      title: "STATUS",
-      paint: (text: string) => (color[text.split(",")[0] as keyof typeof color] ?? out.dim)(text),
-    },
-    { title: "AGENT" },
-    { title: "EVENTS", align: "right" as const },
-    { title: "ACTIVE", paint: out.dim },
-    { title: "OBJECTIVE" },
-  ];
-  const cells = rows.map((row) => {
-    const { session, agent, headSeq, activeAt, name, objective, parent } = row;
-    return [
-      short ? ending(session) : session,
-      statusWord(row),
-      agent ?? "-",
-      count(headSeq),
-      short ? ago(activeAt, nowMs) : exact(activeAt),
-      titleOf({ name, objective, fork: parent && { parent: parent.session, seq: parent.seq } }),
-    ];
-  });
-  return table(columns, cells, { width: out.columns, heading: out.bold });
 }

@@ -11,6 +11,7 @@ export const sleep = verb({
   options: {
     until: { type: "time", what: "wake it at this moment" },
     for: { type: "span", value: "SPAN", what: "wake it after so long, such as 2h" },
+    trigger: { type: "list", value: "NAME", what: "only this trigger wakes it, and what a person says" },
     reason: { type: "text", what: "why; it is kept in the log" },
   },
   about: [
@@ -35,6 +36,7 @@ export const sleep = verb({
     }
     const untilMs = options.for === undefined ? until : nowMs + options.for;
     const found = await session(args.ID);
-    await answerChange(out, found, await found.sleep(present({ untilMs, reason })), "sleeping");
+    const triggers = options.trigger.length === 0 ? undefined : options.trigger;
+    await answerChange(out, found, await found.sleep(present({ untilMs, triggers, reason })), "sleeping");
   },
 });

@@ -40,6 +40,10 @@ export const sessionEvents = {
       labels: z.record(LabelKey, LabelValue).optional(),
       /** The session that opened this one, and where in its log it did. */
       parent: Position.optional(),
+      /** How many sessions up the one is that nobody but a person opened; absent: it is that one. */
+      depth: Count.optional(),
+      /** It is closed with the end of the turn after which it waits for nothing. */
+      closesWhenDone: z.boolean().optional(),
       /** The session whose work this one carries on. */
       from: SessionRef.optional(),
       expiresAfterIdleMs: Millis.optional(),
@@ -131,6 +135,8 @@ export const sessionEvents = {
       parentHash: Sha256,
       /** `person`: asked for from outside. `session`: made by the parent itself, and paid by allotment. */
       by: z.enum(["person", "session"]),
+      /** As of a session that is opened. */
+      depth: Count.optional(),
       has: Has,
     }),
     content: z.looseObject({ objective: Objective.optional(), name: Name.optional() }).optional(),

@@ -1,4 +1,6 @@
 /** Commands that govern a session: holds, erasure, and the handoff to the next. */
+import type { Returned } from "../command.ts";
+import type { Amounts } from "../state.ts";
 import type { Counted } from "./turn.ts";
 
 export type GovernCommand =
@@ -11,6 +13,13 @@ export type GovernCommand =
       readonly records: number;
       readonly bytes: number;
       readonly reason?: string;
+    }
+  /** What a session that it paid for gives back; one that is over itself passes it on. */
+  | {
+      readonly do: "regain";
+      readonly from: string;
+      readonly amounts: Amounts;
+      readonly returned?: Returned;
     }
   | {
       readonly do: "handoff";

@@ -1,6 +1,7 @@
 /** The commands of a turn: what the turn loop, or another harness through `drive`, asks of a session. */
 import type { Block } from "../catalogue/entry.ts";
-import type { AppendRecord, Command } from "../command.ts";
+import type { AppendRecord, Command, Returned } from "../command.ts";
+import type { TriggerSetting } from "./trigger.ts";
 import type { TreeChange } from "../files.ts";
 import type { Amounts } from "../state.ts";
 
@@ -109,7 +110,13 @@ export type TurnCommand =
       /** For a session tool: what it does, in one append with its result. */
       readonly act?:
         | Extract<Command, { readonly do: "record" | "retract" | "scratch" | "sleep" }>
-        | { readonly do: "allot"; readonly to: string; readonly amounts: Amounts };
+        | {
+            readonly do: "allot";
+            readonly to: string;
+            readonly amounts: Amounts;
+            /** The trigger for the end of the other: the session sleeps until then. */
+            readonly wait?: TriggerSetting;
+          };
       /** What became of files while the call ran; written in the same append. */
       readonly changed?: readonly TreeChange[];
     }
@@ -118,6 +125,8 @@ export type TurnCommand =
   | {
       readonly do: "end";
       readonly outcome: "completed" | "interrupted" | "failed" | "refused" | "length";
+      /** If the session is closed with it. */
+      readonly returned?: Returned;
     }
   | {
       readonly do: "compact";

@@ -14,8 +14,8 @@ import {
 import { changedDrafts } from "../files.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
-import { emptyStanding, type Amounts, type Mind, type Ref, type State } from "../state.ts";
-import { carriedDrafts, endTurn, pinDraft } from "./lifecycle.ts";
+import { emptyStanding, type Mind, type Ref, type State } from "../state.ts";
+import { carriedDrafts, endTurn, gotDrafts, pinDraft } from "./lifecycle.ts";
 import { erasedDraft } from "./govern.ts";
 import { boundDraft, grantDraft } from "./work.ts";
 
@@ -28,7 +28,8 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
       ...(name === undefined ? [] : (["name"] as const)),
     ];
     const content = has.length === 0 ? undefined : present({ objective, name });
-    const body = { parent: state.standing.session, parentSeq: state.seq, parentHash, by, has };
+    const born = rest.depth === undefined ? {} : { depth: rest.depth };
+    const body = { parent: state.standing.session, parentSeq: state.seq, parentHash, by, has, ...born };
     const own = budget === undefined ? budgetLeft(state) : amountsOf(budget);
     const limits = got === undefined ? own : {};
     const forkedSeq = state.seq + 1;
@@ -45,7 +46,7 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
         ? []
         : [draft("session.labeled", { set: labels })]),
       ...(Object.keys(limits).length === 0 ? [] : [draft("budget.set", { limits })]),
-      ...(got === undefined || Object.keys(got).length === 0 ? [] : [gotDraft(state, got)]),
+      ...gotDrafts(state.standing.session, got),
     );
   },
   rewind: (state, { earlier, requeue = false, reason, changed = [] }, { digest }) => {
@@ -139,7 +140,3 @@ function takenSince(now: State, earlier: State): { ranges: [number, number][]; f
   const ranges = range.subtract(since, inbox.waiting).map(([from, to]): [number, number] => [from, to]);
   return { ranges, fromSeq: before.fromSeq === 0 ? Math.max(earlier.seq, sharedSeq) + 1 : before.fromSeq };
 }
-
-/** What a fork that its parent made has to live on. */
-const gotDraft = (parent: State, amounts: Amounts): DraftEvent =>
-  draft("budget.allotted", { session: parent.standing.session, direction: "got", amounts });

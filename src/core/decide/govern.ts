@@ -9,10 +9,11 @@ import {
   type Decisions,
   type DraftEvent,
 } from "../decision.ts";
+import { returnedDrafts } from "./lifecycle.ts";
 import { limit } from "../limit.ts";
 import type { Ranges } from "../range.ts";
 
-export const governDecisions: Decisions<"hold" | "lift" | "erase" | "handoff"> = {
+export const governDecisions: Decisions<"hold" | "lift" | "erase" | "regain" | "handoff"> = {
   hold: (state, { name, reason }) => {
     const { holds } = state.standing;
     if (!holds.has(name) && holds.size >= limit.holdsMax)
@@ -34,6 +35,12 @@ export const governDecisions: Decisions<"hold" | "lift" | "erase" | "handoff"> =
     const refusal = forbidden(state, "govern", "be erased from");
     return refusal ?? accept(erasedDraft({ ranges, records, bytes }, reason));
   },
+  regain: (state, { from, amounts, returned }) =>
+    forbidden(state, "describe", "be given back what it gave") ??
+    accept(
+      draft("budget.allotted", { session: from, direction: "regained", amounts }),
+      ...returnedDrafts(returned),
+    ),
   handoff: (state, { text, digest, toSeq, tokens, model, usage, costNanoUsd }) => {
     const paid = present({ usage: usage && { ...usage }, costNanoUsd });
     const body = { ...present({ digest, toSeq, tokens, model }), ...paid };

@@ -1,5 +1,6 @@
 /** Decisions on a session's life: opening, describing, lifecycle, leases. */
-import type { CarriedMemory, CommandOf, Loaded, Pin } from "../command.ts";
+import type { CarriedMemory, CommandOf, Loaded, Pin, Returned } from "../command.ts";
+import type { TriggerSetting } from "../command/trigger.ts";
 import {
   accept,
   amountsOf,
@@ -14,7 +15,7 @@ import {
 } from "../decision.ts";
 import { Keyed } from "../keyed.ts";
 import { limit } from "../limit.ts";
-import { mindForm, mindHash, type State } from "../state.ts";
+import { mindForm, mindHash, type Amounts, type State } from "../state.ts";
 import type { Digest } from "../chain.ts";
 import { boundDraft, grantDraft, inputDraft } from "./work.ts";
 
@@ -89,14 +90,19 @@ export const lifecycleDecisions: Decisions<Names> = {
       accept(draft("session.interrupted", {}, because(reason)), ...ended, ...goesOn)
     );
   },
-  close: (state, { outcome = "completed", reason }, { digest }) =>
+  close: (state, { outcome = "completed", reason, returned }, { digest }) =>
     forbidden(state, "close", "be closed") ??
-    accept(...endTurn(state, digest, "cancelled"), draft("session.closed", { outcome }, because(reason))),
-  cancel: (state, { reason }, { digest }) =>
+    accept(
+      ...endTurn(state, digest, "cancelled"),
+      draft("session.closed", { outcome }, because(reason)),
+      ...returnedDrafts(returned),
+    ),
+  cancel: (state, { reason, returned }, { digest }) =>
     forbidden(state, "cancel", "be cancelled") ??
     accept(
       ...endTurn(state, digest, "cancelled"),
       draft("session.closed", { outcome: "cancelled" }, because(reason)),
+      ...returnedDrafts(returned),
     ),
   reopen: (state, { reason }) =>
     forbidden(state, "reopen", "be reopened") ?? accept(draft("session.reopened", {}, because(reason))),
@@ -138,6 +144,8 @@ function openNow(command: CommandOf<"open">): Decision {
     pin,
     documents = [],
     carried,
+    triggers = [],
+    told,
   } = command;
   if (Object.keys(labels ?? {}).length > limit.labelsMax) {
     return refuse("invalid", `a session holds at most ${limit.labelsMax} labels`);
@@ -145,8 +153,10 @@ function openNow(command: CommandOf<"open">): Decision {
   if (bind.length > limit.bindingsMax) return refuse("invalid", `at most ${limit.bindingsMax} bindings`);
   if (grant.length > limit.permissionsMax)
     return refuse("invalid", `at most ${limit.permissionsMax} permissions`);
-  const { parent } = command;
-  const body = present({ workspace, agent, model, priority, labels, parent, from, expiresAfterIdleMs });
+  if (triggers.length > limit.triggersMax) return refuse("invalid", `at most ${limit.triggersMax} triggers`);
+  const { parent, depth, closesWhenDone, got, sleeps } = command;
+  const born = { parent, depth, closesWhenDone };
+  const body = present({ workspace, agent, model, priority, labels, from, expiresAfterIdleMs, ...born });
   const content = present({ objective, name, instructions, constraints: constraints && [...constraints] });
   return accept(
     draft(
@@ -160,8 +170,28 @@ function openNow(command: CommandOf<"open">): Decision {
     ...bind.map((one) => boundDraft(one)),
     ...grant.map((one) => grantDraft(one)),
     ...(budget === undefined ? [] : [draft("budget.set", { limits: amountsOf(budget) })]),
+    ...gotDrafts(parent?.session ?? "", got),
+    ...triggers.map(triggerDraft),
+    ...(sleeps === undefined ? [] : [draft("session.slept", { triggers: [...sleeps] })]),
+    ...(told === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text: told }, 1)]),
   );
 }
+
+export const returnedDrafts = (returned: Returned | undefined): readonly DraftEvent[] =>
+  returned === undefined
+    ? []
+    : [
+        draft("budget.allotted", { session: returned.to, direction: "returned", amounts: returned.amounts }),
+      ];
+
+/** What a session that another one made has to live on. */
+export const gotDrafts = (from: string, amounts: Amounts | undefined): readonly DraftEvent[] =>
+  amounts === undefined || Object.keys(amounts).length === 0
+    ? []
+    : [draft("budget.allotted", { session: from, direction: "got", amounts })];
+
+export const triggerDraft = ({ spec, ...body }: TriggerSetting): DraftEvent =>
+  draft("trigger.set", present(body), { spec });
 
 /** A model call in flight that nobody will hear the answer of: what was reserved for it counts as spent. */
 function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[] {

@@ -46,7 +46,7 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
       settled(state, call, open, { status: "ok", output }),
     );
   },
-  receive: (state, command) => {
+  receive: (state, command, { digest }) => {
     const { from, message, number, text, topic, replyTo, deadlineMs, note, place } = command;
     // Before anything else: what is there already stays there, whatever became of the session since.
     if (number <= (state.standing.received.get(from) ?? 0))
@@ -56,7 +56,13 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
     const input = state.standing.inbox.received + 1;
     const body = present({ message, input, from, number, topic, replyTo, deadlineMs });
     const blocks = [textBlock(text), ...(note === undefined ? [] : [textBlock(note)])];
-    return accept(draft("message.received", body, present({ blocks, place })), ...woken(state));
+    const fitting = triggersFor(state, command);
+    const cause = digest("", message);
+    return accept(
+      draft("message.received", body, present({ blocks, place })),
+      ...fitting.map((name) => draft("trigger.fired", { name, digest: cause, input })),
+      ...wokenBy(state, fitting),
+    );
   },
   deliver: (state, { message }) => {
     const sent = state.standing.outbox.get(message);
@@ -92,7 +98,26 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
 
 const textBlock = (text: string) => ({ type: "text", text }) as const;
 
-/** One who sleeps and listens is woken by what comes in. */
+/** The triggers that a message fires. */
+const triggersFor = ({ standing }: State, { from, topic }: CommandOf<"receive">): readonly string[] =>
+  [...standing.triggers.entries()].flatMap(([name, trigger]) => {
+    const fits =
+      trigger.kind === "message" &&
+      (trigger.topic === null || trigger.topic === topic) &&
+      (trigger.from === null || trigger.from === from);
+    return fits ? [name] : [];
+  });
+
+/** One who sleeps is woken by a message, unless it waits for something that this message is not. */
+function wokenBy({ standing }: State, fitting: readonly string[]): readonly DraftEvent[] {
+  const { status, sleep } = standing;
+  if (status !== "sleeping") return [];
+  const [trigger] = fitting.filter((name) => sleep?.triggers.includes(name) === true);
+  if (trigger !== undefined) return [draft("session.woken", { by: "message", trigger })];
+  return sleep === null || sleep.triggers.length === 0 ? [draft("session.woken", { by: "message" })] : [];
+}
+
+/** One who sleeps and listens is woken by what becomes of its own messages. */
 const woken = ({ standing }: State): readonly DraftEvent[] =>
   standing.status === "sleeping" && listens(standing) ? [draft("session.woken", { by: "message" })] : [];
 

@@ -15,8 +15,10 @@ import {
   type DraftEvent,
 } from "../decision.ts";
 import { changedDrafts } from "../files.ts";
+import { includes } from "../range.ts";
 import type { Amounts, OpenCall, State } from "../state.ts";
-import { endTurn, lifecycleDecisions, listens } from "./lifecycle.ts";
+import { endTurn, lifecycleDecisions, returnedDrafts } from "./lifecycle.ts";
+import { triggerDecisions } from "./trigger.ts";
 import { inputDraft, workDecisions } from "./work.ts";
 
 export const turnDecisions: Decisions<TurnCommand["do"]> = {
@@ -154,13 +156,16 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
   note: (state, { changed, cause }, { digest }) =>
     forbidden(state, "write", "note what changed") ??
     accept(...changedDrafts(changed, digest, { ...inTurn(state), ...causedBy(cause) })),
-  end: (state, { outcome }, { digest }) => {
+  end: (state, { outcome, returned }, { digest }) => {
     const refusal = forbidden(state, "settle", "end a turn");
     if (refusal !== null) return refusal;
     if (state.standing.turn === null) return refuse("refused", "there is no turn to end");
     if (state.mind.calls.size > 0 && outcome === "completed")
       return refuse("refused", `${state.mind.calls.size} calls have no outcome yet`, "settle them first");
-    return accept(...endTurn(state, digest, outcome), ...wakeAtOnce(state));
+    const ended = endTurn(state, digest, outcome);
+    if (!isDone(state, outcome)) return accept(...ended, ...wakeAtOnce(state));
+    const closed = draft("session.closed", { outcome: outcome === "completed" ? "completed" : "failed" });
+    return accept(...ended, closed, ...returnedDrafts(returned));
   },
   compact: (state, command, facts) => {
     const refusal = forbidden(state, "compact", "be compacted");
@@ -260,11 +265,32 @@ function callDrafts(state: State, calls: readonly Called[], model: string): read
   return drafts;
 }
 
+/**
+ * Whether a session that was opened to be done once is done with the end of this turn: it is not one that a
+ * person broke off, and it waits for nothing.
+ */
+function isDone({ standing }: State, outcome: string): boolean {
+  const { closesWhenDone, status, sleep, inbox, requests, triggers } = standing;
+  if (!closesWhenDone || outcome === "interrupted" || status !== "running") return false;
+  if (sleep !== null || inbox.waiting.length > 0 || requests.size > 0) return false;
+  return [...triggers.values()].every(
+    ({ kind, lastCause, nextMs }) =>
+      (kind === "session" && lastCause !== null) || (kind === "at" && nextMs === null),
+  );
+}
+
 /** One who went to sleep in this turn, while something came in that would have woken it. */
 function wakeAtOnce({ standing }: State): readonly DraftEvent[] {
   const { status, sleep, inbox } = standing;
-  const woken = status === "running" && sleep !== null && inbox.waiting.length > 0 && listens(standing);
-  return woken ? [draft("session.woken", { by: "message" })] : [];
+  if (status !== "running" || sleep === null || inbox.waiting.length === 0) return [];
+  if (sleep.triggers.length === 0) return [draft("session.woken", { by: "message" })];
+  // What it waits for has fired already, and the input that tells of it was not taken up.
+  const trigger = sleep.triggers.find((name) =>
+    includes(inbox.waiting, standing.triggers.get(name)?.input ?? 0),
+  );
+  if (trigger === undefined) return [];
+  const by = standing.triggers.get(trigger)?.kind === "message" ? "message" : "trigger";
+  return [draft("session.woken", { by, trigger })];
 }
 
 export function settled(
@@ -315,11 +341,40 @@ function act(state: State, command: Act, facts: Parameters<Decide<"record">>[2])
     case "sleep":
       return lifecycleDecisions.sleep(state, command, facts);
     case "allot":
-      return accept(
-        draft("budget.allotted", { session: command.to, direction: "given", amounts: command.amounts }),
-      );
+      return allot(state, command, facts);
   }
 }
+
+/** The record of what is given says who the other is, also where nothing is. */
+function allot(
+  state: State,
+  { to, amounts, wait }: Extract<Act, { do: "allot" }>,
+  facts: Parameters<Decide<"record">>[2],
+): Decision {
+  const given = draft("budget.allotted", { session: to, direction: "given", amounts });
+  if (wait === undefined) return accept(given);
+  const over = toldOf(state);
+  const left = over.reduce((kept, name) => kept.delete(name), state.standing.triggers);
+  const cleared = { ...state, standing: { ...state.standing, triggers: left } };
+  const set = triggerDecisions.trigger(cleared, { do: "trigger", ...wait }, facts);
+  // Whatever else comes in wakes it too: the other may have a question.
+  const slept = lifecycleDecisions.sleep(state, { do: "sleep" }, facts);
+  if (!set.ok) return set;
+  if (!slept.ok) return slept;
+  const removed = over.map((name) => draft("trigger.removed", { name }));
+  return accept(given, ...removed, ...set.drafts, ...slept.drafts);
+}
+
+/** Triggers for the ends of sessions that this one opened, and that it was told of: of no more use. */
+export const toldOf = ({ standing: { triggers, inbox } }: State): readonly string[] =>
+  [...triggers.entries()].flatMap(([name, { kind, input }]) =>
+    kind === "session" && name.startsWith(childPrefix) && input > 0 && !includes(inbox.waiting, input)
+      ? [name]
+      : [],
+  );
+
+/** What the names of triggers begin with that are for the ends of sessions that this one opened. */
+export const childPrefix = "child-";
 
 function answer(state: State, { allow, calls, reason, input }: CommandOf<"answer">): Decision {
   const asked = [...state.mind.calls.entries()].filter(([, { phase }]) => phase === "asked");

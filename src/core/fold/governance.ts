@@ -15,10 +15,15 @@ export const governanceFolds: Folds<keyof typeof governanceEvents> = {
         return stand(state, { allotted: plus(allotted, body.amounts, 1) });
       case "regained":
         return stand(state, { allotted: plus(allotted, body.amounts, -1) });
-      case "got":
-        return stand(state, { limits: raise(limits, body.amounts, 1) });
-      case "returned":
-        return stand(state, { limits: raise(limits, body.amounts, -1) });
+      case "got": {
+        const payer = { session: body.session, amounts: body.amounts };
+        return stand(state, { limits: raise(limits, body.amounts, 1), payer });
+      }
+      case "returned": {
+        const { payer } = state.standing;
+        const rest = payer && { ...payer, amounts: raise(payer.amounts, body.amounts, -1) };
+        return stand(state, { limits: raise(limits, body.amounts, -1), payer: rest });
+      }
     }
   },
   "budget.reached": (state) => state,

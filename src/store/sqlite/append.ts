@@ -10,6 +10,7 @@ import { makeEraser, markUnscrubbed, rangesFlaw } from "./erase.ts";
 import type { HeadRow, Logs } from "./log.ts";
 import type { Names } from "./names.ts";
 import type { Reader } from "./read.ts";
+import { makeSchedule } from "./schedule.ts";
 import { activeLagMs } from "./schema.ts";
 import type { SegmentWriter } from "./segment-write.ts";
 import { keyNumber, type Segments } from "./segments.ts";
@@ -61,6 +62,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
   const { world, logs, names, reader, segments } = context;
   const { keyed, taken, insertLog, insertRecord, insertAlone, addRef, setActive } = prepared(database);
   const index = preparedForIndex(database);
+  const schedule = makeSchedule(database, tenant, () => world.now());
   const eraser = makeEraser(database, logs, context.segmentWriter);
   const dataVersion = database.prepare("PRAGMA data_version");
   for (const statement of [keyed, dataVersion]) statement.setReturnArrays(true);
@@ -156,8 +158,10 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
   function moveLease(log: number, lease: NonNullable<Part["lease"]>, firstSeq: number): number {
     const epoch = lease === "release" ? 0 : firstSeq;
     index.setEpoch.run(epoch, log);
-    if (lease === "release") index.endLease.run(log);
-    else index.setLease.run(log, lease.holder, world.now() + lease.leaseMs);
+    if (lease === "release") {
+      index.endLease.run(log);
+      schedule.released(log);
+    } else index.setLease.run(log, lease.holder, world.now() + lease.leaseMs);
     return epoch;
   }
 
@@ -299,12 +303,14 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     index.setTitle.run(log, entry.name, entry.objective);
     index.clearLabels.run(log);
     for (const [key, value] of Object.entries(entry.labels)) index.addLabel.run(log, key, value);
+    schedule.set(log, entry);
   }
 
   function dropNow(log: number): void {
     index.drop.run(log);
     for (const statement of [index.endLease, index.clearLabels, index.clearItems]) statement.run(log);
     index.setTitle.run(log, null, null);
+    schedule.clear(log);
     markUnscrubbed(database);
     logs.forget();
     heads.delete(log);

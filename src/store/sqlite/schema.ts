@@ -167,6 +167,34 @@ CREATE TABLE packed_calls (
 ) STRICT, WITHOUT ROWID;
 `;
 
+/**
+ * Since layout 3, and derived: the sessions that are due, or for which something is watched, and the workers
+ * that made themselves known.
+ */
+const schedule = `
+CREATE TABLE schedule (
+  log INTEGER PRIMARY KEY, tenant TEXT NOT NULL, priority INTEGER NOT NULL, agent TEXT NOT NULL,
+  due INTEGER, since INTEGER NOT NULL, deadline INTEGER, model TEXT, watches INTEGER NOT NULL,
+  waits TEXT, triggers TEXT, zone TEXT, cost INTEGER NOT NULL
+) STRICT;
+CREATE INDEX schedule_due ON schedule (tenant, priority, agent, due, since) WHERE due IS NOT NULL;
+CREATE INDEX schedule_deadline ON schedule (tenant, priority, deadline)
+  WHERE due = 0 AND deadline IS NOT NULL;
+CREATE INDEX schedule_next ON schedule (tenant, due) WHERE due IS NOT NULL;
+CREATE INDEX schedule_watches ON schedule (log) WHERE watches = 1;
+CREATE TABLE workers (
+  tenant TEXT NOT NULL, name TEXT NOT NULL, since_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,
+  concurrency INTEGER NOT NULL, limits TEXT NOT NULL, PRIMARY KEY (tenant, name)
+) STRICT, WITHOUT ROWID;
+`;
+
+/** Sessions from before count as due until a worker has looked at them. */
+const scheduleAll = `
+INSERT INTO schedule (log, tenant, priority, agent, due, since, watches, cost)
+SELECT id, tenant, ifnull(priority, 5), ifnull(agent, ''), 0, ifnull(active_at, 0), 0, 0 FROM logs
+WHERE listed = 1 AND copy = 0 AND status IN ('open', 'running', 'sleeping', 'suspended');
+`;
+
 /** What the views can see of packed records. */
 interface PackedView {
   /** More rows of `events`. */
@@ -263,7 +291,7 @@ JOIN json_each(${unpackPositions}(s.from_seq, s.to_seq)) j ON ${seenUpTo("l", "j
 WHERE l.dropped = 0`,
 });
 
-export const schema = `${tables}${derived}${receptions}${segments}${views}`;
+export const schema = `${tables}${derived}${receptions}${segments}${schedule}${views}`;
 
 /** Names of the views that `query` may read. */
 export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;
@@ -272,5 +300,5 @@ export const viewNames = ["sessions", "events", "tool_calls", "items", "decision
 export function upgradeFrom(layout: number): string {
   const without = viewNames.map((name) => `DROP VIEW ${name};`).join(" ");
   const tables = layout === 1 ? `${receptions}${segments}` : segments;
-  return `${without}${tables}${views} PRAGMA user_version=${schemaVersion}`;
+  return `${without}${tables}${schedule}${scheduleAll}${views} PRAGMA user_version=${schemaVersion}`;
 }

@@ -283,7 +283,7 @@ function sweepRow(database: DatabaseSync, id: number): boolean {
     (table) => database.prepare(`SELECT 1 FROM ${table} WHERE log = ? LIMIT 1`).get(id) !== undefined,
   );
   if (shared !== undefined || holds) return false;
-  for (const table of ["snapshots", "titles", "labels", "item_rows", "leases", "arrivals"]) {
+  for (const table of ["snapshots", "titles", "labels", "item_rows", "leases", "arrivals", "schedule"]) {
     database.prepare(`DELETE FROM ${table} WHERE log = ?`).run(id);
   }
   const named = database.prepare("SELECT 1 FROM logs WHERE parent = ? LIMIT 1").get(id);

@@ -3,7 +3,7 @@
  * Matching takes time in proportion to pattern times path, whatever a model writes. A pattern without a slash
  * is held against the last name of a path, as people expect of `*.ts`.
  */
-import { SkeinError } from "../core/error.ts";
+import { SkeinError } from "./error.ts";
 
 const patternCharsMax = 500;
 const alternativesMax = 100;

@@ -1,0 +1,95 @@
+/**
+ * How sessions stand, as `ps` and `top` show them: what each waits for, who runs it, what it has cost. From
+ * the index of the store alone.
+ */
+import { heldBy, heldText } from "../core/schedule.ts";
+import type { DueRow, ScheduledRow, SessionRow, Store, WorkerRow } from "../store/port.ts";
+import { exact } from "./moment.ts";
+
+/** What a list shows of a session, with how it stands. */
+export interface StandingRow extends SessionRow {
+  readonly zone: "smart" | "strained" | "full";
+  readonly nanoUsd: number;
+  readonly model: string | null;
+  /** It has something to do and nobody does it. */
+  readonly runnable: boolean;
+  /** What has to happen before it goes on; null when nothing has to, or it is over. */
+  readonly waitingFor: string | null;
+  /** Who runs it. */
+  readonly runBy: string | null;
+  readonly triggers: string | null;
+  /** Until when it is to be done; null: whenever. */
+  readonly deadlineMs: number | null;
+  /** When time brings something about; null: never. */
+  readonly dueMs: number | null;
+}
+
+/** What is to be known once for all rows of a list. */
+interface Around {
+  readonly workers: readonly WorkerRow[];
+  readonly running: readonly DueRow[];
+  readonly nowMs: number;
+}
+
+export async function standingRows(
+  store: Store,
+  rows: readonly SessionRow[],
+  nowMs: number,
+): Promise<StandingRow[]> {
+  const known = new Map(
+    (await store.scheduled(rows.map(({ session }) => session))).map((row) => [row.session, row]),
+  );
+  const runnable = [...known.values()].some(({ due }) => due === 0);
+  // Limits and workers matter only to those that could be run.
+  const around: Around = {
+    workers: runnable ? (await store.workers()).filter(({ untilMs }) => untilMs > nowMs) : [],
+    running: runnable ? (await store.leased()).filter((row) => isHeld(row, nowMs)) : [],
+    nowMs,
+  };
+  return rows.map((row) => standingRow(row, known.get(row.session), around));
+}
+
+const isHeld = ({ lease }: DueRow, nowMs: number): boolean => lease !== null && lease.untilMs > nowMs;
+
+function standingRow(row: SessionRow, known: ScheduledRow | undefined, around: Around): StandingRow {
+  const { zone = "smart", nanoUsd = 0, model = null, triggers = null, lease = null } = known ?? {};
+  const { deadlineMs = null } = known ?? {};
+  const isRun = known !== undefined && isHeld(known, around.nowMs);
+  const runnable = !isRun && known?.due === 0;
+  return {
+    ...row,
+    zone,
+    nanoUsd,
+    model,
+    runnable,
+    waitingFor: known === undefined || isRun ? null : waitingFor(known, around),
+    runBy: isRun ? (lease?.holder ?? null) : null,
+    triggers,
+    deadlineMs,
+    dueMs: known === undefined || known.due === 0 ? null : known.due,
+  };
+}
+
+function waitingFor(row: ScheduledRow, { workers, running, nowMs }: Around): string | null {
+  const { due, waits, status } = row;
+  if (due === 0) {
+    const held = heldBy(
+      row,
+      running,
+      workers.flatMap(({ limits }) => limits),
+    );
+    if (held !== null) return heldText(held);
+    if (workers.length === 0) return "a worker";
+    const places = workers.reduce((sum, { concurrency }) => sum + concurrency, 0);
+    return running.length >= places ? `a place (${running.length} of ${places})` : null;
+  }
+  if (waits === null || !waits.startsWith("time") || due === null || status !== "sleeping") return waits;
+  return waits.replace("time", due <= nowMs ? "a worker" : `time until ${exact(due)}`);
+}
+
+/** In words, for a table: `runnable, waiting for: agent limit (2 of 2)`. */
+export function standingText({ runnable, waitingFor: what, runBy }: StandingRow): string {
+  if (runBy !== null) return `run by ${runBy}`;
+  const waits = what === null ? "" : `waiting for: ${what}`;
+  return runnable ? ["runnable", waits].filter((text) => text !== "").join(", ") : waits;
+}

@@ -1,0 +1,175 @@
+/** Runs a plan: one session for each ticket. Done again after whatever happened, it goes on. */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { SkeinError } from "../../core/error.ts";
+import { makeWorkspaceId, quote } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { parsePlan, type Plan } from "../../core/ticket.ts";
+import type { Engine } from "../../runtime/engine.ts";
+import type { TicketsOptions } from "../../runtime/tickets.ts";
+import type { TicketRow } from "../../runtime/tickets-standing.ts";
+import { realWorld } from "../../runtime/world.ts";
+import { oneOf } from "../args.ts";
+import { parseBinding } from "../binding-word.ts";
+import { budgetOf, budgetOptions } from "../budget-options.ts";
+import { standsStill } from "../exit-code.ts";
+import { present, readText } from "../input.ts";
+import { checkModelName } from "../model-name.ts";
+import { questionLines, questionOf, wayOn } from "../question.ts";
+import { makeTicketView, summed, ticketTable } from "../ticket-view.ts";
+import { verb, type Call, type OptionValues } from "../verb.ts";
+
+const actions = ["run", "status"] as const;
+const options = {
+  agent: { type: "text", value: "NAME[@VERSION]", what: "who works on the tickets that name nobody else" },
+  model: { type: "text", value: "PROVIDER/MODEL", what: "the model they are to use" },
+  parallel: {
+    type: "count",
+    least: 1,
+    short: "p",
+    value: "N",
+    what: "so many tickets at once; by default 3 with --worktrees, and else 1",
+  },
+  worktrees: { type: "flag", short: "w", what: "each ticket gets a Git worktree and a branch of its own" },
+  base: { type: "text", value: "REF", what: "what branches begin at; by default what is checked out" },
+  "no-commit": { type: "flag", what: "leave uncommitted what a ticket has not committed itself" },
+  directory: { type: "text", value: "PATH", what: "where they work; by default here" },
+  bind: { type: "list", value: "KIND:PATH[:write]", what: "what they may use besides, such as shell" },
+  name: { type: "text", what: "what the plan goes by; by default what it says, or the file's name" },
+  retry: { type: "flag", what: "begin failed tickets anew, and let go on what an error suspended" },
+  "dry-run": { type: "flag", what: "only show what would be done" },
+  ...budgetOptions,
+} as const;
+
+export const tickets = verb({
+  name: "tickets",
+  line: "Run a plan: one session for each ticket, in the order of what each waits for.",
+  args: ["ACTION", "PLAN"],
+  options,
+  about: [
+    'ACTION is run or status. PLAN is a file in Markdown, with a ticket for each heading ("## api: Build ' +
+      'the API") or item ("- [ ] api: Build the API"), and what it waits for on a line of its own ("after: ' +
+      'schema, login"); or JSON: [{"id", "title", "text", "after"}]. A dash reads it from standard input.',
+    "Each session has the title as its objective, the text as its instructions, and the handoffs of the " +
+      "tickets that it comes after; of the others it knows nothing. When its turn has ended, a handoff is " +
+      "written and it is closed. A budget is that of each ticket.",
+    "A ticket that fails does not stop those that do not come after it. One that stands still, for an " +
+      "approval or a budget, is blocked: answer it, and run the plan again. Whatever interrupted a run, " +
+      "the same command goes on: what is done is not done again. Ctrl-C stops before the next steps.",
+    "With --worktrees the branches are skein/PLAN/TICKET, in .skein/worktrees; a ticket that comes after " +
+      "others begins with their work, merged. The exit code is 0 when all is done, 1 when a ticket failed, " +
+      "and 7 when one is blocked.",
+  ],
+  examples: [
+    { command: "skein tickets run plan.md --agent coder --worktrees", what: "three at once" },
+    { command: "skein tickets run plan.md --agent coder -w -p 5 --usd 2", what: "five, for $2 each at most" },
+    { command: "skein tickets run plan.md --dry-run", what: "what the plan says, and what is left of it" },
+    { command: "skein tickets status plan.md --json", what: "for programs: one ticket a line" },
+  ],
+  async run(call) {
+    const action = oneOf("ACTION", call.args.ACTION, actions);
+    const plan = await readPlan(call.args.PLAN, call.options.name);
+    return action === "status" ? showStatus(call, plan) : runPlan(call, plan);
+  },
+});
+
+type Here = Pick<Call, "out" | "engine" | "place" | "untilStopped"> & {
+  readonly options: OptionValues<typeof options>;
+  readonly args: { readonly PLAN: string };
+};
+
+async function readPlan(path: string, name: string | undefined): Promise<Plan> {
+  const isPiped = path === "-";
+  const text = isPiped ? await readText("-") : await readFileText(path);
+  return parsePlan(text, { file: isPiped ? "plan" : path, ...present({ name }) });
+}
+
+async function readFileText(path: string): Promise<string> {
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    throw new SkeinError("not-found", `tickets: ${quote(path)} cannot be read`, {
+      hint: "give the path of a plan, in Markdown or JSON",
+      cause,
+    });
+  });
+  if (bytes.length <= limit.contentBytesMax) return bytes.toString("utf8");
+  throw new SkeinError("invalid", `${path}: a plan has at most ${limit.contentBytesMax} bytes`);
+}
+
+async function showStatus({ out, engine }: Here, plan: Plan): Promise<void> {
+  const opened = await engine();
+  await summary({ out }, await opened.tickets(plan));
+}
+
+async function runPlan(here: Here, plan: Plan): Promise<number> {
+  const { options: given, out, untilStopped } = here;
+  const { agent, model, parallel, base, directory, retry } = given;
+  await checkModelName(model);
+  const asked: TicketsOptions = {
+    ...present({ agent, model, parallel, base, directory, budget: budgetOf(given) }),
+    ...(given.bind.length === 0 ? {} : { bind: given.bind.map(parseBinding) }),
+    worktrees: given.worktrees,
+    commit: !given["no-commit"],
+    retry,
+  };
+  // What is refused does not leave an empty store behind.
+  if (given["dry-run"] || !existsSync(here.place)) {
+    const rows = await (await rehearsal(here)).runTickets(plan, { ...asked, dryRun: true });
+    if (given["dry-run"]) {
+      await summary(here, rows);
+      return 0;
+    }
+  }
+  const opened = await here.engine({ create: true });
+  const view = makeTicketView(out);
+  const stopped = untilStopped();
+  const watching = { signal: stopped, tell: view.show.bind(view), note: view.note.bind(view) };
+  let rows: readonly TicketRow[];
+  try {
+    rows = await opened.runTickets(plan, { ...asked, ...watching });
+  } finally {
+    await view.end();
+  }
+  await summary(here, rows);
+  await tellMore(here, opened, rows);
+  if (rows.some(({ status }) => status === "failed" || status === "skipped")) return 1;
+  return rows.some(({ status }) => status === "blocked") ? standsStill : 0;
+}
+
+/** An engine to ask what would be done; where there is no store, none is made for it. */
+async function rehearsal({ engine, place }: Here): Promise<Engine> {
+  if (existsSync(place)) return engine();
+  const world = realWorld();
+  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
+  const { memoryStore } = await import("../../store/memory.ts");
+  const { Engine: Made } = await import("../../runtime/engine.ts");
+  const models = async () => (await import("../config.ts")).loadModels(world);
+  return new Made({ store: memoryStore({ world, workspace }), world, models });
+}
+
+async function summary({ out }: Pick<Here, "out">, rows: readonly TicketRow[]): Promise<void> {
+  if (out.json) {
+    for (const row of rows) await out.emit(row);
+    return;
+  }
+  for (const line of ticketTable(rows, out)) await out.line(line);
+  out.note(summed(rows));
+  for (const { ticket, changed } of rows)
+    if (changed) out.note(`${ticket} was begun with what the plan said then, and keeps it`);
+}
+
+/** What to do about those that are blocked or failed. */
+async function tellMore({ out, args }: Here, engine: Engine, rows: readonly TicketRow[]): Promise<void> {
+  for (const { ticket, status, session, why } of rows) {
+    if (status !== "blocked") continue;
+    out.note(`${out.yellow(ticket)} is blocked: ${why ?? ""}`);
+    const question = session === null ? null : await questionOf(await engine.session(session));
+    if (question === null) continue;
+    const ways = wayOn(question).map((way) => way.replace(/; then: skein run \S+$/, ""));
+    for (const line of [...questionLines(question), ...ways]) out.note(line);
+  }
+  const again = `skein tickets run ${args.PLAN}`;
+  if (rows.some(({ status }) => status === "blocked")) out.note(`then run the plan again: ${again} …`);
+  if (rows.some(({ status }) => status === "running" || status === "ready")) out.note(`to go on: ${again} …`);
+  if (rows.some(({ status }) => status === "failed"))
+    out.note(`to begin failed tickets anew: ${again} --retry …`);
+}

@@ -1,0 +1,294 @@
+/** Triggers: what wakes a session, and templates, which open a new one each time. */
+import type { ItemKind } from "../../core/catalogue/durable.ts";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import type { TriggerSpec } from "../../core/trigger.ts";
+import type { Engine } from "../../runtime/engine.ts";
+import type { TemplateOptions } from "../../runtime/work/templates.ts";
+import { oneOf } from "../args.ts";
+import { parseBinding } from "../binding-word.ts";
+import { budgetOf, budgetOptions } from "../budget-options.ts";
+import { answerChange } from "../change.ts";
+import { pairsOf, present } from "../input.ts";
+import { itemKinds } from "../item-kinds.ts";
+import { checkModelName } from "../model-name.ts";
+import { ago, exact } from "../moment.ts";
+import { table } from "../table.ts";
+import { oneLine } from "../text.ts";
+import { ending } from "../title.ts";
+import { parseComing, specText } from "../trigger-word.ts";
+import { verb, type Call, type OptionValues } from "../verb.ts";
+
+const actions = ["list", "add", "remove", "fire"] as const;
+const options = {
+  at: { type: "text", value: "TIME", what: "once: at a moment, or 2h from now" },
+  every: { type: "span", value: "SPAN", what: "again and again; or how often --check, --url or --sql look" },
+  cron: { type: "text", value: "LINE", what: 'by a cron line, such as "0 9 1 * *"' },
+  zone: { type: "text", value: "ZONE", what: "with --cron: the time zone; by default UTC" },
+  file: { type: "text", value: "PATH", what: "a file, or files below a directory, have other contents" },
+  glob: { type: "text", value: "PATTERN", what: "with --file: which files" },
+  debounce: { type: "span", value: "SPAN", what: "with --file: how long nothing must have changed" },
+  git: { type: "text", value: "PATH", what: "a commit came in this repository" },
+  ref: { type: "text", value: "REF", what: "with --git: of this ref; by default what is checked out" },
+  path: { type: "list", value: "PATH", what: "with --git: only commits that touch it" },
+  webhook: { type: "flag", what: "somebody calls it; prints the token, this once" },
+  secret: { type: "text", value: "NAME", what: "with --webhook: the variable with the secret of signatures" },
+  message: { type: "flag", what: "a message came" },
+  topic: { type: "text", what: "with --message: only on this topic" },
+  from: { type: "text", value: "ID", what: "with --message: only from this session" },
+  session: { type: "list", value: "ID", what: "another session ended, or recorded something" },
+  on: { type: "text", choices: ["end", "item"], what: "with --session: which of the two; by default end" },
+  item: { type: "text", value: "KIND/KEY", what: "with --session --on item: which item; * for any" },
+  all: { type: "flag", what: "with --session: only once all of them have ended" },
+  give: {
+    type: "text",
+    choices: ["handoff", "facts", "nothing"],
+    what: "with --session: what it is told of those that ended",
+  },
+  check: { type: "text", value: "COMMAND", what: "the command gives another result; with --every" },
+  url: { type: "text", value: "URL", what: "what is found there is not what it was; with --every" },
+  sql: { type: "text", value: "QUERY", what: "of the database --resource: another result; with --every" },
+  resource: { type: "text", value: "BINDING", what: "a bound resource is not what it was" },
+  missed: {
+    type: "text",
+    choices: ["once", "all", "skip"],
+    what: "times that pass while nobody is there: one firing for all, the default; one each; none",
+  },
+  open: { type: "text", value: "OBJECTIVE", what: "a template: each time a session is opened for this" },
+  agent: { type: "text", value: "NAME", what: "with --open: its agent" },
+  model: { type: "text", value: "PROVIDER/MODEL", what: "with --open: its model" },
+  bind: { type: "list", value: "KIND:PATH[:write]", what: "with --open: a resource it may use" },
+  label: { type: "list", value: "KEY=VALUE", what: "with --open: a label" },
+  priority: { type: "count", value: "0-9", what: "with --open: its priority" },
+  text: { type: "text", what: "with fire: what the session is told" },
+  ...budgetOptions,
+} as const;
+
+export const trigger = verb({
+  name: "trigger",
+  line: "Set, list, remove or fire what wakes a session, or opens a new one.",
+  args: ["ACTION?", "WORDS...?"],
+  options,
+  about: [
+    "ACTION is list [ID] (the default), add ID NAME, remove ID NAME or fire ID NAME. Without ID it is " +
+      "about templates: each opens a new session whenever it fires.",
+    'A worker attends to triggers: "skein up". Each cause fires once, however many workers there are; what ' +
+      "changed or came while none was there is found when one comes.",
+    "Exactly one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, --url, " +
+      "--sql or --resource says what it is. Budget options go with --open.",
+  ],
+  examples: [
+    {
+      command: 'skein trigger add 4x8kz1 monthly --cron "0 9 1 * *" --zone Europe/Berlin',
+      what: "at nine on the first of each month",
+    },
+    { command: 'skein trigger add 4x8kz1 rates --file data --glob "**/*.json"', what: "files changed" },
+    { command: "skein trigger add 4x8kz1 push --webhook --secret HOOK_SECRET", what: "prints the token" },
+    { command: "skein trigger add 4x8kz1 after --session 9q2mf7", what: "when another has ended" },
+    {
+      command: 'skein trigger add --open "Read the news" --agent reader news --cron "0 7 * * 1-5"',
+      what: "a new session each morning",
+    },
+    { command: "skein trigger list 4x8kz1", what: "what wakes it, when next, and when last" },
+    { command: 'skein trigger fire 4x8kz1 rates --text "Look again."', what: "now, by hand" },
+    { command: "skein trigger remove news", what: "a template" },
+  ],
+  async run(call) {
+    const action = oneOf("ACTION", call.args.ACTION ?? "list", actions);
+    const words = call.args.WORDS;
+    const [least, most] = action === "list" ? [0, 1] : [1, 2];
+    if (words.length < least || words.length > most) {
+      throw new SkeinError("invalid", `trigger: ${action} takes ${usage[action]}`, {
+        hint: `skein trigger ${action} ${usage[action]}`,
+      });
+    }
+    await does[action](call, words);
+  },
+});
+
+const usage = {
+  list: "[ID]",
+  add: "ID NAME, or NAME with --open OBJECTIVE",
+  remove: "ID NAME, or the NAME of a template",
+  fire: "ID NAME, or the NAME of a template",
+} as const satisfies Record<(typeof actions)[number], string>;
+
+type Given = OptionValues<typeof options>;
+type Here = Pick<Call, "out" | "engine" | "session" | "nowMs"> & { readonly options: Given };
+
+const does: Readonly<
+  Record<(typeof actions)[number], (here: Here, words: readonly string[]) => Promise<void>>
+> = { list, add, remove, fire };
+
+const kinds = [
+  "at",
+  "cron",
+  "file",
+  "git",
+  "webhook",
+  "message",
+  "session",
+  "check",
+  "url",
+  "sql",
+  "resource",
+  "every",
+] as const;
+
+/** The one option that says what it is. A check has its interval beside it, a query its database. */
+function kindOf(given: Given): (typeof kinds)[number] {
+  const isGiven = (name: (typeof kinds)[number]): boolean => {
+    const value = given[name];
+    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+  };
+  const found = kinds.filter(isGiven);
+  const [first, ...more] = found.filter(
+    (one) =>
+      !(one === "every" && found.some((other) => ["check", "url", "sql"].includes(other))) &&
+      !(one === "resource" && found.includes("sql")),
+  );
+  const hint =
+    "give one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, …";
+  if (first === undefined) throw new SkeinError("invalid", "trigger: nothing says when it fires", { hint });
+  if (more.length > 0)
+    throw new SkeinError("invalid", `trigger: --${first} and --${more.join(", --")} are both given`, {
+      hint,
+    });
+  return first;
+}
+
+const everyOf = ({ every }: Given): number => {
+  if (every !== undefined) return every;
+  throw new SkeinError("invalid", "trigger: how often is to be looked?", { hint: "add --every 1m" });
+};
+
+async function specOf(given: Given, engine: Engine, nowMs: number): Promise<TriggerSpec> {
+  const { at, cron, zone, file, glob, git, ref, path, topic, secret, resource, debounce: debounceMs } = given;
+  const kind = kindOf(given);
+  switch (kind) {
+    case "at":
+      return { kind, at: parseComing("--at", at ?? "", nowMs) };
+    case "every":
+      return { kind, everyMs: everyOf(given) };
+    case "cron":
+      return { kind, cron: cron ?? "", ...present({ zone }) };
+    case "file":
+      return { kind, path: file ?? "", ...present({ glob, debounceMs }) };
+    case "git":
+      return { kind, path: git ?? "", ...present({ ref }), ...(path.length === 0 ? {} : { paths: path }) };
+    case "webhook":
+      return { kind, ...present({ secret }) };
+    case "message": {
+      const from = given.from === undefined ? undefined : (await engine.session(given.from)).id;
+      return { kind, ...present({ topic, from }) };
+    }
+    case "session":
+      return sessionSpec(given, engine);
+    case "check":
+      return { kind: "query", everyMs: everyOf(given), command: ["sh", "-c", given.check ?? ""] };
+    case "url":
+      return { kind: "query", everyMs: everyOf(given), ...present({ url: given.url }) };
+    case "sql":
+      return { kind: "query", everyMs: everyOf(given), ...present({ sql: given.sql, binding: resource }) };
+    case "resource":
+      return { kind, binding: resource ?? "", ...present({ debounceMs }) };
+  }
+}
+
+async function sessionSpec({ session, on, item, all, give }: Given, engine: Engine): Promise<TriggerSpec> {
+  const sessions = await Promise.all(session.map(async (one) => (await engine.session(one)).id));
+  const more = { ...(all ? { all } : {}), ...present({ give: give as "handoff" | undefined }) };
+  if (item === undefined && on !== "item") return { kind: "session", sessions, on: "end", ...more };
+  const [, kind = "", key = "*"] = /^([^/]*)(?:\/(.*))?$/s.exec(item ?? "fact/*") ?? [];
+  const wanted = { kind: oneOf("--item", kind, itemKinds) satisfies ItemKind, key };
+  return { kind: "session", sessions, on: "item", item: wanted, ...more };
+}
+
+async function add(here: Here, words: readonly string[]): Promise<void> {
+  const { options: given, out, engine, session, nowMs } = here;
+  const missed = present({ missed: given.missed as "once" | undefined });
+  const [first = "", name] = words;
+  if (given.open !== undefined) {
+    if (name !== undefined)
+      throw new SkeinError("invalid", `trigger: ${quote(name)} is one argument too many`, {
+        hint: usage.add,
+      });
+    await checkModelName(given.model);
+    const opened = await engine({ create: true });
+    const spec = await specOf(given, opened, nowMs);
+    const set = await opened.trigger(first, spec, { open: openingOf(given), ...missed });
+    return out.answer(set, () => lines(`set ${oneLine(first)}: ${specText(set.spec)}`, set));
+  }
+  if (name === undefined)
+    throw new SkeinError("invalid", "trigger: on which session, and by what name?", {
+      hint: `skein trigger add ID NAME …, or with --open "OBJECTIVE" for new sessions`,
+    });
+  const found = await session(first);
+  const spec = await specOf(given, await engine(), nowMs);
+  const { token, ...written } = await found.trigger(name, spec, missed);
+  const told = { session: found.id, name, ...written, ...present({ token }) };
+  const done = `set ${oneLine(name)} at ${written.seq} of ${found.id}`;
+  await out.answer(told, () => lines(done, told));
+}
+
+/** The token stands alone on its line, so that it can be taken from there. */
+const lines = (done: string, { token }: { readonly token?: string }): string[] =>
+  token === undefined ? [done] : [done, "its token, which is not shown again:", token];
+
+function openingOf(given: Given): TemplateOptions["open"] {
+  const { open: objective = "", agent, model, bind, label, priority } = given;
+  return {
+    objective,
+    ...present({ agent, model, priority, budget: budgetOf(given) }),
+    ...(bind.length === 0 ? {} : { bind: bind.map(parseBinding) }),
+    ...(label.length === 0 ? {} : { labels: pairsOf("--label", label) }),
+  };
+}
+
+async function list(here: Here, [id]: readonly string[]): Promise<void> {
+  const { out, engine, session, nowMs } = here;
+  const all =
+    id === undefined
+      ? (await (await engine()).triggers()).map(({ fired, ...one }) => ({
+          ...one,
+          firedAt: fired?.at ?? null,
+          opened: fired?.opened ?? null,
+        }))
+      : (await (await session(id)).triggers()).map((one) => ({ ...one, open: undefined }));
+  if (out.json) {
+    for (const one of all) await out.emit(one);
+    return;
+  }
+  if (all.length === 0) return out.note(id === undefined ? "there are no templates" : "nothing wakes it");
+  const columns = ["NAME", "KIND", "WHAT", "NEXT", "LAST FIRED", ...(id === undefined ? ["OPENS"] : [])];
+  const rows = all.map((one) => [
+    oneLine(one.name),
+    one.kind,
+    specText(one.spec),
+    one.nextMs === null ? "" : exact(one.nextMs).replace(".000Z", "Z"),
+    one.firedAt === null ? "never" : ago(one.firedAt, nowMs),
+    ...(one.open === undefined ? [] : [oneLine(one.open?.objective ?? "[erased]")]),
+  ]);
+  const titled = columns.map((title) => ({ title }));
+  for (const line of table(titled, rows, { width: out.columns, heading: out.bold })) await out.line(line);
+}
+
+async function remove({ out, engine, session }: Here, [first = "", name]: readonly string[]): Promise<void> {
+  if (name === undefined) {
+    await (await engine()).untrigger(first);
+    return out.answer({ name: first, removed: true }, () => [`removed ${oneLine(first)}`]);
+  }
+  const found = await session(first);
+  await answerChange(out, found, await found.untrigger(name), `removed ${oneLine(name)}`);
+}
+
+async function fire(here: Here, [first = "", name]: readonly string[]): Promise<void> {
+  const { out, engine, session, options: given } = here;
+  const more = present({ text: given.text });
+  if (name === undefined) {
+    const { id } = await (await engine()).fire(first, more);
+    return out.answer({ name: first, opened: id }, () => [`fired ${oneLine(first)}; opened ${ending(id)}`]);
+  }
+  const found = await session(first);
+  await answerChange(out, found, await found.fire(name, more), `fired ${oneLine(name)}`);
+}

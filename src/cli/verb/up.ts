@@ -1,0 +1,125 @@
+/** Runs a worker until it is stopped: sessions that have something to do are run, side by side. */
+import { once } from "node:events";
+import { SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { checkLimit, type RunLimit } from "../../core/schedule.ts";
+import type { Told } from "../../runtime/work/worker.ts";
+import { present } from "../input.ts";
+import { exact, roughly } from "../moment.ts";
+import { money } from "../money.ts";
+import type { Screen } from "../screen.ts";
+import { oneLine, plural } from "../text.ts";
+import { ending } from "../title.ts";
+import { verb } from "../verb.ts";
+
+const concurrencyUsual = 4;
+
+export const up = verb({
+  name: "up",
+  line: "Run a worker: sessions that have something to do are run, side by side, until it is stopped.",
+  args: [],
+  options: {
+    concurrency: {
+      type: "count",
+      least: 1,
+      short: "c",
+      value: "N",
+      what: `run so many sessions at once; by default ${concurrencyUsual}`,
+    },
+    limit: {
+      type: "list",
+      short: "l",
+      value: "OF=N",
+      what: "run at most N of these at once, over all workers: agent:NAME, model:NAME or label:KEY=VALUE",
+    },
+    name: { type: "text", what: "what others know this worker by; by default the process" },
+  },
+  about: [
+    "Several may work on one store, on this machine and others: each session runs in one place. The urgent " +
+      "go first, then agents take turns, then who has waited longest. What a worker that died has left is " +
+      "taken over. A worker also wakes what sleeps, fires triggers, delivers messages to other stores, and " +
+      "closes sessions that were opened to expire.",
+    "Each happening is told in a line. Ctrl-C finishes the steps in progress and gives everything back; a " +
+      "second Ctrl-C ends it at once, and others take over. A session that cannot be run is tried again " +
+      "later, and suspended when that does not help.",
+  ],
+  examples: [
+    { command: "skein up", what: "until Ctrl-C" },
+    { command: "skein up --concurrency 8 --limit agent:coder=2", what: "of the coder two at once" },
+    { command: "skein up -l model:openai/gpt-5=4 -l label:team=web=1 --json", what: "told to a program" },
+  ],
+  async run({ options, out, engine, untilStopped }) {
+    const limits = options.limit.map(limitOf);
+    const concurrency = options.concurrency ?? concurrencyUsual;
+    if (concurrency > limit.concurrencyMax) {
+      throw new SkeinError("invalid", `--concurrency is ${concurrency}`, {
+        hint: `at most ${limit.concurrencyMax}`,
+      });
+    }
+    const opened = await engine({ create: true });
+    const stopped = untilStopped();
+    let telling = Promise.resolve();
+    const tell = (told: Told): void => {
+      telling = telling.then(() => tellOne(out, told));
+    };
+    const worker = await opened.work({ concurrency, limits, tell, ...present({ name: options.name }) });
+    out.note(out.dim(`${worker.name} runs up to ${plural(concurrency, "session")} at once; Ctrl-C stops it`));
+    if (!stopped.aborted) await once(stopped, "abort");
+    out.note(out.dim("finishing the steps in progress; once more to end at once"));
+    await worker.stop();
+    await telling;
+  },
+});
+
+/** `agent:coder=2`, `model:openai/gpt-5=4`, `label:team=web=1`. */
+export function limitOf(word: string): RunLimit {
+  const [, kind = "", of = "", count = ""] = /^(agent|model|label):(.+)=(\d{1,6})$/s.exec(word) ?? [];
+  const running = Number(count);
+  const [, key = "", value = ""] = kind === "label" ? (/^([^=]+)=(.*)$/s.exec(of) ?? []) : [];
+  if (kind === "" || (kind === "label" && key === "")) {
+    throw new SkeinError("invalid", `--limit is ${quote(word)}`, {
+      hint: "for example agent:coder=2, model:openai/gpt-5=4 or label:team=web=1",
+    });
+  }
+  const what = kind === "label" ? { labels: { [key]: value } } : { [kind]: of };
+  return checkLimit({ ...what, running }, "--limit");
+}
+
+async function tellOne(out: Screen, told: Told): Promise<void> {
+  const atMs = Date.now();
+  if (out.json)
+    return out.emit({ at: atMs, ...told, ...("error" in told ? { error: errorOf(told.error) } : {}) });
+  const time = out.dim(exact(atMs).slice(11, 19));
+  const name = (session: SessionId | null): string => (session === null ? "" : out.bold(ending(session)));
+  await out.line(`${time} ${name(told.session)} ${oneLine(textOf(told))}`);
+}
+
+function textOf(told: Told): string {
+  switch (told.told) {
+    case "began":
+      return told.by === null ? "began" : `began, by ${told.by}`;
+    case "ended": {
+      const { status, by } = told.ran;
+      const stands = status === "open" ? "" : `, ${status}${by === null ? "" : ` (${by})`}`;
+      const cost = told.nanoUsd > 0 ? `, ${money(told.nanoUsd)}` : "";
+      if (status === "running") return `left before its next step${cost}`;
+      return `ended: ${told.outcome ?? "nothing to do"}${stands}${cost}`;
+    }
+    case "yielded":
+      return `gives way to ${ending(told.to)}`;
+    case "failed": {
+      const { message, hint } = errorOf(told.error);
+      const next = told.againMs === null ? "suspended" : `again in ${roughly(told.againMs)}`;
+      return `failed: ${message}${hint === undefined ? "" : ` (${hint})`}; ${next}`;
+    }
+    case "trouble":
+      return `trouble: ${told.text}`;
+  }
+}
+
+function errorOf(error: unknown): { code: string; message: string; hint?: string } {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof SkeinError)) return { code: "internal", message };
+  return { code: error.code, message, ...(error.hint === undefined ? {} : { hint: error.hint }) };
+}

@@ -1,0 +1,55 @@
+/** Lists the workers of a store. It reads what they made known, and does without the engine. */
+import { workerMs } from "../../core/schedule.ts";
+import { realWorld } from "../../runtime/world.ts";
+import { ago } from "../moment.ts";
+import { table } from "../table.ts";
+import { oneLine } from "../text.ts";
+import { ending } from "../title.ts";
+import { verb } from "../verb.ts";
+
+export const workers = verb({
+  name: "workers",
+  line: "List the workers that run sessions of this store, on this machine and others.",
+  args: [],
+  options: {},
+  about: [
+    "A worker makes itself known every few seconds. One that was not heard of for longer is gone: what it " +
+      "ran is taken over by the others. It is shown for an hour.",
+  ],
+  examples: [
+    { command: "skein workers", what: "who works, on what, and since when" },
+    { command: "skein workers --json | jq -r .name", what: "their names" },
+  ],
+  async run({ out, store, nowMs }) {
+    const opened = await store();
+    const leased = await opened.leased();
+    const { isGone } = realWorld();
+    const rows = (await opened.workers()).map(({ name, sinceMs, untilMs, concurrency, limits }) => {
+      const running = leased.filter(({ lease }) => lease?.holder === name && lease.untilMs > nowMs);
+      const heardMs = untilMs - workerMs;
+      const gone = untilMs <= nowMs || isGone?.(name) === true;
+      const sessions = gone ? [] : running.map(({ session }) => session);
+      return { name, sinceMs, heardMs, gone, concurrency, sessions, limits };
+    });
+    if (out.json) {
+      for (const row of rows) await out.emit(row);
+      return;
+    }
+    if (rows.length === 0) return out.note('there are no workers; "skein up" starts one');
+    const columns = [
+      { title: "WORKER" },
+      { title: "SINCE", paint: out.dim },
+      { title: "HEARD", paint: out.dim },
+      { title: "RUNNING" },
+      { title: "SESSIONS" },
+    ];
+    const cells = rows.map(({ name, sinceMs, heardMs, gone, concurrency, sessions }) => [
+      oneLine(name),
+      ago(sinceMs, nowMs),
+      ago(heardMs, nowMs),
+      gone ? "gone" : `${sessions.length} of ${concurrency}`,
+      sessions.map(ending).join(", ") || "-",
+    ]);
+    for (const line of table(columns, cells, { width: out.columns, heading: out.bold })) await out.line(line);
+  },
+});

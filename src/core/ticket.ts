@@ -1,0 +1,160 @@
+/**
+ * Plans: tickets with what each waits for. Read from Markdown or JSON by a forgiving rule (docs/tickets.md
+ * says which), and then held to a strict one: every mistake is told with the file and the line.
+ */
+import { nearest, SkeinError } from "./error.ts";
+import { quote } from "./ids.ts";
+import { limit } from "./limit.ts";
+import { idHint, isTicketId, mistake, slug, type Ticket } from "./ticket/draft.ts";
+import { readJson } from "./ticket/json.ts";
+import { readMarkdown } from "./ticket/markdown.ts";
+
+export { isTicketId, slug } from "./ticket/draft.ts";
+export type { Ticket } from "./ticket/draft.ts";
+
+export interface Plan {
+  /** Sessions and branches go by it. */
+  readonly name: string;
+  readonly tickets: readonly Ticket[];
+}
+
+export interface PlanSource {
+  /** The path of the file, for what is wrong with it. */
+  readonly file?: string;
+  /** By default what the plan calls itself, or else the file's name without its ending. */
+  readonly name?: string;
+}
+
+/** Throws `invalid`, with the place, for whatever cannot be run. */
+export function parsePlan(text: string, { file = "the plan", name }: PlanSource = {}): Plan {
+  if (typeof text !== "string") throw new SkeinError("invalid", "a plan is a text, in Markdown or JSON");
+  if (text.includes("\0") || text.includes("\uFFFD"))
+    throw new SkeinError("invalid", `${file}: this is no text in UTF-8`, { hint: "save it as UTF-8" });
+  const isJson = /\.json$/i.test(file) || /^\uFEFF?\s*[[{]\s*["{[\]}]/.test(text);
+  const draft = isJson ? readJson(text, file) : readMarkdown(text, file);
+  const { tickets } = draft;
+  if (tickets.length === 0) {
+    throw mistake(
+      file,
+      1,
+      "there is no ticket in it",
+      isJson
+        ? 'a list, such as [{ "id": "login", "title": "Fix login" }]'
+        : 'a ticket is a heading, such as "## login: Fix login", or an item: "- [ ] login: Fix login"',
+    );
+  }
+  if (tickets.length > limit.ticketsMax)
+    throw mistake(file, 1, `it has ${tickets.length} tickets; at most ${limit.ticketsMax}`);
+  checkEach(tickets, file);
+  checkAfter(tickets, file);
+  return { name: planName(name ?? draft.name, file), tickets };
+}
+
+function planName(given: string | null, file: string): string {
+  const base = (/([^/\\]*)$/.exec(file)?.[1] ?? "").replace(/\.[A-Za-z]+$/, "");
+  const name = given ?? slug(base);
+  if (isTicketId(name)) return name;
+  throw new SkeinError("invalid", `${file}: the plan's name cannot be ${quote(name)}`, { hint: idHint });
+}
+
+function checkEach(tickets: readonly Ticket[], file: string): void {
+  const lines = new Map<string, number>();
+  for (const { id, title, text, labels = {}, line } of tickets) {
+    if (!isTicketId(id)) throw mistake(file, line, `a ticket's id cannot be ${quote(id)}`, idHint);
+    // Two branches whose names differ by case alone are one on some machines.
+    const first = lines.get(id.toLowerCase());
+    if (first !== undefined)
+      throw mistake(file, line, `there is a ticket ${quote(id)} already, at line ${first}`);
+    lines.set(id.toLowerCase(), line);
+    if (title.trim() === "") throw mistake(file, line, `ticket ${quote(id)} has no title`);
+    if (title.length > limit.ticketTitleCharsMax)
+      throw mistake(
+        file,
+        line,
+        `the title of ${quote(id)} has more than ${limit.ticketTitleCharsMax} characters`,
+        "the title says what it is about; the text below it says the rest",
+      );
+    if (text.length > limit.instructionsCharsMax)
+      throw mistake(
+        file,
+        line,
+        `the text of ${quote(id)} has more than ${limit.instructionsCharsMax} characters`,
+        "put what is long into a file, and name the file",
+      );
+    checkLabels(labels, file, line);
+  }
+}
+
+/** Labels that tickets have by themselves. */
+const ownLabels = ["plan", "ticket", "attempt", "branch", "text"];
+
+function checkLabels(labels: Readonly<Record<string, string>>, file: string, line: number): void {
+  const entries = Object.entries(labels);
+  const own = entries.find(([key]) => ownLabels.includes(key));
+  if (own !== undefined) throw mistake(file, line, `the label ${quote(own[0])} is one that tickets have`);
+  const wrong = entries.find(
+    ([key, value]) =>
+      key === "" || key.length > limit.labelKeyCharsMax || value.length > limit.labelValueCharsMax,
+  );
+  if (wrong !== undefined)
+    throw mistake(
+      file,
+      line,
+      `the label ${quote(wrong.join("="))} is too long, or has no key`,
+      `keys up to ${limit.labelKeyCharsMax} characters, values up to ${limit.labelValueCharsMax}`,
+    );
+  const most = limit.labelsMax - ownLabels.length;
+  if (entries.length > most) throw mistake(file, line, `a ticket has at most ${most} labels of its own`);
+}
+
+function checkAfter(tickets: readonly Ticket[], file: string): void {
+  const byId = new Map(tickets.map((ticket) => [ticket.id, ticket]));
+  for (const { id, after, line } of tickets) {
+    const unknown = after.find((one) => !byId.has(one));
+    if (unknown === undefined) continue;
+    const near = nearest(unknown, [...byId.keys()]);
+    throw mistake(
+      file,
+      line,
+      `${quote(id)} comes after ${quote(unknown)}, and there is no such ticket`,
+      near === undefined ? "name the id of another ticket" : `did you mean ${quote(near)}?`,
+    );
+  }
+  const cycle = cycleIn(tickets);
+  if (cycle === null) return;
+  const [first = ""] = cycle;
+  throw mistake(
+    file,
+    byId.get(first)?.line ?? 1,
+    `tickets wait for one another: ${[...cycle, first].join(" after ")}`,
+    "take one of these dependencies away",
+  );
+}
+
+/** Ids of tickets that wait for one another, each after the next; null when there are none. */
+export function cycleIn(tickets: readonly Pick<Ticket, "id" | "after">[]): readonly string[] | null {
+  const after = new Map(tickets.map((ticket) => [ticket.id, ticket.after]));
+  const done = new Set<string>();
+  for (const { id: start } of tickets) {
+    // Without recursion: a plan may be one long chain.
+    const path: { readonly id: string; next: number }[] = done.has(start) ? [] : [{ id: start, next: 0 }];
+    const on = new Set(path.map(({ id }) => id));
+    for (let last = path.at(-1); last !== undefined; last = path.at(-1)) {
+      const next = after.get(last.id)?.[last.next++];
+      if (next === undefined) {
+        done.add(last.id);
+        on.delete(last.id);
+        path.pop();
+      } else if (on.has(next)) return path.slice(path.findIndex(({ id }) => id === next)).map(({ id }) => id);
+      else if (!done.has(next)) {
+        path.push({ id: next, next: 0 });
+        on.add(next);
+      }
+    }
+  }
+  return null;
+}
+
+/** What stands for the text of a ticket: whoever began with another one can be told from it. */
+export const ticketForm = ({ title, text }: Pick<Ticket, "title" | "text">): string =>
+  JSON.stringify([title, text]);

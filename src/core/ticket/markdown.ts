@@ -1,0 +1,245 @@
+/**
+ * A plan in Markdown. A ticket is a heading (`## login: Fix login`), with all up to the next one as its text,
+ * or an item to tick off (`- [ ] login: Fix login`), with what is indented below it.
+ */
+import type { Budget } from "../command.ts";
+import { quote } from "../ids.ts";
+import { mistake, slug, type Draft, type Ticket } from "./draft.ts";
+
+interface Line {
+  readonly number: number;
+  readonly text: string;
+  /** Within a code block nothing means anything. */
+  readonly isCode: boolean;
+}
+
+/** Where a ticket may begin. */
+interface Start {
+  readonly line: Line;
+  readonly place: number;
+  /** Of a heading; 0 for an item. */
+  readonly level: number;
+  readonly id: string | null;
+  readonly title: string;
+  readonly isDone: boolean;
+}
+
+const headingPattern = /^ {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$/;
+const itemPattern = /^(?:[-*+]|\d{1,9}[.)])[ \t]+\[([ xX])\][ \t]+(.*?)[ \t]*$/;
+const fencePattern = /^\s*(`{3,}|~{3,})/;
+
+export function readMarkdown(text: string, file: string): Draft {
+  const lines = linesOf(text);
+  const starts = lines.flatMap((line, place) => startAt(line, place) ?? []);
+  const headings = starts.filter(({ level }) => level > 0);
+  const items = starts.filter(({ level }) => level === 0);
+  const isNamed = ({ id }: Start): boolean => id !== null;
+  // Headings that name their ids are tickets; else items that do; else whatever there is.
+  const of = headings.some(isNamed)
+    ? ticketHeadings(headings.filter(isNamed))
+    : items.some(isNamed) || headings.length === 0
+      ? items
+      : ticketHeadings(withoutTitle(headings));
+  const tickets = of.map((start) => ticketAt(start, lines, { starts, of, file }));
+  const preface = lines.slice(0, of[0]?.place ?? lines.length);
+  const named = preface.flatMap(({ text: one }) => /^plan:[ \t]*(\S.*?)[ \t]*$/i.exec(one)?.[1] ?? []);
+  return { name: named[0] ?? null, tickets };
+}
+
+function linesOf(text: string): Line[] {
+  let fence: string | null = null;
+  return text
+    .replace(/^\uFEFF/, "")
+    .split(/\r\n|\n|\r/)
+    .map((one, place) => {
+      const mark = fencePattern.exec(one)?.[1] ?? null;
+      const isCode = fence !== null || mark !== null;
+      if (fence === null) fence = mark;
+      else if (mark !== null && mark[0] === fence[0] && mark.length >= fence.length) fence = null;
+      return { number: place + 1, text: one, isCode };
+    });
+}
+
+function startAt(line: Line, place: number): Start | null {
+  if (line.isCode) return null;
+  const heading = headingPattern.exec(line.text);
+  const item = heading === null ? itemPattern.exec(line.text) : null;
+  const said = heading?.[2] ?? item?.[2];
+  if (said === undefined) return null;
+  const level = heading?.[1]?.length ?? 0;
+  return { line, place, level, ...namedIn(said), isDone: item !== null && item[1] !== " " };
+}
+
+const word = "[A-Za-z0-9][A-Za-z0-9._-]*";
+/** `login: Fix`, `[login] Fix`, `` `login` Fix ``, `**login** Fix`, `3. Fix`, `Fix {#login}`. */
+const idForms = [
+  new RegExp(`^\\[(${word})\\][:\\s]\\s*(?<title>.*)$`),
+  new RegExp(`^\`(${word})\`[:\\s]\\s*(?<title>.*)$`),
+  new RegExp(`^\\*\\*(${word}):?\\*\\*[:\\s]\\s*(?<title>.*)$`),
+  new RegExp(`^(${word}):\\s+(?<title>.*)$`),
+  /^(\d{1,6})[.)]\s+(?<title>.*)$/,
+];
+
+function namedIn(said: string): { readonly id: string | null; readonly title: string } {
+  const tail = new RegExp(`^(?<title>.*?)\\s*\\{#(${word})\\}$`).exec(said);
+  if (tail !== null) return { id: tail[2] ?? null, title: tail.groups?.["title"] ?? "" };
+  for (const form of idForms) {
+    const found = form.exec(said);
+    if (found !== null) return { id: found[1] ?? null, title: found.groups?.["title"] ?? "" };
+  }
+  return { id: null, title: said };
+}
+
+/** Those of the highest level there is. */
+function ticketHeadings(headings: readonly Start[]): Start[] {
+  const level = Math.min(...headings.map((one) => one.level));
+  return headings.filter((one) => one.level === level);
+}
+
+/** A first heading that stands above all others is the plan's title. */
+function withoutTitle(headings: readonly Start[]): readonly Start[] {
+  const [first, ...rest] = headings;
+  const isTitle = rest.length > 0 && rest.every(({ level }) => level > (first?.level ?? 0));
+  return isTitle ? rest : headings;
+}
+
+interface Around {
+  readonly starts: readonly Start[];
+  readonly of: readonly Start[];
+  readonly file: string;
+}
+
+function ticketAt(start: Start, lines: readonly Line[], around: Around): Ticket {
+  const { line } = start;
+  const { title, after: inTitle } = titleOf(start.title);
+  const said = read(bodyOf(start, lines, around), around.file);
+  return {
+    id: start.id ?? slug(title),
+    title,
+    text: said.text,
+    after: [...new Set([...inTitle, ...said.after])],
+    ...(said.agent === null ? {} : { agent: said.agent }),
+    ...(said.labels === null ? {} : { labels: said.labels }),
+    ...(said.budget === null ? {} : { budget: said.budget }),
+    ...(start.isDone ? { done: true } : {}),
+    line: line.number,
+  };
+}
+
+/** `Build the page (after: api, schema)`. */
+function titleOf(said: string): { readonly title: string; readonly after: readonly string[] } {
+  const found = /^(.*?)\s*[([](?:after|depends[ -]on|needs|blocked[ -]by):?\s+([^)\]]*)[)\]]$/i.exec(said);
+  const ids = found === null ? null : idsIn(found[2] ?? "");
+  return ids === null ? { title: said.trim(), after: [] } : { title: (found?.[1] ?? "").trim(), after: ids };
+}
+
+/** Of a heading all up to the next that is not below it; of an item what is indented, and blank lines. */
+function bodyOf(start: Start, lines: readonly Line[], { starts, of }: Around): readonly Line[] {
+  const rest = lines.slice(start.place + 1);
+  if (start.level > 0) {
+    const ends = starts.find(
+      (one) => one.place > start.place && (of.includes(one) || (one.level > 0 && one.level <= start.level)),
+    );
+    return rest.slice(0, ends === undefined ? rest.length : ends.place - start.place - 1);
+  }
+  const end = rest.findIndex(({ text }) => /^\S/.test(text));
+  return end === -1 ? rest : rest.slice(0, end);
+}
+
+interface Read {
+  text: string;
+  after: string[];
+  agent: string | null;
+  labels: Record<string, string> | null;
+  budget: Budget | null;
+}
+
+const fieldPattern = new RegExp(
+  "^\\s*(?:[-*+][ \\t]+)?[*_]{0,2}(after|depends[ -]on|needs|blocked[ -]by|agent|labels?|budget)[*_]{0,2}" +
+    "[ \\t]*:[*_]{0,2}[ \\t]*(.*?)[ \\t]*$",
+  "i",
+);
+const isAfter = (field: string): boolean => /^(?:after|depends|needs|blocked)/i.test(field);
+
+/**
+ * Fields stand in front, one a line. What a ticket comes after may also stand further down, on a line of its
+ * own, if it is a list of ids.
+ */
+function read(body: readonly Line[], file: string): Read {
+  const found: Read = { text: "", after: [], agent: null, labels: null, budget: null };
+  const kept: string[] = [];
+  let isFront = true;
+  for (const { text, isCode, number } of body) {
+    const [, field, value = ""] = (isCode ? null : fieldPattern.exec(text)) ?? [];
+    if (field !== undefined && (isFront || (isAfter(field) && idsIn(value) !== null)))
+      take(found, field.toLowerCase(), value, { file, number });
+    else {
+      isFront &&= text.trim() === "";
+      kept.push(text);
+    }
+  }
+  found.text = dedented(kept);
+  return found;
+}
+
+interface Place {
+  readonly file: string;
+  readonly number: number;
+}
+
+function take(found: Read, field: string, value: string, { file, number }: Place): void {
+  if (isAfter(field)) {
+    const ids = idsIn(value);
+    if (ids === null)
+      throw mistake(file, number, `${quote(value)} is no list of ids`, "for example: after: login, schema");
+    found.after.push(...ids);
+  } else if (field === "agent") {
+    if (!/^\S+$/.test(value)) throw mistake(file, number, `${quote(value)} is no name of an agent`);
+    found.agent = value;
+  } else {
+    const pairs = value.split(",").map((one) => /^\s*([^=:\s]+)\s*[=:]\s*(.*?)\s*$/.exec(one));
+    const entries = pairs.map((pair) => [pair?.[1] ?? "", pair?.[2] ?? ""] as const);
+    if (pairs.includes(null))
+      throw mistake(file, number, `${quote(value)} is not KEY=VALUE`, "separate several by commas");
+    if (field === "budget") found.budget = budgetOf(entries, { file, number });
+    else found.labels = { ...found.labels, ...Object.fromEntries(entries) };
+  }
+}
+
+const resources = ["usd", "tokens", "steps", "turns", "toolCalls", "wallMs"] as const;
+
+function budgetOf(entries: readonly (readonly [string, string])[], { file, number }: Place): Budget {
+  return Object.fromEntries(
+    entries.map(([key, value]) => {
+      const resource = resources.find((one) => one.toLowerCase() === key.toLowerCase().replace(/[-_]/g, ""));
+      const amount = /^\$?\d+(?:\.\d+)?$/.test(value) ? Number(value.replace("$", "")) : Number.NaN;
+      if (resource === undefined || Number.isNaN(amount))
+        throw mistake(
+          file,
+          number,
+          `${quote(`${key}=${value}`)} is no budget`,
+          "for example usd=2, steps=40",
+        );
+      return [resource, amount];
+    }),
+  );
+}
+
+/** Ids, separated by commas, spaces or "and"; null when it is something else. */
+function idsIn(value: string): string[] | null {
+  const plain = value.replaceAll(/[`[\]*]/g, "").replace(/\.$/, "");
+  if (/^(?:none|nothing|-|—)?$/i.test(plain.trim())) return [];
+  const parts = plain.split(/\s*(?:,|;|\band\b|&)\s*/).filter((part) => part !== "");
+  const ids = parts.flatMap((part) => part.trim().split(/\s+/));
+  const isList = parts.length === ids.length || ids.every((id) => !/^[a-z]{1,3}$/i.test(id));
+  const wanted = new RegExp(`^#?(${word})$`);
+  const named = ids.map((id) => wanted.exec(id)?.[1] ?? null);
+  return isList && named.every((id) => id !== null) ? named : null;
+}
+
+function dedented(lines: readonly string[]): string {
+  const depths = lines.flatMap((line) => (line.trim() === "" ? [] : [/^[ \t]*/.exec(line)?.[0].length ?? 0]));
+  const depth = depths.length === 0 ? 0 : Math.min(...depths);
+  const text = lines.map((line) => line.slice(depth).trimEnd()).join("\n");
+  return text.replace(/^\n+|\n+$/g, "");
+}

@@ -1,0 +1,199 @@
+/** Children: sessions that a session opens or forks itself, what they get of it, and their end with it. */
+import type { SessionAct } from "../core/act.ts";
+import type { AgentDefinition } from "../core/agent.ts";
+import type { Command, CommandOf, Permission } from "../core/command.ts";
+import { childPrefix, toldOf } from "../core/decide/turn.ts";
+import { present } from "../core/decision.ts";
+import { SkeinError } from "../core/error.ts";
+import { makeSessionId, type SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { mayIn } from "../core/lifecycle.ts";
+import type { Amounts, OpenCall, State } from "../core/state.ts";
+import type { SpecOf } from "../core/trigger.ts";
+import { showAgent } from "./agents.ts";
+import { allotment, depthBelow } from "./allotment.ts";
+import { instructionFiles } from "./bootstrap.ts";
+import { carriedFor } from "./carry.ts";
+import { agentOf } from "./crew.ts";
+import type { Drive } from "./drive.ts";
+import type { Context } from "./engine-context.ts";
+import { takeOver } from "./take-over.ts";
+
+type Open = Extract<SessionAct, { act: "open" }>;
+
+/**
+ * The child, its share of the budget, the call's result and the trigger that it is waited for by are one
+ * append: there is never a child that nobody knows of, nor a wait for one that is not there.
+ */
+export async function openChild(
+  context: Context,
+  drive: Drive,
+  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
+  { wait = false, budget, ...asked }: Open,
+): Promise<void> {
+  const { world, writer, store } = context;
+  const parent = drive.session;
+  const child = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  const before = await drive.state();
+  const depth = depthBelow(before);
+  const opening = await openingOf(context, parent, before, asked);
+  let got: Amounts = {};
+  const settle = (state: State): Command => {
+    if (wait) mayWait(state);
+    got = allotment(state, budget);
+    const act = { do: "allot", to: child, amounts: got, ...(wait ? { wait: endOf(child) } : {}) } as const;
+    const output = wait ? { session: child, waits: "until it has ended" } : { session: child };
+    return { do: "settle", call: call.id, status: "ok", output, act };
+  };
+  const begin = (): Command => ({
+    do: "open",
+    workspace: store.workspace,
+    parent: { session: parent, seq: call.open.seq },
+    depth,
+    closesWhenDone: true,
+    got,
+    told: toldFirst(parent),
+    ...opening,
+  });
+  const members = [
+    { session: parent, epoch: drive.lease.epoch, build: settle },
+    { session: child, build: begin, start: {} },
+  ];
+  await writer.together(members, { actor: call.actor });
+}
+
+/** Refused before the child is made: a wait that cannot be written would leave it without anybody waiting. */
+function mayWait(state: State): void {
+  const { status, triggers } = state.standing;
+  if (!mayIn(status, "sleep")) throw new SkeinError("conflict", `the session is ${status} by now`);
+  if (triggers.size - toldOf(state).length < limit.triggersMax) return;
+  throw new SkeinError("refused", `a session waits for at most ${limit.triggersMax} others`, {
+    hint: "wait for those that there are, or open it without waiting",
+  });
+}
+
+const endOf = (child: SessionId) => {
+  const spec: SpecOf<"session"> = { kind: "session", sessions: [child], on: "end", all: true };
+  return { name: `${childPrefix}${child.slice(-8)}`, kind: spec.kind, spec };
+};
+
+const toldFirst = (parent: SessionId): string =>
+  `You were opened by the session ${parent}. Do what your objective says. When you have nothing more to ` +
+  "do, this session ends, and the other is given what you leave: record the facts and decisions that it " +
+  "needs.";
+
+/**
+ * What a child starts with: bindings and permissions are its parent's, whatever its agent; of another agent
+ * it has instructions, model and rules, and the rules of the parent's agent that forbid or ask hold as well.
+ */
+async function openingOf(
+  context: Context,
+  parent: SessionId,
+  state: State,
+  { objective, agent: named, name }: Pick<Open, "objective" | "agent" | "name">,
+): Promise<Omit<CommandOf<"open">, "do" | "workspace">> {
+  const taken = await takeOver(context.store, parent, state);
+  const { agent: own } = await agentOf(context, parent, state);
+  const other = named === undefined || named === taken.agent ? null : await showAgent(context, named);
+  const pin =
+    other === null
+      ? taken.pin
+      : { agent: other.name, version: other.version, digest: other.digest, definition: other.definition };
+  const definition = pin?.definition as AgentDefinition | undefined;
+  const agent = pin?.agent ?? taken.agent;
+  const model = other === null ? taken.model : (other.definition.model ?? taken.model);
+  const { priority, constraints, bind } = taken;
+  const instructions = other === null ? taken.instructions : undefined;
+  const strict = other === null ? [] : strictRules(own, taken.grant);
+  const documents = await instructionFiles(context, bind);
+  const carried = await carriedFor(context, { objective, agent: agent ?? null, definition });
+  return {
+    objective,
+    bind,
+    grant: [...taken.grant, ...strict],
+    ...present({ name, agent, model, priority, constraints, instructions, pin }),
+    ...(documents.length === 0 ? {} : { documents }),
+    ...(carried === null ? {} : { carried }),
+  };
+}
+
+/** Rules of the parent's agent that a child under another agent must not be without. */
+function strictRules(own: AgentDefinition | null, taken: readonly Permission[]): Permission[] {
+  const names = new Set(taken.map(({ name, tool }) => name ?? tool));
+  return (own?.permissions ?? [])
+    .filter(({ rule }) => rule === "deny" || rule === "ask")
+    .map((rule, place) => ({ ...rule, name: `parent-${place + 1}` }))
+    .filter(({ name }) => !names.has(name));
+}
+
+/** What a cancellation that goes down the tree ended. */
+export interface CancelledTree {
+  /** In the order in which they were ended: the deepest first, the session itself last. */
+  readonly cancelled: readonly SessionId[];
+}
+
+/**
+ * Cancels a session and all that it made itself and still live, the deepest first, each in an append of its
+ * own. The session itself comes last: cut off in between, it goes on where it was when called again.
+ */
+export async function cancelTree(
+  context: Context,
+  session: SessionId,
+  end: (session: SessionId) => Promise<void>,
+): Promise<CancelledTree> {
+  const cancelled: SessionId[] = [];
+  const seen = new Set<SessionId>();
+  const down = async (one: SessionId): Promise<void> => {
+    for (const child of await childrenOf(context, one)) {
+      if (seen.has(child)) continue;
+      seen.add(child);
+      await down(child);
+      if (!(await isLiving(context, child))) continue;
+      await end(child).catch(ifOver);
+      cancelled.push(child);
+      // What it opened while it was waited for.
+      await down(child);
+    }
+  };
+  seen.add(session);
+  await down(session);
+  await end(session);
+  cancelled.push(session);
+  await down(session);
+  return { cancelled };
+}
+
+async function isLiving({ store, writer }: Context, session: SessionId): Promise<boolean> {
+  const head = await store.head(session);
+  if (head === undefined || head.copy === true) return false;
+  return mayIn((await writer.current(session)).standing.status, "cancel");
+}
+
+/** It ended by itself in the meantime. */
+function ifOver(error: unknown): void {
+  if (!(error instanceof SkeinError) || !["refused", "not-found"].includes(error.code)) throw error;
+}
+
+/** The sessions that a session opened or forked itself, whatever became of them. */
+export async function childrenOf({ store }: Context, session: SessionId): Promise<readonly SessionId[]> {
+  const head = await store.head(session);
+  const children = new Set<SessionId>();
+  const toSeq = head?.seq ?? 0;
+  for (let fromSeq = (head?.parent?.seq ?? 0) + 1; fromSeq <= toSeq;) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false };
+    const page = await store.read(session, { ...range, types: ["budget.allotted"] });
+    for (const { body } of page) {
+      const { session: other, direction } = JSON.parse(body) as { session: SessionId; direction: string };
+      if (direction === "given") children.add(other);
+    }
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  // Forks that it made before what was given was always written down.
+  for (const { session: fork, seq } of await store.forks(session)) {
+    const range = { fromSeq: seq + 1, toSeq: seq + 1, limit: 1, contents: false };
+    const [record] = await store.read(fork, range);
+    const { by } = JSON.parse(record?.body ?? "{}") as { by?: string };
+    if (by === "session") children.add(fork);
+  }
+  return [...children];
+}

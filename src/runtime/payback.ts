@@ -1,0 +1,92 @@
+/**
+ * Giving back: what a session has left of what another gave it returns when it ends, however it ends. Both
+ * shares are in the append that closes it, so that it never returns twice, and never only half.
+ */
+import { leftToReturn } from "../core/budget.ts";
+import type { Command, Returned } from "../core/command.ts";
+import type { Refusal } from "../core/decision.ts";
+import { plus } from "../core/fold/turn.ts";
+import type { SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { mayIn } from "../core/lifecycle.ts";
+import type { Amounts, State } from "../core/state.ts";
+import type { Part, Store } from "../store/port.ts";
+import type { Sealed } from "./seal.ts";
+
+export interface Payback {
+  readonly returned: Returned;
+  /** Who gets something back: the one that paid, and if that is over, the one that paid for it. */
+  readonly ups: readonly { readonly session: SessionId; readonly state: State; readonly command: Command }[];
+}
+
+/**
+ * What the end of a session gives back; null when nothing is left, or when the one that paid cannot be
+ * written to, because it was deleted, archived, or lives elsewhere. `read` gives null for what is not here.
+ */
+export async function paybackOf(
+  read: (session: SessionId) => Promise<State | null>,
+  state: State,
+  nowMs: number,
+): Promise<Payback | null> {
+  const first = leftToReturn(state, nowMs);
+  if (first === null) return null;
+  const ups: { session: SessionId; state: State; command: Command }[] = [];
+  let [returned, from] = [first as Returned, state.standing.session];
+  for (let steps = 0; steps <= limit.childDepthMax; steps++) {
+    const payer = await read(returned.to as SessionId);
+    if (payer === null || !mayIn(payer.standing.status, "describe") || payer.standing.newer !== null) break;
+    const passed = payer.standing.status === "closed" ? passedOn(payer, returned.amounts) : null;
+    const command: Command = { do: "regain", from, amounts: returned.amounts };
+    const step = { session: returned.to as SessionId, state: payer };
+    const above = passed === null ? null : await read(passed.to as SessionId);
+    const goesUp = passed !== null && above !== null && mayIn(above.standing.status, "describe");
+    ups.push({ ...step, command: goesUp ? { ...command, returned: passed } : command });
+    if (!goesUp) break;
+    [from, returned] = [payer.standing.session, passed];
+  }
+  return ups.length === 0 ? null : { returned: first, ups };
+}
+
+/** Reads the state of a session that can be written in this store; null when there is none. */
+export const writableIn =
+  (store: Pick<Store, "head">, current: (session: SessionId) => Promise<State>) =>
+  async (session: SessionId): Promise<State | null> => {
+    const head = await store.head(session);
+    return head === undefined || head.copy === true ? null : current(session);
+  };
+
+interface Decided {
+  readonly state: State;
+  readonly command: Command;
+  readonly decision: Sealed | { readonly refusal: Refusal };
+}
+
+/**
+ * A change as it was decided; if it ends the session, with what is given back, and the shares of those that
+ * get it. When one of them takes nothing, nothing is given back at all.
+ */
+export async function withPayback(
+  { state, command, decision }: Decided,
+  decide: (state: State, command: Command, whole: boolean) => Decided["decision"],
+  read: (session: SessionId) => Promise<State | null>,
+  world: { now(): number },
+): Promise<{ readonly decision: Decided["decision"]; readonly ups: readonly Part[] }> {
+  const plain = { decision, ups: [] };
+  if ("refusal" in decision || !decision.events.some(({ type }) => type === "session.closed")) return plain;
+  const payback = await paybackOf(read, state, world.now());
+  if (payback === null) return plain;
+  const ups: Part[] = [];
+  for (const { session, state: payer, command: regain } of payback.ups) {
+    const sealed = decide(payer, regain, false);
+    if ("refusal" in sealed) return plain;
+    ups.push({ session, expect: { seq: payer.seq }, drafts: sealed.drafts });
+  }
+  const { returned } = payback;
+  return { decision: decide(state, { ...command, returned } as Command, true), ups };
+}
+
+/** What a session that is over passes on of what it gets back. */
+function passedOn(payer: State, amounts: Amounts): Returned | null {
+  const allotted = plus(payer.standing.allotted, amounts, -1);
+  return leftToReturn({ ...payer, standing: { ...payer.standing, allotted } }, 0);
+}

@@ -1,0 +1,158 @@
+/**
+ * Asking an address, safely: the name is resolved once and connected to as it was resolved; what is private,
+ * of this machine or of none is refused unless it is allowed by name; every redirect is held to the same.
+ */
+import { lookup } from "node:dns/promises";
+import { request as requestHttp, type RequestOptions } from "node:http";
+import { request as requestHttps } from "node:https";
+import { BlockList, isIP } from "node:net";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+
+const redirectsMax = 3;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+const refused = new BlockList();
+for (const [net, bits] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 4],
+  ["240.0.0.0", 4],
+] as const)
+  refused.addSubnet(net, bits, "ipv4");
+// An IPv4 address in the form of IPv6 is held to the rules for IPv4.
+for (const [net, bits] of [
+  ["::", 96],
+  ["64:ff9b::", 96],
+  ["64:ff9b:1::", 48],
+  ["100::", 64],
+  ["2001:db8::", 32],
+  ["2002::", 16],
+  ["fc00::", 7],
+  ["fe80::", 10],
+  ["fec0::", 10],
+  ["ff00::", 8],
+] as const)
+  refused.addSubnet(net, bits, "ipv6");
+
+/** Whether an address is one that anybody on the internet could ask. */
+export const isPublic = (address: string): boolean =>
+  isIP(address) !== 0 && !refused.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+
+export interface Fetched {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Throws `invalid` for what is no address that can be checked. */
+export function checkAddress(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const wrong =
+    url === null || (url.protocol !== "http:" && url.protocol !== "https:")
+      ? `${quote(text)} is no http or https address`
+      : url.username !== "" || url.password !== ""
+        ? "an address with a password would be kept in the log"
+        : null;
+  if (wrong === null && url !== null) return url;
+  throw new SkeinError("invalid", wrong ?? "", { hint: "for example https://example.com/feed.xml" });
+}
+
+export async function fetchChecked(
+  text: string,
+  allowed: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  let url = checkAddress(text);
+  for (let hops = 0; ; hops++) {
+    const { location, ...fetched } = await fetchOnce(url, await resolved(url, allowed), signal);
+    if (location === null || !redirects.has(fetched.status)) return fetched;
+    if (hops === redirectsMax)
+      throw new SkeinError("unavailable", `it leads on more than ${redirectsMax} times`);
+    url = checkAddress(URL.canParse(location, url) ? new URL(location, url).href : location);
+  }
+}
+
+interface Resolved {
+  readonly address: string;
+  readonly family: number;
+}
+
+async function resolved(url: URL, allowed: ReadonlySet<string>): Promise<Resolved> {
+  const name = url.hostname.replace(/^\[|\]$/g, "");
+  const literal = isIP(name);
+  const found = literal === 0 ? await addressesOf(name) : [{ address: name, family: literal }];
+  const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
+  const [first] = found;
+  if (first === undefined) throw new SkeinError("unavailable", `${name} has no address`);
+  // One private address among others is enough to be led there.
+  const inside = isAllowed ? undefined : found.find(({ address }) => !isPublic(address));
+  if (inside === undefined) return first;
+  throw new SkeinError("refused", `${url.host} is ${inside.address}, which is not a public address`, {
+    hint: `a person may allow it: a binding of the session with options { "hosts": ["${url.host}"] }`,
+  });
+}
+
+async function addressesOf(name: string): Promise<readonly Resolved[]> {
+  try {
+    return await lookup(name, { all: true });
+  } catch (cause) {
+    throw new SkeinError("unavailable", `${name} cannot be resolved`, { cause });
+  }
+}
+
+function fetchOnce(
+  url: URL,
+  { address, family }: Resolved,
+  signal: AbortSignal,
+): Promise<Fetched & { readonly location: string | null }> {
+  const options: RequestOptions = {
+    method: "GET",
+    agent: false,
+    signal,
+    headers: { accept: "*/*", "user-agent": "skein" },
+    lookup: (_, how, done) => {
+      if (how.all === true) done(null, [{ address, family }]);
+      else done(null, address, family);
+    },
+  };
+  return new Promise((resolve, reject) => {
+    const failed = (cause: unknown): void =>
+      reject(
+        cause instanceof SkeinError
+          ? cause
+          : new SkeinError("unavailable", cause instanceof Error ? cause.message : String(cause), { cause }),
+      );
+    const send = url.protocol === "https:" ? requestHttps : requestHttp;
+    const sent = send(url, options, (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+        chunks.push(chunk);
+        if (bytes > limit.checkBytesMax)
+          sent.destroy(new SkeinError("refused", `it gives more than ${limit.checkBytesMax} bytes`));
+      });
+      response.on("error", failed);
+      response.on("end", () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          location: response.headers.location ?? null,
+          body: Buffer.concat(chunks).toString("utf8"),
+        }),
+      );
+    });
+    sent.on("error", failed);
+    sent.end();
+  });
+}

@@ -1,0 +1,56 @@
+/**
+ * Tokens of webhooks: whoever has one may fire its trigger. It says where the trigger is, so that no list of
+ * tokens is needed; the log keeps its digest alone.
+ */
+import { isSessionId, isWorkspaceId, type LogId } from "../../core/ids.ts";
+import type { World } from "../world.ts";
+
+const secretBytes = 32;
+/** Of the digest of the name. */
+const nameChars = 12;
+
+type Hashing = Pick<World, "digest">;
+
+export const nameMark = ({ digest }: Hashing, name: string): string => digest("", name).slice(0, nameChars);
+
+/** `<log>.<mark of the name>.<random>`. */
+export function makeToken(
+  world: Pick<World, "digest" | "random">,
+  owner: LogId,
+  name: string,
+): { readonly token: string; readonly digest: string } {
+  const secret = Buffer.from(world.random(secretBytes)).toString("base64url");
+  const token = `${owner}.${nameMark(world, name)}.${secret}`;
+  return { token, digest: world.digest("", token) };
+}
+
+/** Where the trigger of a token is; null when it cannot be one. */
+export function readToken(token: unknown): { readonly owner: LogId; readonly mark: string } | null {
+  if (typeof token !== "string" || token.length > 200) return null;
+  const [owner = "", mark = "", secret = "", ...more] = token.split(".");
+  if (more.length > 0 || mark.length !== nameChars || secret === "") return null;
+  return isSessionId(owner) || isWorkspaceId(owner) ? { owner, mark } : null;
+}
+
+/** Whether two texts are the same, in a time that does not tell where they differ. */
+export function isSameText(a: string, b: string): boolean {
+  let differs = a.length ^ b.length;
+  for (let place = 0; place < a.length; place++)
+    differs |= a.charCodeAt(place) ^ b.charCodeAt(place % Math.max(1, b.length));
+  return differs === 0;
+}
+
+const blockBytes = 64;
+
+/** HMAC-SHA256, hexadecimal. */
+export function signatureOf(
+  { hashBytes }: Pick<World, "hashBytes">,
+  secret: string,
+  body: Uint8Array,
+): string {
+  const given = Buffer.from(secret);
+  const key = Buffer.alloc(blockBytes);
+  (given.length > blockBytes ? Buffer.from(hashBytes(given), "hex") : given).copy(key);
+  const inner = hashBytes(Buffer.concat([key.map((byte) => byte ^ 0x36), body]));
+  return hashBytes(Buffer.concat([key.map((byte) => byte ^ 0x5c), Buffer.from(inner, "hex")]));
+}

@@ -1,0 +1,346 @@
+/**
+ * A directory as it is: the files below it, and what is in them by hash. What the system announces says which
+ * directories are read again; a hash is kept for as long as nothing about the file says that it changed.
+ *
+ * Links are not followed: they are known by where they lead. Databases of SQLite are passed over: their files
+ * must not be opened while a program has the database open (see tool/live-database.ts).
+ */
+import { createHash } from "node:crypto";
+import { constants, watch, type BigIntStats, type FSWatcher } from "node:fs";
+import { lstat, open, readdir, readlink } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { World } from "../world.ts";
+
+/** Sorted by path: the path, and the hash of what is there. */
+export type Listing = readonly (readonly [path: string, hash: string])[];
+
+interface Entry {
+  readonly print: string;
+  readonly bytes: number;
+  readonly changedNs: bigint;
+  readonly isLink: boolean;
+  /** Empty: what is there does not count. Null: not looked at yet. */
+  hash: string | null;
+  /** It may have changed since within the same tick of the file system's clock. */
+  isDoubtful: boolean;
+}
+
+interface Folder {
+  /** The directory itself, whatever its name. */
+  readonly id: string;
+  watcher: FSWatcher | null;
+  files: Map<string, Entry>;
+  folders: ReadonlySet<string>;
+}
+
+/** Told of a path, and whether it may have come or gone. */
+type Listener = (path: string, isNamed: boolean) => void;
+
+export interface TreeOptions {
+  /** Whether the system is asked to announce changes. */
+  readonly watched: boolean;
+  /** Names that are passed over, wherever they are. */
+  readonly passedOver: readonly string[];
+  /** This file of the directory, and nothing else. */
+  readonly only?: string;
+}
+
+/** Files that are looked at for one tree, whether or not they are watched. */
+const entriesMax = limit.watchedFilesMax * 5;
+const atOnce = 16;
+const fineDoubtMs = 20;
+const coarseDoubtMs = 2_000;
+const chunkBytes = 262_144;
+
+/** What nobody means who watches a directory. */
+export const passedOver: readonly string[] = [".git", "node_modules"];
+
+export class Tree {
+  readonly root: string;
+  /** Hands out whether the last look found something that counts for less than it should. */
+  trouble: string | null = null;
+  readonly #world: World;
+  readonly #names: ReadonlySet<string>;
+  readonly #only: string | undefined;
+  readonly #isWatched: boolean;
+  readonly #folders = new Map<string, Folder>();
+  readonly #listeners = new Set<Listener>();
+  #dirty = new Set<string>([""]);
+  #entries = 0;
+  #unannounced = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+  #isOver = false;
+
+  constructor(world: World, root: string, options: TreeOptions) {
+    this.#world = world;
+    this.root = root;
+    this.#isWatched = options.watched;
+    this.#only = options.only;
+    this.#names = new Set(options.passedOver);
+  }
+
+  get isAnnounced(): boolean {
+    return this.#isWatched && this.#unannounced === 0;
+  }
+
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** What is there now, of what matches. */
+  list(matches: (path: string) => boolean): Promise<Listing> {
+    return this.#inTurn(async () => {
+      await this.#refresh();
+      return this.#listing(matches);
+    });
+  }
+
+  /** Reads everything again; true when something is not as it was. */
+  poll(): Promise<boolean> {
+    return this.#inTurn(async () => {
+      for (const path of this.#folders.keys()) this.#dirty.add(path);
+      return this.#refresh();
+    });
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const folder of this.#folders.values()) folder.watcher?.close();
+    this.#folders.clear();
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
+
+  async #refresh(): Promise<boolean> {
+    const dirty = [...this.#dirty].toSorted();
+    this.#dirty = new Set();
+    let isChanged = false;
+    try {
+      for (const path of dirty)
+        if (path === "" || this.#folders.has(path)) isChanged = (await this.#visit(path)) || isChanged;
+    } catch (error) {
+      for (const path of dirty) this.#dirty.add(path);
+      throw error;
+    }
+    return isChanged;
+  }
+
+  /** Reads one directory, and those below it that are new. */
+  async #visit(path: string): Promise<boolean> {
+    const full = join(this.root, path);
+    const stat = await lstat(full, { bigint: true }).catch(() => null);
+    if (stat === null || !stat.isDirectory()) return this.#lost(path);
+    const folder = this.#enter(path, full, stat);
+    const counted = await this.#namesIn(full);
+    if (counted === null) return this.#lost(path);
+    const files = new Map<string, Entry>();
+    const folders = new Map<string, string>();
+    let isChanged = false;
+    await inChunks(counted, async (name) => {
+      const found = await lstat(join(full, name), { bigint: true }).catch(() => null);
+      if (found?.isDirectory() === true && this.#only === undefined) folders.set(name, idOf(found));
+      if (found === null || !(found.isFile() || found.isSymbolicLink())) return;
+      const before = folder.files.get(name);
+      const entry = entryOf(found);
+      const isSame = before !== undefined && before.print === entry.print;
+      if (!isSame || before.isDoubtful) isChanged = true;
+      files.set(name, isSame && !before.isDoubtful ? before : entry);
+    });
+    if (folder.files.size !== files.size) isChanged = true;
+    this.#entries += files.size - folder.files.size;
+    folder.files = files;
+    for (const name of folder.folders) if (!folders.has(name)) isChanged = this.#drop(below(path, name));
+    folder.folders = new Set(folders.keys());
+    if (this.#entries > entriesMax)
+      throw new SkeinError("invalid", `there are more than ${entriesMax} files below ${this.root}`, {
+        hint: "watch a directory further down",
+      });
+    for (const [name, id] of folders)
+      if (this.#folders.get(below(path, name))?.id !== id) {
+        await this.#visit(below(path, name));
+        isChanged = true;
+      }
+    return isChanged;
+  }
+
+  /** Null when the directory cannot be read. */
+  async #namesIn(full: string): Promise<readonly string[] | null> {
+    const only = this.#only;
+    if (only !== undefined)
+      return (await lstat(join(full, `${only}-shm`)).catch(() => null)) === null ? [only] : [];
+    const names = await readdir(full).catch(() => null);
+    const there = new Set(names);
+    return names?.filter((name) => !this.#names.has(name) && !isOfDatabase(name, there)) ?? null;
+  }
+
+  /** Keeps an eye on a directory before it is read, so that nothing falls between. */
+  #enter(path: string, full: string, stat: BigIntStats): Folder {
+    const id = idOf(stat);
+    const there = this.#folders.get(path);
+    if (there?.id === id && (there.watcher !== null || !this.#isWatched)) return there;
+    if (there !== undefined && there.id !== id) this.#drop(path);
+    const folder = this.#folders.get(path) ?? { id, watcher: null, files: new Map(), folders: new Set() };
+    if (there?.id === id) this.#unannounced--;
+    this.#folders.set(path, folder);
+    if (this.#isWatched && !this.#isOver) folder.watcher = this.#watch(path, full);
+    if (this.#isWatched && folder.watcher === null) this.#unannounced++;
+    return folder;
+  }
+
+  #watch(path: string, full: string): FSWatcher | null {
+    try {
+      const own = basename(full);
+      const watcher = watch(full, { persistent: false }, (event, name) => {
+        if (name !== null && this.#names.has(name)) return;
+        if (name !== null && this.#only !== undefined && name !== this.#only && name !== own) return;
+        // The directory itself may have gone: one of the same name is another.
+        if (event === "rename" && (name === null || name === own)) this.#doubt(path, watcher);
+        this.#dirty.add(path);
+        const isNamed = event === "rename" || name === null;
+        for (const listener of this.#listeners) listener(name === null ? path : below(path, name), isNamed);
+      });
+      watcher.on("error", () => this.#doubt(path, watcher));
+      return watcher;
+    } catch {
+      // No watches are left, or the file system has none: it is polled.
+      return null;
+    }
+  }
+
+  /** The next look opens it anew. */
+  #doubt(path: string, watcher: FSWatcher): void {
+    const folder = this.#folders.get(path);
+    watcher.close();
+    if (folder?.watcher !== watcher) return;
+    folder.watcher = null;
+    this.#unannounced++;
+    this.#dirty.add(path);
+  }
+
+  /** It is gone or cannot be read. Further down that is a change; without the root all ends. */
+  #lost(path: string): boolean {
+    if (path !== "") return this.#drop(path);
+    this.#drop("");
+    throw new SkeinError("not-found", `${this.root} is not there, or cannot be read`, {
+      hint: "it is watched again once it is back",
+    });
+  }
+
+  #drop(path: string): true {
+    for (const [one, folder] of this.#folders) {
+      if (path !== "" && one !== path && !one.startsWith(`${path}/`)) continue;
+      if (this.#isWatched && folder.watcher === null) this.#unannounced--;
+      folder.watcher?.close();
+      this.#entries -= folder.files.size;
+      this.#folders.delete(one);
+    }
+    return true;
+  }
+
+  async #listing(matches: (path: string) => boolean): Promise<Listing> {
+    const found: (readonly [path: string, entry: Entry, folder: string])[] = [];
+    for (const [folder, { files }] of this.#folders)
+      for (const [name, entry] of files) {
+        const path = below(folder, name);
+        if (matches(path)) found.push([path, entry, folder]);
+      }
+    if (found.length > limit.watchedFilesMax)
+      throw new SkeinError("invalid", `${found.length} files are too many to watch below ${this.root}`, {
+        hint: `at most ${limit.watchedFilesMax}; give a glob, or a directory further down`,
+      });
+    this.trouble =
+      this.isAnnounced || !this.#isWatched
+        ? null
+        : `changes below ${this.root} are not all announced; it is polled`;
+    await inChunks(found, async ([path, entry, folder]) => {
+      entry.hash ??= await this.#hash(path, entry, folder);
+      if (entry.bytes > limit.watchedBytesMax)
+        this.trouble = `${path} has more than ${limit.watchedBytesMax} bytes: only its size and time count`;
+    });
+    return found
+      .map(([path, { hash }]) => [path, hash ?? ""] as const)
+      .filter(([, hash]) => hash !== "")
+      .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  }
+
+  async #hash(path: string, entry: Entry, folder: string): Promise<string> {
+    const full = join(this.root, path);
+    const doubtMs = entry.changedNs % 1_000_000n === 0n ? coarseDoubtMs : fineDoubtMs;
+    if (this.#world.now() - Number(entry.changedNs / 1_000_000n) < doubtMs) {
+      entry.isDoubtful = true;
+      this.#dirty.add(folder);
+    }
+    if (entry.isLink)
+      return readlink(full).then(
+        (to) => this.#world.digest("", `link ${to}`),
+        () => "",
+      );
+    if (entry.bytes > limit.watchedBytesMax) return this.#world.digest("", `stat ${entry.print}`);
+    try {
+      return await hashFile(full);
+    } catch (error) {
+      const isGone = ["ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "");
+      if (isGone) this.#dirty.add(folder);
+      return isGone ? "" : this.#world.digest("", `stat ${entry.print}`);
+    }
+  }
+}
+
+const below = (folder: string, name: string): string => (folder === "" ? name : `${folder}/${name}`);
+
+const idOf = ({ dev, ino, birthtimeNs }: BigIntStats): string => `${dev} ${ino} ${birthtimeNs}`;
+
+function entryOf(stat: BigIntStats): Entry {
+  return {
+    print: printOf(stat),
+    bytes: Number(stat.size),
+    changedNs: stat.ctimeNs,
+    isLink: stat.isSymbolicLink(),
+    hash: null,
+    isDoubtful: false,
+  };
+}
+
+const printOf = ({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+
+/** A database that is open, and what lies beside one. */
+function isOfDatabase(name: string, there: ReadonlySet<string>): boolean {
+  const base = name.replace(/-(?:wal|shm|journal)$/, "");
+  return there.has(`${base}-shm`) || (base !== name && there.has(base));
+}
+
+const magic = Buffer.from("SQLite format 3\0", "latin1");
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+/** Empty for a database. */
+async function hashFile(full: string): Promise<string> {
+  // Between the look at the directory and now it may have been opened.
+  if (await lstat(`${full}-shm`).catch(() => null)) return "";
+  await using handle = await open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const stat = await handle.stat({ bigint: true });
+  if (!stat.isFile()) return "";
+  const sum = createHash("sha256");
+  const chunk = Buffer.allocUnsafe(Math.max(magic.length, Math.min(chunkBytes, Number(stat.size) + 1)));
+  let isFirst = true;
+  for (;;) {
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, null);
+    const bytes = chunk.subarray(0, bytesRead);
+    if (isFirst && bytes.subarray(0, magic.length).equals(magic)) return "";
+    isFirst = false;
+    if (bytesRead === 0) break;
+    sum.update(bytes);
+  }
+  return sum.digest("hex");
+}
+
+async function inChunks<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < all.length; at += atOnce) await Promise.all(all.slice(at, at + atOnce).map(work));
+}

@@ -1,0 +1,77 @@
+/** Where a trigger may look: below what is bound to its session, and nowhere else. */
+import { lstat, realpath } from "node:fs/promises";
+import { dirname, isAbsolute, join, resolve, sep } from "node:path";
+import type { Binding } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+
+const pathCharsMax = 1_000;
+
+/** Something that is bound, as it lies on the disk. */
+export interface Place {
+  /** Without links. */
+  readonly path: string;
+  readonly isDirectory: boolean;
+  /** The bound path that it lies below. */
+  readonly root: string;
+}
+
+/**
+ * The place that a path means: itself if that is bound, else below one of the bound directories. Rejects with
+ * `invalid` for what is not bound and with `not-found` for what is not there.
+ */
+export async function boundPlace(given: string, bindings: readonly Binding[]): Promise<Place> {
+  if (given.includes("\0")) throw new SkeinError("invalid", "a path has no NUL");
+  const roots = await rootsOf(bindings);
+  if (roots.length === 0) {
+    throw new SkeinError("invalid", `${quote(given)} is not bound: no file and no directory is`, {
+      hint: "bind the directory first; only what is bound can be watched",
+    });
+  }
+  const folders = roots.filter(({ isDirectory }) => isDirectory);
+  const spelled = isAbsolute(given)
+    ? [given]
+    : [resolve(given), ...folders.map(({ path }) => join(path, given))];
+  let missing: string | null = null;
+  for (const one of spelled) {
+    const real = await realpath(one).catch(() => null);
+    const place = real ?? (await wouldBe(one));
+    const root = roots.find(({ path, isDirectory }) =>
+      isDirectory ? isWithin(path, place) : path === place,
+    );
+    if (root === undefined) continue;
+    if (real !== null && real.length >= pathCharsMax)
+      throw new SkeinError("invalid", `${real} is too long a path`);
+    if (real !== null) return { path: real, isDirectory: (await lstat(real)).isDirectory(), root: root.path };
+    missing ??= place;
+  }
+  if (missing !== null) {
+    throw new SkeinError("not-found", `${missing} is not there`, {
+      hint: "to wait for a file that is yet to come, watch the directory it will be in, with a glob",
+    });
+  }
+  throw new SkeinError("invalid", `${quote(given)} lies outside of what is bound`, {
+    hint: `bound: ${roots.map(({ path }) => path).join(", ")}`,
+  });
+}
+
+export const isWithin = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+
+async function rootsOf(bindings: readonly Binding[]) {
+  const roots: { readonly path: string; readonly isDirectory: boolean }[] = [];
+  for (const { kind, path } of bindings) {
+    if ((kind !== "file" && kind !== "directory") || path === undefined) continue;
+    const full = resolve(path);
+    const real = await realpath(full).catch(() => wouldBe(full));
+    roots.push({ path: real, isDirectory: kind === "directory" });
+  }
+  return roots;
+}
+
+/** Where something would be that is not there. */
+async function wouldBe(path: string): Promise<string> {
+  const above = dirname(path);
+  const real = await realpath(above).catch(() => null);
+  return real === null ? path : join(real, path.slice(above.length).replace(/^\/+/, ""));
+}

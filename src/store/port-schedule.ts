@@ -1,0 +1,80 @@
+/** What a store does for workers: a part of the port, and of its contract. */
+import type { SessionId } from "../core/ids.ts";
+import type { Status } from "../core/lifecycle.ts";
+
+/** A session that is due, or is run. */
+export interface DueRow {
+  readonly session: SessionId;
+  readonly status: Status;
+  readonly agent: string | null;
+  readonly model: string | null;
+  readonly priority: number;
+  readonly labels: Readonly<Record<string, string>>;
+  /** As in the index; null when nothing is due. */
+  readonly due: number | null;
+  /** Until when it is to be done; null: whenever. */
+  readonly deadlineMs: number | null;
+  /**
+   * Since when, by the store's clock: since it came to have something to do, or since a runner last gave it
+   * back, whichever was later. A time to come, or 0, when nothing is due at once.
+   */
+  readonly sinceMs: number;
+  /**
+   * Who runs it and until when, by the store's clock, whether that is over or not; of two leases the one with
+   * the smaller `order` was taken first.
+   */
+  readonly lease: { readonly holder: string; readonly untilMs: number; readonly order: number } | null;
+}
+
+/** All that the index knows of a session besides what lists show. */
+export interface ScheduledRow extends DueRow {
+  readonly waits: string | null;
+  readonly triggers: string | null;
+  readonly zone: "smart" | "strained" | "full";
+  readonly nanoUsd: number;
+}
+
+/** Which sessions: each that has all of it. */
+export interface RunMatch {
+  readonly agent?: string;
+  readonly model?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** A worker, as it makes itself known. */
+export interface WorkerRow {
+  readonly name: string;
+  readonly sinceMs: number;
+  /** By the store's clock: who is not heard of until then is gone. */
+  readonly untilMs: number;
+  /** How many sessions it runs at most. */
+  readonly concurrency: number;
+  /** Of which it runs how many at most, and all workers together. */
+  readonly limits: readonly (RunMatch & { readonly running: number })[];
+}
+
+export interface ScheduleStore {
+  /**
+   * Sessions that are due by `nowMs`, the most urgent first: by priority; among equals the nearest deadline
+   * of those that have one and are due at once; then agents take turns, so that none hides another however
+   * many it has, and of one agent the longest due is first. Those under a lease that has not run out are left
+   * out, and so are those that `except` names. At most `limit`, and at most `perAgent` of one agent and
+   * priority.
+   */
+  due(options: {
+    readonly nowMs: number;
+    readonly limit: number;
+    readonly perAgent: number;
+    readonly except?: readonly RunMatch[];
+  }): Promise<readonly DueRow[]>;
+  /** The earliest moment after `afterMs` at which a session becomes due; null when none does. */
+  nextDue(afterMs: number): Promise<number | null>;
+  /** Sessions that somebody holds the lease of, also one that has run out; in the order they were taken. */
+  leased(): Promise<readonly DueRow[]>;
+  /** The same for these sessions, in this order; what is not there, or is a copy, is left out. */
+  scheduled(sessions: readonly SessionId[]): Promise<readonly ScheduledRow[]>;
+  /** Makes a worker known until a moment, or with a moment that is past, forgets it. */
+  beat(worker: WorkerRow): Promise<void>;
+  /** Workers that were heard of, also those that are gone for less than an hour. */
+  workers(): Promise<readonly WorkerRow[]>;
+}

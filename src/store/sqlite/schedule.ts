@@ -1,0 +1,285 @@
+/** What SQLite keeps for workers: which sessions are due and since when, and which workers there are. */
+import type { DatabaseSync } from "node:sqlite";
+import type { SessionId } from "../../core/ids.ts";
+import type { Status } from "../../core/lifecycle.ts";
+import type { DueRow, IndexEntry, RunMatch, ScheduledRow, Store, WorkerRow } from "../port.ts";
+import type { Writer } from "./writer.ts";
+
+export interface Schedule {
+  /** With each change of the index, in its transaction. */
+  set(log: number, entry: IndexEntry): void;
+  /** Whoever was run takes its place behind those that wait. */
+  released(log: number): void;
+  clear(log: number): void;
+}
+
+export function makeSchedule(database: DatabaseSync, tenant: string, now: () => number): Schedule {
+  const put = database.prepare(
+    `INSERT INTO schedule
+       (log, tenant, priority, agent, due, since, deadline, model, watches, waits, triggers, zone, cost)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (log) DO UPDATE SET priority = excluded.priority, agent = excluded.agent,
+       due = excluded.due, since = iif(due = 0 AND excluded.due = 0, since, excluded.since),
+       deadline = excluded.deadline, model = excluded.model, watches = excluded.watches,
+       waits = excluded.waits, triggers = excluded.triggers, zone = excluded.zone, cost = excluded.cost`,
+  );
+  const remove = database.prepare("DELETE FROM schedule WHERE log = ?");
+  const behind = database.prepare("UPDATE schedule SET since = ? WHERE log = ? AND due = 0");
+  return {
+    set(log, { priority, agent, due, deadline, model, watches, waits, triggers, zone, nanoUsd }) {
+      if ((due ?? deadline ?? watches ?? waits ?? triggers ?? zone ?? nanoUsd) === undefined)
+        return void remove.run(log);
+      const since = due === 0 ? now() : (due ?? 0);
+      const first = [log, tenant, priority, agent ?? "", due ?? null, since, deadline ?? null] as const;
+      const rest = [waits ?? null, triggers ?? null, zone ?? null, nanoUsd ?? 0] as const;
+      put.run(...first, model ?? null, watches === true ? 1 : 0, ...rest);
+    },
+    released: (log) => void behind.run(now(), log),
+    clear: (log) => void remove.run(log),
+  };
+}
+
+type DueArray = [
+  log: number,
+  session: SessionId,
+  status: Status,
+  agent: string | null,
+  model: string | null,
+  priority: number,
+  due: number | null,
+  since: number | null,
+  holder: string | null,
+  untilMs: number | null,
+  order: number | null,
+  deadline: number | null,
+];
+
+type MoreArray = [
+  ...DueArray,
+  waits: string | null,
+  triggers: string | null,
+  zone: ScheduledRow["zone"] | null,
+  cost: number | null,
+];
+
+const columns = `l.id, l.session, l.status, l.agent, s.model, l.priority, s.due, s.since, e.holder,
+  e.until_ms, (SELECT position FROM records WHERE log = l.id AND seq = l.epoch), s.deadline`;
+
+/** A worker that was not heard of for so long is no longer shown. */
+const goneMs = 3_600_000;
+
+interface Given {
+  readonly tenant: string;
+  readonly now: () => number;
+  /** Runs what only reads, and turns its errors into the store's. */
+  readonly look: <T>(work: () => T) => Promise<T>;
+}
+
+type Scheduling = "due" | "nextDue" | "leased" | "scheduled" | "beat" | "workers" | "feedEnd";
+
+export function schedules(
+  database: DatabaseSync,
+  writer: Writer,
+  { tenant, now, look }: Given,
+): Pick<Store, Scheduling> {
+  const next = database.prepare("SELECT min(due) FROM schedule WHERE tenant = ? AND due > ?");
+  const held = database.prepare(
+    `SELECT ${columns} FROM leases e CROSS JOIN logs l ON l.id = e.log LEFT JOIN schedule s ON s.log = e.log
+     WHERE l.tenant = ? AND l.listed = 1 AND l.epoch > 0 ORDER BY 11`,
+  );
+  const one = database.prepare(
+    `SELECT ${columns}, s.waits, s.triggers, s.zone, s.cost FROM logs l
+     LEFT JOIN leases e ON e.log = l.id AND l.epoch > 0 LEFT JOIN schedule s ON s.log = l.id
+     WHERE l.tenant = ? AND l.session = ? AND l.listed = 1 AND l.copy = 0 AND l.status IS NOT NULL`,
+  );
+  for (const statement of [next, held, one]) statement.setReturnArrays(true);
+  const rowOf = makeRows(database);
+  const due = makeDue(database, tenant, rowOf);
+
+  function scheduledRow(session: SessionId): ScheduledRow[] {
+    const row = one.get(tenant, session) as unknown as MoreArray | undefined;
+    if (row === undefined) return [];
+    const [waits, triggers, zone, cost] = [row[12], row[13], row[14], row[15]];
+    const base = rowOf(row.slice(0, 12) as DueArray);
+    return [{ ...base, waits, triggers, zone: zone ?? "smart", nanoUsd: cost ?? 0 }];
+  }
+
+  return {
+    due: (options) => look(() => due(options)),
+    feedEnd: () => look(() => endOf(database)),
+    nextDue: (afterMs) => look(() => (next.get(tenant, afterMs) as unknown as [number | null])[0]),
+    leased: () => look(() => (held.all(tenant) as unknown as DueArray[]).map(rowOf)),
+    scheduled: (sessions) => look(() => sessions.flatMap(scheduledRow)),
+    beat: (worker) => writer.run(() => beat(database, tenant, now(), worker)),
+    workers: () => look(() => workersOf(database, tenant, now())),
+  };
+}
+
+function makeRows(database: DatabaseSync): (row: DueArray) => DueRow {
+  const labels = database.prepare("SELECT key, value FROM labels WHERE log = ?");
+  labels.setReturnArrays(true);
+  return ([
+    log,
+    session,
+    status,
+    agent,
+    model,
+    priority,
+    due,
+    since,
+    holder,
+    untilMs,
+    order,
+    deadlineMs,
+  ]) => ({
+    session,
+    status,
+    agent,
+    model,
+    priority,
+    labels: Object.fromEntries(labels.all(log) as unknown as [string, string][]),
+    due,
+    deadlineMs,
+    sinceMs: since ?? 0,
+    lease: holder === null || untilMs === null ? null : { holder, untilMs, order: order ?? 0 },
+  });
+}
+
+/** One step an agent, however many sessions it has. */
+function makeDue(
+  database: DatabaseSync,
+  tenant: string,
+  rowOf: (row: DueArray) => DueRow,
+): (options: Parameters<Store["due"]>[0]) => DueRow[] {
+  const priorities = database.prepare(
+    `WITH RECURSIVE p (priority) AS (
+       SELECT min(priority) FROM schedule WHERE tenant = ?1 AND due IS NOT NULL
+       UNION ALL SELECT (
+         SELECT min(priority) FROM schedule WHERE tenant = ?1 AND priority > p.priority AND due IS NOT NULL
+       ) FROM p WHERE p.priority IS NOT NULL
+     ) SELECT priority FROM p WHERE priority IS NOT NULL`,
+  );
+  const agents = database.prepare(
+    `WITH RECURSIVE a (agent) AS (
+       SELECT min(agent) FROM schedule WHERE tenant = ?1 AND priority = ?2 AND due IS NOT NULL
+       UNION ALL SELECT (
+         SELECT min(agent) FROM schedule
+         WHERE tenant = ?1 AND priority = ?2 AND agent > a.agent AND due IS NOT NULL
+       ) FROM a WHERE a.agent IS NOT NULL
+     ) SELECT agent FROM a WHERE agent IS NOT NULL`,
+  );
+  const byDeadline = database.prepare(
+    `SELECT ${columns} FROM schedule s INDEXED BY schedule_deadline JOIN logs l ON l.id = s.log
+     LEFT JOIN leases e ON e.log = s.log AND l.epoch > 0
+     WHERE s.tenant = ?1 AND s.priority = ?2 AND s.due = 0 AND s.deadline IS NOT NULL
+       AND l.listed = 1 AND l.copy = 0 AND (e.log IS NULL OR e.until_ms <= ?3) ORDER BY s.deadline`,
+  );
+  const ofAgent = (when: string, order: string) =>
+    database.prepare(
+      `SELECT ${columns} FROM schedule s JOIN logs l ON l.id = s.log
+       LEFT JOIN leases e ON e.log = s.log AND l.epoch > 0
+       WHERE s.tenant = ?1 AND s.priority = ?2 AND s.agent = ?3 AND ${when} AND l.listed = 1 AND l.copy = 0
+         AND (e.log IS NULL OR e.until_ms <= ?4) ORDER BY ${order}`,
+    );
+  const [atOnce, byTime] = [
+    ofAgent("s.due = 0 AND s.deadline IS NULL", "s.since"),
+    ofAgent("s.due > 0 AND s.due <= ?4", "s.due"),
+  ];
+  for (const statement of [priorities, agents, byDeadline, atOnce, byTime]) statement.setReturnArrays(true);
+
+  return ({ nowMs, limit, perAgent, except = [] }) => {
+    // Labels are looked up for those that are asked about, and in the end for those that are given.
+    const isOut = (row: DueArray): boolean =>
+      except.some((match) => matches(match, row, () => rowOf(row).labels));
+    const whole = new Set(except.flatMap(({ agent, model, labels }) => ((model ?? labels) ? [] : [agent])));
+    const taken = (rows: Iterable<unknown>, most: number): DueArray[] => {
+      const found: DueArray[] = [];
+      for (const row of rows as Iterable<DueArray>) {
+        if (!isOut(row) && found.push(row) >= most) break;
+      }
+      return found;
+    };
+    const firstOf = (priority: number, agent: string, most: number): DueArray[] => {
+      const found = [atOnce, byTime].flatMap((statement) =>
+        taken(statement.iterate(tenant, priority, agent, nowMs), most),
+      );
+      return found.toSorted((a, b) => sinceOf(a) - sinceOf(b)).slice(0, most);
+    };
+    const ofPriority = (priority: number, wanted: number): DueArray[] => {
+      const names = (agents.all(tenant, priority) as unknown as [string][])
+        .map(([agent]) => agent)
+        .filter((agent) => agent === "" || !whole.has(agent));
+      // If all have enough, each has only so many turns; else those that have more get more.
+      const few = Math.min(perAgent, Math.ceil(wanted / names.length));
+      const first = names.map((agent) => ({ agent, rows: firstOf(priority, agent, few) }));
+      const enough = first.reduce((sum, { rows }) => sum + rows.length, 0) >= wanted;
+      const turns = first.flatMap(({ agent, rows }) => {
+        const all =
+          enough || few === perAgent || rows.length < few ? rows : firstOf(priority, agent, perAgent);
+        return all.map((row, turn) => ({ row, turn }));
+      });
+      return turns
+        .toSorted((a, b) => a.turn - b.turn || sinceOf(a.row) - sinceOf(b.row))
+        .map(({ row }) => row);
+    };
+    const found: DueArray[] = [];
+    for (const [priority] of priorities.all(tenant) as unknown as [number][]) {
+      if (found.length >= limit || whole.has(undefined)) break;
+      found.push(...taken(byDeadline.iterate(tenant, priority, nowMs), limit - found.length));
+      if (found.length < limit) found.push(...ofPriority(priority, limit - found.length));
+    }
+    return found.slice(0, limit).map(rowOf);
+  };
+}
+
+const sinceOf = (row: DueArray): number => row[7] ?? 0;
+
+/** Whether a session has all that is named. */
+function matches(
+  { agent, model, labels }: RunMatch,
+  row: DueArray,
+  labelsOf: () => Readonly<Record<string, string>>,
+): boolean {
+  if (agent !== undefined && agent !== row[3]) return false;
+  if (model !== undefined && model !== row[4]) return false;
+  if (labels === undefined) return true;
+  const own = labelsOf();
+  return Object.entries(labels).every(([key, value]) => own[key] === value);
+}
+
+function endOf(database: DatabaseSync): string {
+  const row = database
+    .prepare(
+      `SELECT max(ifnull((SELECT max(position) FROM records), 0),
+         ifnull((SELECT max(position) FROM arrivals), 0)) AS position`,
+    )
+    .get();
+  return String(row?.["position"] ?? 0);
+}
+
+function beat(database: DatabaseSync, tenant: string, nowMs: number, worker: WorkerRow): void {
+  const { name, sinceMs, untilMs, concurrency, limits } = worker;
+  database.prepare("DELETE FROM workers WHERE until_ms < ?").run(nowMs - goneMs);
+  if (untilMs <= nowMs) {
+    database.prepare("DELETE FROM workers WHERE tenant = ? AND name = ?").run(tenant, name);
+    return;
+  }
+  const put = `INSERT OR REPLACE INTO workers (tenant, name, since_ms, until_ms, concurrency, limits)
+               VALUES (?, ?, ?, ?, ?, ?)`;
+  database.prepare(put).run(tenant, name, sinceMs, untilMs, concurrency, JSON.stringify(limits));
+}
+
+const workersOf = (database: DatabaseSync, tenant: string, nowMs: number): WorkerRow[] =>
+  database
+    .prepare(
+      `SELECT name, since_ms, until_ms, concurrency, limits FROM workers
+       WHERE tenant = ? AND until_ms >= ? ORDER BY since_ms, name`,
+    )
+    .all(tenant, nowMs - goneMs)
+    .map((row) => ({
+      name: String(row["name"]),
+      sinceMs: Number(row["since_ms"]),
+      untilMs: Number(row["until_ms"]),
+      concurrency: Number(row["concurrency"]),
+      limits: JSON.parse(String(row["limits"])) as WorkerRow["limits"],
+    }));

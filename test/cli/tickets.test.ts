@@ -1,0 +1,103 @@
+/** The command line runs plans: a table, exit codes, JSON, and mistakes with their place. */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { newRepository } from "../runtime/ticket-place.ts";
+import { makeFolder, parseLines, skeinIn } from "./skein.ts";
+
+const statuses = (rows: readonly Record<string, unknown>[]) =>
+  rows.map(({ ticket, status }) => `${String(ticket)} ${String(status)}`);
+
+describe("tickets", () => {
+  test("shows what a plan says, runs it, and says what blocks it", async () => {
+    const folder = makeFolder();
+    const skein = skeinIn(folder);
+    const plan = join(folder, "plan.md");
+    writeFileSync(
+      plan,
+      '## a: Make A\nwrite "one" to a.txt\n## b: List\nrun ls\n## c: Read\nafter: a, b\nread a.txt\n',
+    );
+    const words = ["--directory", folder, "--agent", "coder", "--parallel", "2"];
+    const dry = await skein.here("tickets", "run", plan, "--dry-run", "--directory", folder);
+    assert.equal(dry.code, 0, dry.stderr);
+    assert.match(dry.stdout, /^TICKET +STATUS +COST +TIME +SESSION +ABOUT\na +ready +Make A\n/);
+    assert.match(dry.stdout, /\nc +waiting +Read: after a, b\n$/);
+    assert.ok(!existsSync(join(folder, "skein.db")), "no store is made for it");
+
+    const agent = join(folder, "coder.md");
+    const head =
+      "---\nname: coder\nmodel: offline/offline\n" +
+      "bind:\n  - { kind: directory, path: ., mode: write }\n  - { kind: shell }\n";
+    writeFileSync(agent, `${head}permissions:\n  - tool: shell\n    rule: ask\n---\nCode.\n`);
+    assert.equal((await skein.here("agents", "add", agent)).code, 0);
+    const first = await skein.here("tickets", "run", plan, ...words);
+    assert.equal(first.code, 7, first.stderr);
+    assert.match(first.stdout, /\na +done +\$0\.00 +\d+ s +\w{8} +Make A\nb +blocked .*approval/);
+    assert.match(first.stderr, /a running \(\w{8}\)\n/);
+    assert.match(
+      first.stderr,
+      /b is blocked: approval: .*\n +shell command=ls .*\nallow it: skein answer \w{8} allow/,
+    );
+    assert.match(first.stderr, /then run the plan again: skein tickets run /);
+    assert.equal(readFileSync(join(folder, "a.txt"), "utf8").trim(), "one");
+
+    const stands = await skein.look("tickets", "status", plan);
+    assert.deepEqual(statuses(stands), ["a done", "b blocked", "c waiting"]);
+    const id = String(stands[1]?.["session"]);
+    assert.equal((await skein.here("answer", id, "allow")).code, 0);
+    const second = await skein.here("tickets", "run", plan, ...words, "--json");
+    assert.equal(second.code, 0, second.stderr);
+    const rows = parseLines(second.stdout);
+    assert.deepEqual(statuses(rows), ["a done", "b done", "c done"]);
+    assert.partialDeepStrictEqual(rows[1], {
+      session: id,
+      branch: null,
+      attempt: 1,
+      after: [],
+      changed: false,
+    });
+    assert.equal(second.stderr, "");
+  });
+
+  test("with worktrees the table names the branches, and the exit code a failure", async () => {
+    using repository = newRepository();
+    const skein = skeinIn(makeFolder());
+    const plan = join(repository.top, "plan.json");
+    const tickets = [
+      { id: "a", title: "Make A", text: 'write "one" to x.txt' },
+      { id: "b", title: "Make B", text: 'write "two" to x.txt' },
+      { id: "c", title: "Both", after: ["a", "b"] },
+    ];
+    writeFileSync(plan, JSON.stringify({ name: "release", tickets }));
+    const words = ["--directory", repository.top, "--worktrees", "--model", "offline/offline"];
+    const { code, stdout, stderr } = await skein.here("tickets", "run", plan, ...words);
+    assert.equal(code, 1, stderr);
+    assert.match(stdout, /\na +done .* skein\/release\/a +\w{8} +Make A\n/);
+    assert.match(stdout, /\nc +failed .*Both: skein\/release\/b cannot be merged: conflict in x\.txt/);
+    assert.match(stderr, /3 tickets: 2 done, 1 failed; \$0\.00\nto begin failed tickets anew: /);
+    assert.deepEqual(repository.subjects("skein/release/a"), ["ticket a: Make A"]);
+  });
+
+  test("what is wrong with a plan is told with file and line, and nothing is made", async () => {
+    const folder = makeFolder();
+    const skein = skeinIn(folder);
+    const plan = join(folder, "plan.md");
+    const wrong = async (text: string): Promise<string> => {
+      writeFileSync(plan, text);
+      const { code, stderr } = await skein.here("tickets", "run", plan, "--directory", folder);
+      assert.equal(code, 2, stderr);
+      return stderr;
+    };
+    assert.match(await wrong("## a: A\nafter: b\n## b: B\nafter: a\n"), /plan\.md:1: .*a after b after a/);
+    assert.match(await wrong("nothing\n"), /plan\.md:1: there is no ticket in it/);
+    assert.match(await wrong("## a: A\n\n## a: B\n"), /plan\.md:3: there is a ticket "a" already/);
+    const missing = await skein.here("tickets", "run", join(folder, "no.md"));
+    assert.equal(missing.code, 3);
+    writeFileSync(plan, "## a: A\n");
+    const away = await skein.here("tickets", "run", plan, "--worktrees", "--directory", "/");
+    assert.match(away.stderr, /is in no Git repository\n +hint: make one with "git init"/);
+    assert.equal((await skein.here("tickets", "stop", plan)).code, 2);
+    assert.ok(!existsSync(join(folder, "skein.db")));
+  });
+});

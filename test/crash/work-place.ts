@@ -1,0 +1,64 @@
+/** Where a crash test of workers takes place: one store, many sessions with one plan, one witness. */
+import { join } from "node:path";
+import { makeWorkspaceId } from "../../src/core/ids.ts";
+import { Engine } from "../../src/runtime/engine.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+import { sqliteStore } from "../../src/store/sqlite.ts";
+import { makeToolSource } from "../../src/tool/source.ts";
+import { makePoints } from "./turn-point.ts";
+import { inputOf, outerEffects, plannedCall, plannedModels, plannedTools } from "./turn-script.ts";
+import type { EffectName, Plan } from "./turn-script.ts";
+import { openWitness } from "./turn-witness.ts";
+
+/** Two turns, with a call of each effect that matters to a witness. */
+const turns: readonly (readonly (readonly EffectName[])[])[] = [
+  [["read"], ["unsafe", "record"], ["idempotent"]],
+  [["unsafe"], ["probed", "scratch"]],
+];
+
+export const planOf = (): Plan =>
+  turns.map((steps, turn) =>
+    steps.map((calls, step) =>
+      calls.map((effect, call) => plannedCall(effect, `${turn + 1}.${step + 1}.${call + 1}`, "")),
+    ),
+  );
+
+export async function engineIn(
+  directory: string,
+  { plan, paceMs }: { readonly plan: Plan; readonly paceMs: number },
+): Promise<Engine> {
+  const world = realWorld();
+  const script = { points: makePoints(() => undefined), witness: openWitness(directory), paceMs };
+  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
+  // Processes are killed here, not machines.
+  const place = { path: join(directory, "skein.db"), durability: "process", lockWaitMs: 60_000 } as const;
+  const store = await sqliteStore({ ...place, world, workspace });
+  const tools = plannedTools(script);
+  return new Engine({
+    store,
+    world,
+    leaseMs: 1_000,
+    models: async () => plannedModels(plan, script),
+    tools: async () => makeToolSource({ world, tools }),
+  });
+}
+
+/** Sessions of several agents and priorities, each with the input of its first turn. */
+export async function openSessions(engine: Engine, count: number): Promise<string[]> {
+  for (const [place, name] of ["a", "b", "c"].entries()) {
+    const more = place === 0 ? { concurrency: 5 } : {};
+    await engine.addAgent({ name, instructions: "Do as planned.", onUnknown: "tell", ...more });
+  }
+  const ids: string[] = [];
+  for (let number = 0; number < count; number++) {
+    const session = await engine.open({
+      agent: ["a", "b", "c"][number % 3] ?? "a",
+      objective: `Do what is planned, ${number}`,
+      priority: 3 + (number % 4),
+      bind: outerEffects.map((tool) => ({ kind: "tool", name: tool })),
+    });
+    await session.append(inputOf(1));
+    ids.push(session.id);
+  }
+  return ids;
+}

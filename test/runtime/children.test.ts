@@ -1,0 +1,294 @@
+/** Children: sessions that a session opens itself, what they get and give back, and their end with it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { ModelCall } from "../../src/model/port.ts";
+import type { Engine } from "../../src/runtime/engine.ts";
+import type { Session } from "../../src/runtime/session.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { workspace } from "./place.ts";
+import { engineWith, scripted, use, type Line } from "./turn/scripted.ts";
+
+const world = realWorld();
+const until = async (holds: () => Promise<boolean>, ms = 8_000): Promise<void> => {
+  for (const end = world.now() + ms; !(await holds());) {
+    if (world.now() > end) throw new Error("it did not come about in time");
+    await world.sleep(5);
+  }
+};
+
+/** A model that answers by what the objective of the session is, and how often it was asked for it. */
+function byObjective(lines: Readonly<Record<string, readonly Line[]>>) {
+  const counts = new Map<string, number>();
+  return scripted([
+    (call: ModelCall) => {
+      const text = JSON.stringify(call.parts.filter(({ part }) => part === "system"));
+      const [name = ""] = Object.keys(lines).filter((one) => text.includes(one));
+      const count = counts.get(name) ?? 0;
+      counts.set(name, count + 1);
+      return lines[name]?.[count] ?? "Nothing more.";
+    },
+  ]);
+}
+
+const childOf = async (engine: Engine, text: string): Promise<Session> => {
+  const { rows } = await engine.sessions({ text });
+  return engine.session(rows[0]!.session);
+};
+const stands = async (session: Session) => (await session.fold()).standing;
+const allotments = async (session: Session) => {
+  const found: unknown[] = [];
+  for await (const { body } of session.events({ types: ["budget.allotted"] })) {
+    const { session: other, direction, amounts } = body as Record<string, unknown>;
+    found.push([direction, other, amounts]);
+  }
+  return found;
+};
+
+test("a parent waits for a child, which ends by itself; what it leaves wakes the parent", async () => {
+  const script = byObjective({
+    "Plan the trip": [
+      [use("open", { objective: "Book the hotel", budget: { steps: 5 }, wait: true })],
+      "I wait.",
+    ],
+    "Book the hotel": [[use("record", { kind: "fact", key: "hotel", value: "Adler" })], "Booked."],
+  });
+  await using engine = engineWith(script);
+  const parent = await engine.open({ objective: "Plan the trip", budget: { steps: 20 } });
+  await parent.input("Go");
+  await using _ = await engine.work({ name: "one" });
+  await using __ = await engine.work({ name: "two" });
+  await until(async () => (await stands(parent)).lastTurn === 2 && (await stands(parent)).status === "open");
+  const child = await childOf(engine, "hotel");
+  const { status, why, parent: by, depth, used } = await stands(child);
+  assert.deepEqual(
+    [status, why?.by, by?.session, depth, used.steps],
+    ["closed", "completed", parent.id, 1, 2],
+  );
+  assert.deepEqual(await allotments(child), [
+    ["got", parent.id, { steps: 5 }],
+    ["returned", parent.id, { steps: 3 }],
+  ]);
+  assert.deepEqual(await allotments(parent), [
+    ["given", child.id, { steps: 5 }],
+    ["regained", child.id, { steps: 3 }],
+  ]);
+  const { limits, allotted, used: own } = await stands(parent);
+  assert.deepEqual([limits.steps, allotted.steps, own.steps], [20, 2, 3]);
+  const last = JSON.stringify(script.calls.at(-1)!.parts.at(-1));
+  assert.match(last, /the session that you waited for has ended/);
+  assert.match(last, /Adler/);
+  assert.equal((await engine.verify()).ok, true);
+});
+
+test("a child has its parent's bindings and rules, and nothing that another agent is bound to", async () => {
+  const script = byObjective({
+    "Lead it": [[use("open", { objective: "Look around", agent: "scout", name: "scout" })], "Done."],
+  });
+  await using engine = engineWith(script);
+  await engine.addAgent({
+    name: "lead",
+    instructions: "Lead.",
+    permissions: [{ tool: "shell", rule: "deny" }],
+  });
+  await engine.addAgent({
+    name: "scout",
+    instructions: "Scout.",
+    bind: [{ kind: "directory", path: "/" }],
+    permissions: [{ tool: "*", rule: "allow" }],
+  });
+  const bind = [{ kind: "shell", path: process.cwd() }] as const;
+  const parent = await engine.open({ objective: "Lead it", agent: "lead", bind, labels: { plan: "x" } });
+  await parent.input("Go");
+  await parent.run();
+  const child = await childOf(engine, "Look around");
+  const { bindings, permissions, agent, labels } = await stands(child);
+  assert.deepEqual([[...bindings.keys()], agent?.name, labels.size], [["shell"], "scout", 0]);
+  assert.deepEqual(
+    [...permissions.entries()].map(([name, { tool, rule }]) => [name, tool, rule]),
+    [["parent-1", "shell", "deny"]],
+  );
+});
+
+test("a parent reads the log of a child that a pointer leads to, and no other", async () => {
+  let ending = "";
+  const script = byObjective({
+    "Plan it": [
+      [use("open", { objective: "Dig for it", wait: true })],
+      "I wait.",
+      () => [
+        use("recall", { session: ending, fromSeq: 1 }),
+        use("recall", { session: "zzzzzz", fromSeq: 1 }, "b"),
+      ],
+      "Read.",
+    ],
+  });
+  await using engine = engineWith(script);
+  const parent = await engine.open({ objective: "Plan it" });
+  await parent.input("Go");
+  await parent.run();
+  const child = await childOf(engine, "Dig for it");
+  ending = child.id.slice(-8);
+  await using _ = await engine.work();
+  await until(async () => (await stands(parent)).lastTurn === 2 && (await stands(parent)).status === "open");
+  const results = JSON.stringify(script.calls.at(-1)!.parts.at(-1));
+  assert.match(results, /session\.opened/);
+  assert.match(results, /does not carry on the work of/);
+});
+
+test("an agent that is not there and more than is left are told to the model", async () => {
+  const script = scripted([
+    [
+      use("open", { objective: "X", agent: "nobody" }, "a"),
+      use("open", { objective: "X", budget: { steps: 99 } }, "b"),
+    ],
+    "Well.",
+  ]);
+  await using engine = engineWith(script);
+  const parent = await engine.open({ objective: "Try", budget: { steps: 20 } });
+  await parent.input("Go");
+  await parent.run();
+  const results = JSON.stringify(script.calls[1]!.parts.at(-1));
+  assert.match(results, /nobody/);
+  assert.match(results, /only \d+ steps are left to give, not 99/);
+  assert.equal((await engine.sessions()).rows.length, 1);
+});
+
+test("children open children, up to a depth", async () => {
+  const script = scripted([
+    (call) =>
+      call.parts.filter(({ part }) => part === "message").length === 1
+        ? [use("open", { objective: "Dig", wait: true })]
+        : "Deep enough.",
+  ]);
+  await using engine = engineWith(script);
+  const root = await engine.open({ objective: "Dig" });
+  await root.input("Go");
+  await using _ = await engine.work();
+  await until(async () => (await stands(root)).lastTurn === 2 && (await stands(root)).status === "open");
+  const { rows } = await engine.sessions({ limit: 100 });
+  assert.equal(rows.length, 9);
+  const deepest = await Promise.all(
+    rows.map(async ({ session }) => (await stands(await engine.session(session))).depth),
+  );
+  assert.deepEqual(
+    deepest.toSorted((a, b) => a - b),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8],
+  );
+});
+
+test("cancelling the tree ends the deepest first, and what is left goes up to the top", async () => {
+  const script = byObjective({
+    Top: [
+      [
+        use("open", { objective: "Middle", budget: { steps: 10 }, wait: true }),
+        use("fork", { objective: "Beside" }),
+      ],
+      "I wait.",
+    ],
+    Middle: [[use("open", { objective: "Bottom", budget: { steps: 4 }, wait: true })], "I wait."],
+    Bottom: [[use("sleep", {})], "Asleep."],
+  });
+  await using engine = engineWith(script);
+  const top = await engine.open({ objective: "Top", budget: { steps: 40 } });
+  await top.input("Go");
+  await using worker = await engine.work();
+  await until(async () => {
+    const { rows } = await engine.sessions({ text: "Bottom" });
+    return rows[0]?.status === "sleeping" && (await stands(top)).status === "sleeping";
+  });
+  await worker.stop();
+  const middle = await childOf(engine, "Middle");
+  const bottom = await childOf(engine, "Bottom");
+  const beside = await childOf(engine, "Beside");
+  const done = await top.cancel({ tree: true, reason: "enough" });
+  const order = done.cancelled!;
+  assert.deepEqual(new Set(order), new Set([middle.id, bottom.id, beside.id, top.id]));
+  assert.ok(order.indexOf(bottom.id) < order.indexOf(middle.id));
+  assert.equal(order.at(-1), top.id);
+  const { used, allotted } = await stands(top);
+  const spent = (await stands(middle)).used.steps + (await stands(bottom)).used.steps;
+  assert.deepEqual([used.steps, allotted.steps], [2, spent]);
+  for (const one of [middle, bottom, beside]) assert.equal((await stands(one)).why?.by, "cancelled");
+});
+
+test("a parent that is over passes on what comes back; one that is gone gets nothing", async () => {
+  const script = byObjective({
+    Top: [[use("open", { objective: "Middle", budget: { steps: 10 } })], "Done."],
+    Middle: [[use("open", { objective: "Bottom", budget: { steps: 4 } })], "Done."],
+  });
+  for (const gone of [false, true]) {
+    const fresh = byObjective({
+      Top: [[use("open", { objective: "Middle", budget: { steps: 10 } })], "Done."],
+      Middle: [[use("open", { objective: "Bottom", budget: { steps: 4 } })], "Done."],
+    });
+    await using engine = engineWith(gone ? script : fresh);
+    const top = await engine.open({ objective: "Top", budget: { steps: 40 } });
+    await top.input("Go");
+    await top.run();
+    const middle = await childOf(engine, "Middle");
+    await middle.run();
+    const bottom = await childOf(engine, "Bottom");
+    assert.equal((await stands(middle)).status, "closed");
+    assert.equal((await stands(top)).allotted.steps, 6);
+    if (gone) await engine.delete(middle.id);
+    await bottom.close();
+    assert.equal((await stands(top)).allotted.steps, gone ? 6 : 2);
+    assert.equal((await allotments(bottom)).length, gone ? 1 : 2);
+    // Reopened and closed again, it has nothing more to give back.
+    await bottom.reopen();
+    await bottom.budget({ steps: 100 });
+    await bottom.close();
+    assert.equal((await stands(top)).allotted.steps, gone ? 6 : 2);
+    assert.equal((await engine.verify()).ok, true);
+  }
+});
+
+test("however they end, and in whatever order, nothing is lost or doubled", async () => {
+  const ends = fc.array(
+    fc.record({
+      ask: fc.integer({ min: 1, max: 5 }),
+      turns: fc.integer({ min: 0, max: 2 }),
+      end: fc.constantFrom("close", "cancel", "clear", "delete", "leave"),
+      twice: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 4 },
+  );
+  await fc.assert(
+    fc.asyncProperty(ends, async (children) => {
+      const store = memoryStore({ world, workspace });
+      const calls = children.map(({ ask }, place) =>
+        use("fork", { objective: `Part ${place}`, budget: { steps: ask } }, `c${place}`),
+      );
+      const script = scripted([calls, "Done."]);
+      await using engine = engineWith(script, { store });
+      const parent = await engine.open({ objective: "Whole", budget: { steps: 50 } });
+      await parent.input("Go");
+      await parent.run();
+      let [out, spent] = [0, 0];
+      for (const [place, { ask, turns, end, twice }] of children.entries()) {
+        const child = await childOf(engine, `Part ${place}`);
+        for (let turn = 0; turn < turns; turn++) {
+          await child.input("Go on");
+          await child.run();
+        }
+        const used = (await stands(child)).used.steps;
+        assert.ok(used <= ask);
+        if (end === "leave") out += ask;
+        else {
+          if (end === "delete") await engine.delete(child.id);
+          else await child[end]();
+          spent += used;
+        }
+        if (end === "close" && twice) {
+          await child.reopen();
+          await child.cancel();
+        }
+      }
+      const { limits, used, allotted } = await stands(parent);
+      assert.deepEqual([limits.steps, used.steps, allotted.steps], [50, 2, out + spent]);
+    }),
+    { numRuns: 30 },
+  );
+});

@@ -1,0 +1,66 @@
+/** A process that works: the engine's own worker picks what is due, runs it, and does what time brings. */
+import { SkeinError } from "../../src/core/error.ts";
+import type { RunLimit } from "../../src/core/schedule.ts";
+import type { SessionId } from "../../src/core/ids.ts";
+import { Engine } from "../../src/runtime/engine.ts";
+import type { Store } from "../../src/store/port.ts";
+import type { Told } from "../../src/runtime/work/worker.ts";
+import type { Outside } from "./outside.ts";
+import type { SimProcess } from "./process.ts";
+import { expected, leaseMs } from "./runner.ts";
+import type { Witness } from "./witness.ts";
+
+/** Loading them takes real time, of which there is none later. */
+await Promise.all([import("../../src/runtime/work.ts"), import("../../src/runtime/work/templates.ts")]);
+
+export interface SimWorker {
+  /** Stops as if it were asked to; resolves when it has. */
+  stop(): Promise<void>;
+}
+
+export function startWorker(place: {
+  readonly process: SimProcess;
+  readonly store: Store;
+  readonly outside: Outside;
+  readonly witness: Witness;
+  readonly trace: (line: string) => void;
+  readonly concurrency: number;
+  readonly limits: readonly RunLimit[];
+}): SimWorker {
+  const { process, store, outside, witness, trace, concurrency, limits } = place;
+  const { world, name } = process;
+  const engine = new Engine({
+    store,
+    world,
+    holder: name,
+    leaseMs,
+    models: async () => outside.models(process),
+    tools: async () => outside.tools(process),
+  });
+
+  function tell(told: Told): void {
+    witness.note(`worker ${told.told}`);
+    if (told.told === "trouble") return trace(`${name} has trouble: ${told.text}`);
+    trace(`${name} ${told.told} ${short(told.session)}${more(told)}`);
+    if (told.told !== "failed") return;
+    const { error } = told;
+    const code = error instanceof SkeinError ? error.code : "broken";
+    witness.note(`run ${code}`);
+    if (!expected.includes(code)) witness.blame("broken", `a run ended with ${String(error)}`);
+  }
+
+  const working = engine.work({ concurrency, limits, leaseMs, tell });
+  working.catch((error: unknown) => witness.blame("broken", `work: ${String(error)}`));
+  return { stop: async () => (await working).stop() };
+}
+
+const short = (session: SessionId): string => session.slice(-4);
+
+function more(told: Told): string {
+  if (told.told === "began") return ` by ${told.by}`;
+  if (told.told === "ended") return ` ${told.ran.status} ${told.ran.by ?? ""} ${told.outcome}`;
+  if (told.told === "yielded") return ` to ${short(told.to)}`;
+  if (told.told !== "failed") return "";
+  const { error, againMs } = told;
+  return ` ${error instanceof SkeinError ? error.code : "broken"}, again ${againMs ?? "never"}`;
+}

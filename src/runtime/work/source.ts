@@ -38,8 +38,8 @@ export interface Cause {
 export interface Source {
   readonly kinds: readonly TriggerKind[];
   /**
-   * Looks at what is to be watched when a trigger is set: rejects with `invalid` or `not-found` if that cannot
-   * be, and says how it is now. `bindings` are those of the session, or of the template.
+   * Looks at what is to be watched when a trigger is set: rejects with `invalid` or `not-found` if that
+   * cannot be, and says how it is now. `bindings` are those of the session, or of the template.
    */
   prepare(
     context: Context,
@@ -50,10 +50,10 @@ export interface Source {
     },
   ): Promise<{ readonly spec: TriggerSpec; readonly digest: string | null }>;
   /**
-   * Watches until the signal is aborted. Calls `fire` with each cause, one after the other; it resolves to how
-   * the trigger stands then (its `lastCause`), or to undefined when the trigger is gone. What changed while
-   * nobody watched is found at the beginning, against `lastCause`. Never rejects: what cannot be watched now
-   * is tried again, and told through `trouble`.
+   * Watches until the signal is aborted. Calls `fire` with each cause, one after the other; it resolves to
+   * how the trigger stands then (its `lastCause`), or to undefined when the trigger is gone. What changed
+   * while nobody watched is found at the beginning, against `lastCause`. Never rejects: what cannot be
+   * watched now is tried again, and told through `trouble`.
    */
   watch(
     context: Context,

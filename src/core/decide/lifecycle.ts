@@ -180,9 +180,7 @@ function openNow(command: CommandOf<"open">): Decision {
 export const returnedDrafts = (returned: Returned | undefined): readonly DraftEvent[] =>
   returned === undefined
     ? []
-    : [
-        draft("budget.allotted", { session: returned.to, direction: "returned", amounts: returned.amounts }),
-      ];
+    : [draft("budget.allotted", { session: returned.to, direction: "returned", amounts: returned.amounts })];
 
 /** What a session that another one made has to live on. */
 export const gotDrafts = (from: string, amounts: Amounts | undefined): readonly DraftEvent[] =>

@@ -118,7 +118,7 @@ suite("input and run", { concurrency: 4 }, () => {
 
   test("a sleeping session is waited for and woken when its time has come", async () => {
     const { skein, id, bodiesOf } = await makeSession();
-    await skein.look("sleep", id, "--for", "400ms");
+    await skein.look("sleep", id, "--for", "2s");
     assert.deepEqual(await skein.here("run", id), { code: 0, stdout: "", stderr: "" });
     const begun = performance.now();
     const ran = await skein.here("run", id, "--wait");

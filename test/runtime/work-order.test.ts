@@ -53,7 +53,12 @@ test("limits of agents, policies and the worker hold over all workers, at every 
     },
   ]);
   // What a worker goes by when it chooses is old by the time it takes the lease.
-  const slow = { ...store, leased: async () => store.leased().finally(() => world.sleep(3)) };
+  const leased = async () => {
+    const rows = await store.leased();
+    await world.sleep(3);
+    return rows;
+  };
+  const slow = { ...store, leased };
   const engines = ["one", "two", "three"].map((holder) => engineWith(script, { store: slow, holder }));
   const [first] = engines as [Engine];
   await first.addAgent({ name: "coder", instructions: "Code.", concurrency: 2 });

@@ -52,7 +52,14 @@ test("limits of agents, policies and the worker hold over all workers, at every 
       return "done";
     },
   ]);
-  const engines = ["one", "two", "three"].map((holder) => engineWith(script, { store, holder }));
+  // What a worker goes by when it chooses is old by the time it takes the lease.
+  const leased = async () => {
+    const rows = await store.leased();
+    await world.sleep(3);
+    return rows;
+  };
+  const slow = { ...store, leased };
+  const engines = ["one", "two", "three"].map((holder) => engineWith(script, { store: slow, holder }));
   const [first] = engines as [Engine];
   await first.addAgent({ name: "coder", instructions: "Code.", concurrency: 2 });
   await first.setPolicy("web", { do: "limit", running: 3, match: { labels: { team: "web" } } });
@@ -128,9 +135,10 @@ test("a session that always has something to do does not keep another from its t
   let greedy: Session | null = null;
   const script = scripted([
     async ({ parts }) => {
-      order.push(objectiveOf(parts));
-      if (objectiveOf(parts) === "greedy" && order.length < 30)
-        await greedy?.input("more", { key: `k${order.length}` });
+      const job = objectiveOf(parts);
+      order.push(job);
+      await world.sleep(1);
+      if (job === "greedy" && order.length < 200) await greedy?.input("more", { key: `k${order.length}` });
       return "done";
     },
   ]);
@@ -140,7 +148,8 @@ test("a session that always has something to do does not keep another from its t
   await until(() => order.length >= 3);
   const other = await openOne(engine, { objective: "Job other" });
   await until(() => isIdle(other));
-  assert.ok(order.includes("other"));
+  await until(() => order.length >= 200);
+  assert.ok(order.indexOf("other") < 100, `at ${order.indexOf("other")}`);
 });
 
 test("one that cannot be run is tried again, then suspended with the reason; the others go on", async () => {

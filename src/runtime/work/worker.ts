@@ -6,6 +6,7 @@
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { choose, dueOf, givesWay, heldBy, usedUp, workerMs, type RunLimit } from "../../core/schedule.ts";
+import type { State } from "../../core/state.ts";
 import type { DueRow } from "../../store/port.ts";
 import { deliverAll } from "../deliver.ts";
 import type { Context } from "../engine-context.ts";
@@ -57,6 +58,8 @@ export type Told =
 
 interface Running {
   readonly row: DueRow;
+  /** The turn that it was begun for: whoever goes on with another has had its turn. */
+  readonly turn: number;
   readonly stop: AbortController;
   readonly done: Promise<void>;
 }
@@ -173,7 +176,9 @@ export class Worker implements AsyncDisposable {
     const seen = { limits, others, ready, cut };
     this.#pressed = seen.cut;
     const begun = await this.#start(seen);
-    this.#makeWay({ ...seen, ready: ready.filter(({ session }) => !this.#running.has(session)) });
+    const left = { ...seen, ready: ready.filter(({ session }) => !this.#running.has(session)) };
+    this.#makeWay(left);
+    await this.#takeTurns(left);
     if (attended || !begun) return 0;
     const times = [
       (await store.nextDue(nowMs)) ?? Infinity,
@@ -273,8 +278,7 @@ export class Worker implements AsyncDisposable {
       const { session } = row;
       try {
         const state = await this.#context.writer.current(session);
-        if (dueOf(state) === 0 && !isOverdue(state, this.#context.world.now()))
-          this.#run(row, state.standing.used.nanoUsd);
+        if (dueOf(state) === 0 && !isOverdue(state, this.#context.world.now())) this.#run(row, state);
         else {
           sure = false;
           await this.#attendOne(session);
@@ -298,14 +302,42 @@ export class Worker implements AsyncDisposable {
       const isFull = this.#running.size >= this.#concurrency;
       const least = givesWay(urgent, mine, others, { limits, isFull });
       if (least === null) continue;
-      this.#yielding.set(least.session, urgent.session);
-      this.#running.get(least.session)?.stop.abort();
-      this.#tell({ told: "yielded", session: least.session, to: urgent.session });
+      this.#giveWay(least.session, urgent.session);
     }
   }
 
-  #run(row: DueRow, spent: number): void {
+  /** One that always has more to do does not keep its place for ever while others of its priority wait. */
+  async #takeTurns({ limits, others, ready }: Seen): Promise<void> {
+    if (ready.length === 0) return;
+    for (const [session, { row, turn, stop }] of this.#running) {
+      if (stop.signal.aborted) continue;
+      const { standing } = await this.#context.writer.current(session);
+      if (standing.lastTurn <= turn) continue;
+      const rows = [...this.#running.values()].map((one) => one.row);
+      const without = [...rows.filter((one) => one !== row), ...others];
+      const isFull = this.#running.size >= this.#concurrency;
+      const spoken = new Set(this.#yielding.values());
+      const next = ready.find(
+        (one) =>
+          one.priority === row.priority &&
+          !spoken.has(one.session) &&
+          heldBy(one, without, limits) === null &&
+          (isFull || heldBy(one, [...without, row], limits) !== null),
+      );
+      if (next !== undefined) this.#giveWay(session, next.session);
+    }
+  }
+
+  #giveWay(session: SessionId, to: SessionId): void {
+    this.#yielding.set(session, to);
+    this.#running.get(session)?.stop.abort();
+    this.#tell({ told: "yielded", session, to });
+  }
+
+  #run(row: DueRow, { standing }: State): void {
     const { session } = row;
+    const spent = standing.used.nanoUsd;
+    const turn = standing.turn === null ? standing.lastTurn + 1 : standing.lastTurn;
     const stop = new AbortController();
     const { leaseMs } = this.#options;
     const signal = AbortSignal.any([stop.signal, this.#over.signal]);
@@ -332,7 +364,7 @@ export class Worker implements AsyncDisposable {
       this.#yielding.delete(session);
       this.#news.abort();
     };
-    this.#running.set(session, { row, stop, done: run().then(leave, leave) });
+    this.#running.set(session, { row, turn, stop, done: run().then(leave, leave) });
   }
 
   /** Two workers may have seen the same room: whoever took the lease later gives it back. */

@@ -258,19 +258,21 @@ async function checkTargets(context: Context, targets: readonly Target[]): Promi
     const losers = [...sharers].filter(([, toSeq]) => toSeq >= first).map(([sharer]) => sharer);
     for (const loser of [session, ...losers]) {
       const { standing } = await writer.current(loser);
-      const [held] = standing.holds.keys();
+      const isCopy = (await store.head(loser))?.copy === true;
+      const elsewhere = isCopy || standing.status === "moved";
+      // A hold is where the session lives, and what it keeps is kept there.
+      const [held] = elsewhere ? [] : standing.holds.keys();
       if (held !== undefined) {
         throw new SkeinError("refused", `${loser} is under the hold ${quote(held)}`, {
           hint: `nothing was erased; lift the hold first: skein hold ${loser} ${quote(held)} --lift`,
         });
       }
-      const isCopy = (await store.head(loser))?.copy === true;
       if (standing.newer !== null && !isCopy) {
         throw new SkeinError("refused", `${loser} is read-only: a newer Skein wrote to it`, {
           hint: `nothing was erased; use Skein ${store.program} or later`,
         });
       }
-      if (loser !== session || !(isCopy || standing.status === "moved")) continue;
+      if (loser !== session || !elsewhere) continue;
       throw new SkeinError("refused", `${session} holds copies of it, and lives elsewhere`, {
         hint: "nothing was erased; delete it here first, or leave the copies",
       });

@@ -176,11 +176,13 @@ export type { ReplayCall, ReplayCallPair, ReplayMatch, ReplayPair, ReplayReport 
 export type { ReplayScores, ReplayTotals, ReplayTurn, ReplayUsage } from "./core/replay.ts";
 export type {
   ForgetOptions,
+  Forgotten,
   MemoryEntry,
   MemoryOptions,
   PromoteOptions,
   RememberOptions,
 } from "./runtime/memory.ts";
+export type { MemoryErasure } from "./runtime/memory-erase.ts";
 export type { MemoryScope } from "./core/memory.ts";
 export type { MergeAnswer } from "./runtime/merge-answer.ts";
 export type { MergeConflict, MergeOptions, MergeReport, MergeSide } from "./runtime/merge.ts";

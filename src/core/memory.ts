@@ -119,7 +119,7 @@ export class Memory {
 const itemOf = (session: string, kind: string, key: string): string => `${session}\n${kind}\n${key}`;
 
 /** Scopes and kinds that only a newer program knows are passed over. */
-function nameIn(body: unknown): MemoryName | null {
+export function nameIn(body: unknown): MemoryName | null {
   const { scope, owner, kind, key } = body as Readonly<Record<string, unknown>>;
   if (!memoryScopes.some((one) => one === scope) || !itemKinds.some((one) => one === kind)) return null;
   if (typeof key !== "string") return null;

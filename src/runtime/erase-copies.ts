@@ -204,7 +204,7 @@ async function readCandidates(
 }
 
 /** Every log, with its own positions. What is left of a deleted one is read with the first of its forks. */
-async function* ownRanges(
+export async function* ownRanges(
   { store }: Context,
   family: Family,
 ): AsyncGenerator<readonly [LogId, readonly Range[]]> {

@@ -29,6 +29,7 @@ import type { Store } from "../store/port.ts";
 import type { Also } from "./beside.ts";
 import { contentOf, readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
+import type { MemoryErasure } from "./memory-erase.ts";
 import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import { writeWorkspace } from "./workspace.ts";
 
@@ -268,6 +269,13 @@ export interface ForgetOptions {
   readonly kind: ItemKind;
   readonly key: string;
   readonly reason?: string;
+  /** Also takes the contents of all its versions out of the store for good. */
+  readonly erase?: boolean;
+}
+
+/** The entry as it was; when it was also erased, what went and what did not. */
+export interface Forgotten extends MemoryEntry {
+  readonly erasure?: MemoryErasure;
 }
 
 /** Ends it for all sessions that are opened later. Rejects with `not-found` when it is not there. */
@@ -314,7 +322,7 @@ function checkKind(where: string, kind: unknown): asserts kind is ItemKind {
   });
 }
 
-function nameOf(
+export function nameOf(
   where: string,
   { actor }: Context,
   given: { readonly scope: unknown; readonly owner?: string; readonly kind: unknown; readonly key: unknown },

@@ -185,6 +185,58 @@ test("what is remembered of an erased item is a copy, also in sessions that carr
   assert.doesNotMatch(JSON.stringify(await all(later.events())), /fortytwo/);
 });
 
+test("memory is forgotten for good: all its versions go, and where else it stands is listed", async () => {
+  await using place = await inFile();
+  const { engine, store } = place;
+  const session = await engine.open({ objective: "the rate of apples" });
+  await session.record("fact", "apple-rate", "fortyone apples");
+  await session.promote("fact", "apple-rate", { scope: "workspace" });
+  const { seq } = await session.record("fact", "apple-rate", "fortytwo apples");
+  const next = await engine.open({ objective: "apple-rate: what is the rate of apples?" });
+  const fork = await next.fork();
+  const [carried] = await all(next.events({ types: ["memory.carried"] }));
+  const name = { scope: "workspace", kind: "fact", key: "apple-rate" } as const;
+  const { erasure, ...gone } = await engine.forget({ ...name, erase: true, reason: "asked for" });
+  assert.deepEqual([gone.erased, gone.value, erasure?.records, erasure?.scrubbed], [true, null, 2, true]);
+  assert.deepEqual(
+    erasure?.copies.map((one) => `${one.session}@${one.seq} ${one.type}: ${one.why}`),
+    [
+      `${session.id}@2 item.recorded: it came from here`,
+      `${session.id}@${seq} item.recorded: it came from here`,
+      `${next.id}@${carried?.seq} memory.carried: carried from memory`,
+    ],
+  );
+  assert.deepEqual(await engine.memory(), []);
+  const range = { fromSeq: 1, toSeq: 100, limit: 100, contents: true };
+  assert.doesNotMatch(JSON.stringify(await store.read(store.workspace, range)), /forty/);
+  // Those are taken out where they stand.
+  for (const one of erasure?.copies ?? [])
+    await (await engine.session(one.session)).erase({ ranges: [[one.seq, one.seq]] });
+  assert.doesNotMatch(JSON.stringify(await all(fork.events())), /forty/);
+  const again = await engine.forget({ ...name, erase: true });
+  assert.deepEqual([again.erasure?.records, again.erasure?.copies], [0, []]);
+  const verified = await engine.verify();
+  assert.deepEqual([verified.problems, verified.erased], [[], 5]);
+});
+
+test("what was forgotten before is erased by its name, also when it came from no session", async () => {
+  await using place = inMemory();
+  const { engine, store } = place;
+  const name = { scope: "agent", owner: "payroll", kind: "fact", key: "phone" } as const;
+  await assert.rejects(engine.forget({ ...name, erase: true }), { code: "not-found" });
+  await engine.remember({ ...name, value: "fortytwo" });
+  await engine.remember({ ...name, owner: "sales", value: "fifty" });
+  await engine.forget(name);
+  const { erasure } = await engine.forget({ ...name, erase: true });
+  assert.deepEqual([erasure?.records, erasure?.copies], [1, []]);
+  const range = { fromSeq: 1, toSeq: 100, limit: 100, contents: true };
+  assert.doesNotMatch(JSON.stringify(await store.read(store.workspace, range)), /fortytwo/);
+  assert.deepEqual(
+    (await engine.memory()).map(({ value }) => value),
+    ["fifty"],
+  );
+});
+
 test("a text is found to the letter in contents and blobs, and wherever else it went", async () => {
   await using place = await inFile();
   const { engine } = place;

@@ -149,16 +149,21 @@ const isKnown = (entry: Known | Look): entry is Known => "text" in entry;
 /** Registered values in what a text says once it is decoded; those that overlap are all there. */
 function findEncoded(grams: Grams, text: string): readonly SecretPlace[] {
   if (!grams.hasKnown) return [];
-  return readingsOf(text, grams.hasSpaces).flatMap(({ text: read, places }) =>
-    findIn(grams, read, "known").map((found) => ({
+  return readingsOf(text, grams.hasSpaces).flatMap(({ text: read, start, end, stops }) =>
+    findIn(grams, read, "known", stops).map((found) => ({
       ...found,
-      start: places?.[found.start] ?? found.start,
-      end: places?.[found.end] ?? found.end,
+      start: start(found.start),
+      end: end(found.end),
     })),
   );
 }
 
-function findIn(grams: Grams, text: string, which: "all" | "known"): readonly SecretPlace[] {
+function findIn(
+  grams: Grams,
+  text: string,
+  which: "all" | "known",
+  stops: ReadonlySet<number> = nowhere,
+): readonly SecretPlace[] {
   const places: SecretPlace[] = [];
   if (which === "known" && !grams.hasKnown) return places;
   let reach = 0;
@@ -166,7 +171,7 @@ function findIn(grams: Grams, text: string, which: "all" | "known"): readonly Se
   grams.each(text, (entry, at) => {
     if (isKnown(entry)) {
       if (!text.startsWith(entry.text, at)) return false;
-      const place = wholeOf(text, entry, at, reach);
+      const place = wholeOf(text, entry, at, { reach, stops });
       if (entry.around !== undefined) reach = Math.max(reach, place.end);
       places.push(place);
     } else if (which === "all" && at >= guessed) {
@@ -180,12 +185,25 @@ function findIn(grams: Grams, text: string, which: "all" | "known"): readonly Se
   return places;
 }
 
-/** A form with all that stands around it in its alphabet, unless that was taken in before. */
-function wholeOf(text: string, { text: form, around, name }: Known, at: number, reach: number): SecretPlace {
-  let [start, end] = [at, at + form.length];
+const nowhere: ReadonlySet<number> = new Set();
+
+/**
+ * A form with all that stands around it in its alphabet, unless that was taken in before; past a stop only
+ * where a part of the value stands there.
+ */
+function wholeOf(
+  text: string,
+  { text: form, around, edges, name }: Known,
+  at: number,
+  { reach, stops }: { readonly reach: number; readonly stops: ReadonlySet<number> },
+): SecretPlace {
+  const last = at + form.length;
+  let [start, end] = [at, last];
   if (around !== undefined && end > reach) {
-    while (start > 0 && around.test(text[start - 1] ?? "")) start--;
-    while (end < text.length && around.test(text[end] ?? "")) end++;
+    const goesBack = (): boolean => (start === at && edges?.before === true) || !stops.has(start);
+    const goesOn = (): boolean => (end === last && edges?.after === true) || !stops.has(end);
+    while (start > 0 && around.test(text[start - 1] ?? "") && goesBack()) start--;
+    while (end < text.length && around.test(text[end] ?? "") && goesOn()) end++;
   }
   return { start, end, name, registered: true };
 }

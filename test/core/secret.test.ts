@@ -39,6 +39,8 @@ const forms: Readonly<Record<string, (secret: string) => string>> = {
   "base64 of a URL": (secret) => utf8(`user:${secret}`).toString("base64url"),
   "base64 in lines": (secret) => inLines(utf8(`${"y".repeat(50)}${secret}${"z".repeat(50)}`), "\n"),
   "base64 in lines of JSON": (secret) => inLines(utf8(`${"y".repeat(49)}${secret}`), "\\r\\n"),
+  "base64 in lines of a URL": (secret) =>
+    inLines(utf8(`${"y".repeat(50)}${secret}`), "\n").replaceAll("\n", "%0A"),
   "base64 in a URL": (secret) => encodeURIComponent(utf8(`u:${secret}`).toString("base64")),
 };
 
@@ -92,6 +94,38 @@ suite("a registered value", () => {
     redactor.register("A", "abcdefghij");
     redactor.register("B", "ghijklmnop");
     assert.equal(redactor.text("<abcdefghijklmnop>"), "<[redacted: A]>");
+  });
+
+  test("is taken out of lines of any width, at any ending, behind any indent", () => {
+    const secret = "aB3_xY9-zzQ1~k.p";
+    const redactor = holding("DB", secret);
+    const ends = ["\n", "\r\n", "\r", "\n    ", " \t\n\t", "\\n", "\\r\\n  ", "\\\\n\\\\t", '"\n  "', "\n> "];
+    for (let width = 1; width <= 76; width++) {
+      for (let before = 0; before < 60; before += width < 34 ? 7 : 1) {
+        const bytes = utf8(`${"y".repeat(before)}${secret}${"z".repeat(50)}`);
+        const end = ends[(width + before) % ends.length] ?? "";
+        for (const encoding of ["base64", "base64url", "hex"] as const) {
+          const whole = bytes.toString(encoding);
+          const text = `<${whole.replace(new RegExp(`.{${width}}(?=.)`, "g"), `$&${end}`)}`;
+          const clean = redactor.text(text);
+          const left = clean.replaceAll(end, "").slice(1);
+          const [first = "", last = "", ...more] = left.split("[redacted: DB]");
+          assert.ok(more.length === 0 && whole.startsWith(first) && whole.endsWith(last), clean);
+          const bits = encoding === "hex" ? 4 : 6;
+          assert.ok(first.length * bits <= before * 8, `before it, at ${width}`);
+          assert.ok(last.replaceAll("=", "").length * bits <= 50 * 8 + bits, `after it, at ${width}`);
+          assert.ok(clean.includes("[redacted: DB]"));
+          const content = { text };
+          assert.deepEqual(JSON.parse(redactor.jsonText(JSON.stringify(content))), { text: clean });
+        }
+      }
+    }
+  });
+
+  test("in lines leaves the lines around it", () => {
+    const base = utf8("hunter22-hunter").toString("base64");
+    const list = ["apples", base.slice(0, 8), base.slice(8), "pears", "plums"].join("\n");
+    assert.equal(holding("DB", "hunter22-hunter").text(list), "apples\n[redacted: DB]\npears\nplums");
   });
 
   test("of several lines is found line by line as well", () => {
@@ -309,7 +343,8 @@ test("no text takes long, however it was made to", () => {
     "password=",
   ];
   const more = ['password:"', "://a:", "bearer ", "AKIAIOSFODNN7ABCDEFG ", "SG.aaaaaaaaaaaaaaaaaaaa.", "\\"];
-  for (const piece of [...pieces, ...more, "YWFhYWFhYWFhYWFh"]) {
+  const lines = ["a\n", " \n", "\\n", "%0AYWFh"];
+  for (const piece of [...pieces, ...more, ...lines, "YWFhYWFhYWFhYWFh"]) {
     const text = piece.repeat(Math.ceil(bytes / piece.length));
     const began = process.cpuUsage();
     redactor.text(text);

@@ -114,9 +114,9 @@ function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) =>
 
   return async (record) => {
     const found: Found[] = [];
-    if (redactor.registeredIn(record.body) !== null) {
+    if (redactor.find(record.body).length > 0) {
       const leaves = leavesOf(JSON.parse(record.body)).filter((leaf) => !vocabulary().has(leaf));
-      found.push(...leaves.flatMap((leaf) => inText(redactor, leaf, "body")).filter(isRegistered));
+      found.push(...leaves.flatMap((leaf) => inText(redactor, leaf, "body")));
     }
     const content = await contentOf(store, record).catch(ifLost);
     if (content === undefined) return found;
@@ -126,8 +126,6 @@ function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) =>
     return found;
   };
 }
-
-const isRegistered = ({ registered }: Found): boolean => registered;
 
 /** What is damaged is for verify to tell. */
 function ifLost(error: unknown): undefined {

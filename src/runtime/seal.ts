@@ -111,12 +111,16 @@ function cleanText(redactor: Redactor, event: DraftEvent, text: string): string 
 /** Nobody gave what their bodies hold: no run fails because a host is called like a secret. */
 const ofProgram = /^(?:lease|model|turn|zone)\./;
 
-/** Bodies are never erased, and what they name is found by its name: a secret in one is refused. */
+/**
+ * Bodies are never erased, and what they name is found by its name: a secret in one is refused, and so is what
+ * can be nothing else.
+ */
 function checkBody(redactor: Redactor, type: string, text: string): void {
-  if (ofProgram.test(type) || redactor.registeredIn(text) === null) return;
+  const secretOf = (one: string): string | null => redactor.registeredIn(one) ?? redactor.sureIn(one);
+  if (ofProgram.test(type) || secretOf(text) === null) return;
   // Only what somebody gave is looked at: words of the catalogue may be anybody's password.
   const given = leavesOf(JSON.parse(text)).filter((leaf) => !vocabulary().has(leaf));
-  const name = given.map((leaf) => redactor.registeredIn(leaf)).find((found) => found !== null);
+  const name = given.map(secretOf).find((found) => found !== null);
   if (name === undefined) return;
   throw new SkeinError("invalid", `${type}: a key cannot hold a secret, and one here holds ${name}`, {
     hint: "keys, names, labels and topics are kept for ever; say it in a value, where it is taken out",

@@ -178,7 +178,10 @@ const written: Readonly<Record<string, readonly string[]>> = {
   "npm-token": [`npm_${letters.slice(0, 36)}`],
   "pypi-token": [`pypi-${letters}${letters}`],
   "digitalocean-token": [`dop_v1_${"0123456789abcdef".repeat(4)}`],
-  "sendgrid-key": [`SG.${letters.slice(0, 22)}.${letters}`],
+  "sendgrid-key": [
+    `SG.${letters.slice(0, 22)}.${letters}`,
+    `SG.${"aBcDeFgHiJk".repeat(2)}.${"x".repeat(43)}`,
+  ],
   "hugging-face-token": [`hf_${letters.slice(0, 34)}`],
   "aws-key": ["AKIAIOSFODNN7ABCDEFG", "ASIAIOSFODNN7ABCDEFG,wJalrXUtnFEMI/K7MDENG/bPxRfiCYABCDEFGHIJ"],
   jwt: [`eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.${letters}`],
@@ -223,6 +226,7 @@ const stays = [
   "/home/ann/work/secrets/token.txt and ./private_key.pem",
   "Basic understanding of bearer tokens; Bearer of bad news",
   "-----BEGIN PRIVATE KEY----- is how the file begins",
+  "SG.someModuleOfManyNames.anotherModuleOfManyNames",
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
 ];
 
@@ -266,8 +270,40 @@ suite("what looks like a secret", () => {
     assert.deepEqual(JSON.parse(redactor.jsonText(JSON.stringify(before))), redactor.json(before));
   });
 
+  test("is taken out of such fields as a number, in a list, and as the value of an object", () => {
+    const before = {
+      password: 12_345_678,
+      api_key: ["A1b2C3d4E5", "required"],
+      secret: { value: "correct", type: "string", version: 12_345_678 },
+      passcode: [{ value: 1_234_567 }],
+    };
+    const after = {
+      password: "[redacted: password]",
+      api_key: ["[redacted: api-key]", "required"],
+      secret: { value: "[redacted: secret]", type: "string", version: 12_345_678 },
+      passcode: [{ value: "[redacted: password]" }],
+    };
+    assert.deepEqual(redactor.json(before), after);
+    assert.equal(redactor.jsonText(JSON.stringify(before)), JSON.stringify(after));
+  });
+
+  test("may say what it is for: one that is sure does not need what stands before it", () => {
+    for (const [name, tokens] of Object.entries(seen)) {
+      for (const token of tokens) assert.equal(redactor.sureIn(`x ${token}`), name);
+    }
+    for (const one of named) assert.equal(redactor.sureIn(one.slice(0, 3).join("")), null);
+    assert.equal(makeRedactor({ looksLike: false }).sureIn(seen["jwt"]?.[0] ?? ""), null);
+  });
+
   test("is not what only sounds like one", () => {
     for (const text of stays) assert.equal(redactor.text(text), text);
+    const rules = {
+      password: ["required", "min-length"],
+      apiKey: { type: "string", pattern: "^[a-z0-9]+$" },
+    };
+    assert.equal(redactor.json(rules), rules);
+    const few = { password: 8, secret: true, api_key: null, max_tokens: 123_456, access_token: [] };
+    assert.equal(redactor.json(few), few);
     const schema = { password: { type: "string" }, secrets: ["HR_PASSWORD"], password_hint: "a colour" };
     assert.equal(redactor.json(schema), schema);
   });

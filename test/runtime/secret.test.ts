@@ -66,6 +66,41 @@ test("a key, a label or a topic that holds a secret is refused, and nothing is w
   assert.equal((await session.head()).seq, 1);
 });
 
+test("what can only be a secret is refused in names, too, and found there by a scan", async () => {
+  const token = `ghp_${"aB3dE5gH7jK9".repeat(3)}`;
+  const { engine, store, world } = engineOn([], { secrets: { looksLike: false } });
+  await using _ = engine;
+  const before = await engine.open({
+    objective: "Names",
+    labels: { team: token, note: "password: hunter22" },
+  });
+  await using strict = new Engine({ store, world });
+  const session = await strict.session(before.id);
+  const refused = { code: "invalid", message: /a key cannot hold a secret, and one here holds github-token/ };
+  await assert.rejects(session.record("fact", token, 1), refused);
+  await assert.rejects(session.label({ team: token }), refused);
+  await assert.rejects(session.scratch(`my ${token}`, 1), refused);
+  await assert.rejects(session.save(token), refused);
+  await assert.rejects(session.contract(token, true), refused);
+  await assert.rejects(session.bind({ kind: "file", path: "/tmp/x", name: token }), /cannot hold a secret/);
+  assert.equal((await session.head()).seq, 1);
+  await session.record("fact", "password", "as a word, it may be a key");
+  const { findings } = await strict.scan({ session: session.id });
+  assert.deepEqual(
+    findings.map(({ seq, kind, registered, where, preview }) => ({ seq, kind, registered, where, preview })),
+    [
+      { seq: 1, kind: "github-token", registered: false, where: "body", preview: "[redacted: github-token]" },
+      {
+        seq: 1,
+        kind: "password",
+        registered: false,
+        where: "body",
+        preview: "password: [redacted: password]",
+      },
+    ],
+  );
+});
+
 test("the name of a host that is registered keeps nothing from running", async () => {
   const { engine, world } = engineOn(["Fine."], { secrets: { HOST: realWorld().self ?? "" } });
   assert.ok(world.self !== undefined && world.self.length >= 8);

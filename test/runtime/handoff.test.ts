@@ -253,6 +253,8 @@ test("bad input is refused clearly, and nothing is written for it", async () => 
   await assert.rejects(engine.open({ from: session.id, objective: " " }), code("invalid"));
   await assert.rejects(session.handoff({ tokensMax: limit.handoffTokensMax + 1 }), code("invalid"));
   await assert.rejects(session.handoff({ tokensMax: 10 }), code("invalid"));
+  await assert.rejects(session.clear({ handoff: true, objective: "" }), code("invalid"));
+  await assert.rejects(session.clear({ objective: " " }), code("invalid"));
   assert.equal((await session.head()).seq, 1);
   assert.equal((await engine.sessions()).rows.length, 1);
 });

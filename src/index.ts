@@ -163,7 +163,7 @@ export type { OfferedTool } from "./runtime/crew.ts";
 export type { Diff, DiffAspect, DiffContextPart, DiffOptions, DiffPlace, Said } from "./runtime/diff.ts";
 export type { FileDiff, FilesDiff } from "./runtime/diff-files.ts";
 export type { EraseOptions, EraseReport, EraseShare } from "./runtime/erase.ts";
-export type { EraseCopy } from "./runtime/erase-copies.ts";
+export type { EraseCopy, EraseKept } from "./runtime/erase-copies.ts";
 export type { ForkPlace } from "./runtime/fork.ts";
 export type { ClearOptions } from "./runtime/clear.ts";
 export type { Handoff, HandoffOptions } from "./runtime/handoff.ts";

@@ -113,7 +113,10 @@ async function copiesOf(
   const sources = first.map(({ session, seq, type, bytes }): Gone => {
     return { seq, type, bytes, owner: session, message: null };
   });
-  const more = await findCopies(context, family, sources, { finds: undefined, progress: undefined });
+  const { found: more } = await findCopies(context, family, sources, {
+    finds: undefined,
+    progress: undefined,
+  });
   const versions = new Set(first.map(({ session, seq }) => `${session}@${seq}`));
   return [
     ...first,

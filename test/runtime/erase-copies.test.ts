@@ -265,6 +265,62 @@ test("a text is found to the letter in contents and blobs, and wherever else it 
   assert.equal((await engine.verify()).ok, true);
 });
 
+test("what holds the text where nothing is erased is told, and words of the catalogue are not", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const session = await engine.open({ objective: "o", labels: { "jane-key": "x", owner: "jane" } });
+  await session.record("fact", "jane phone", "jane has one");
+  await session.scratch("before jane", 1);
+  const other = await engine.open({ objective: "p" });
+  await other.hold('"jane"');
+  const report = await session.erase({ match: "jane" });
+  assert.deepEqual(report.kept, [
+    { session: session.id, seq: 1, type: "session.opened" },
+    { session: session.id, seq: 2, type: "item.recorded" },
+    { session: session.id, seq: 3, type: "scratch.set" },
+    { session: other.id, seq: 2, type: "hold.set" },
+  ]);
+  assert.equal(report.records, 1);
+  const quoted = await session.erase({ match: '"jane"', dryRun: true });
+  assert.deepEqual(quoted.kept, [{ session: other.id, seq: 2, type: "hold.set" }]);
+  assert.deepEqual((await session.erase({ match: "fact", dryRun: true })).kept, []);
+});
+
+test("a binding that was named after its path is told, and is not there to be used any more", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "o" });
+  await session.bind({ kind: "directory", path: "/home/jane" });
+  await session.bind({ kind: "file", path: "/home/jane/rates.json", name: "rates" });
+  await session.bind({ kind: "shell" });
+  const report = await session.erase({ ranges: [[2, 3]] });
+  assert.deepEqual(report.kept, [{ session: session.id, seq: 2, type: "resource.bound" }]);
+  assert.deepEqual((await session.state()).bindings, [
+    { name: "/home/jane", kind: "directory", mode: "read", erased: true },
+    { name: "rates", kind: "file", mode: "read", erased: true },
+    { name: "shell", kind: "shell", mode: "read" },
+  ]);
+});
+
+test("what a fork has from its parent is the parent's, and the fork does not lose it to itself", async () => {
+  await using place = inMemory();
+  const root = await place.engine.open({ objective: "o" });
+  await root.append("fortytwo apples");
+  const fork = await root.fork();
+  await root.append("fortytwo pears");
+  const report = await fork.erase({ match: "fortytwo", copies: true, dryRun: true });
+  assert.deepEqual(
+    report.copies.map(({ session, seq, shared }) => [session, seq, shared]),
+    [
+      [root.id, 2, true],
+      [root.id, 3, undefined],
+    ],
+  );
+  assert.deepEqual(report.forks, []);
+  await fork.erase({ match: "fortytwo", copies: true });
+  assert.doesNotMatch(JSON.stringify([await all(fork.events()), await all(root.events())]), /fortytwo/);
+  assert.equal((await place.engine.verify()).ok, true);
+});
+
 test("a hold where a copy is refuses all of it by name, before anything is erased", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });

@@ -35,7 +35,8 @@ export const memory = verb({
       "session; remember KIND KEY [VALUE], for what comes from no session; or forget [KIND] KEY. With " +
       "--agent NAME the scope is the agent's.",
     "A new session carries what its objective is about, with your preferences (the scope user) in front. " +
-      "What is forgotten is carried by no session that is opened later; the log still has it, unless it is erased as well.",
+      "What is forgotten is carried by no session that is opened later. The log still has it; --erase " +
+      "takes it out for good, and lists where else it stands.",
   ],
   examples: [
     { command: "skein memory", what: "all that is remembered, the newest first" },

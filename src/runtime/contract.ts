@@ -12,7 +12,6 @@ import type { Ref, State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
-import { safeJson } from "./redact.ts";
 import { formats, referred, wrongsOf, type Plain, type Wrong } from "./schema.ts";
 import type { Change } from "./writer.ts";
 
@@ -31,10 +30,8 @@ export async function declareContract(
   schema: unknown,
 ): Promise<Change> {
   checkTopic(topic);
-  checkSchema(schema);
-  const safe = safeJson(world, schema);
-  const digest = world.digest("", checkSchema(safe));
-  return writer.change(session, { do: "contract", topic, schema: safe, digest }, { actor });
+  const digest = world.digest("", checkSchema(schema));
+  return writer.change(session, { do: "contract", topic, schema, digest }, { actor });
 }
 
 /** By topic. */

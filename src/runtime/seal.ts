@@ -14,7 +14,7 @@ import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Draft, DraftContent } from "../store/port.ts";
 import type { Redactor } from "../core/secret.ts";
-import { learnNamed, vocabulary } from "./redact.ts";
+import { checkMeant, learnNamed, vocabulary } from "./redact.ts";
 import type { World } from "./world.ts";
 
 /** Drafts ready for a store, and the blobs that must be there before them. */
@@ -91,9 +91,25 @@ function withoutSecrets(
   const text = JSON.stringify(event.content);
   const clean = world.redactor === undefined ? text : cleanText(world.redactor, event, text);
   if (clean === text) return { event, text };
+  if (world.redactor !== undefined) checkMeaning(world.redactor, event);
   const safe = { ...event, content: JSON.parse(clean) as unknown };
   checkShape(safe);
   return { event: safe, text: clean };
+}
+
+/** Of these, the part that calls, messages or sessions are held to. */
+const heldTo: Readonly<Record<string, { readonly what: string; readonly part: string }>> = {
+  "policy.set": { what: "a policy", part: "policy" },
+  "contract.declared": { what: "a contract", part: "schema" },
+  "permission.set": { what: "the pattern of a permission", part: "pattern" },
+  "trigger.set": { what: "a trigger", part: "spec" },
+};
+
+/** Without the secret in it, it would hold for something else, and nobody would be told: it is refused. */
+function checkMeaning(redactor: Redactor, { type, content }: DraftEvent): void {
+  const held = heldTo[type];
+  if (held === undefined) return;
+  checkMeant(redactor, held.what, (content as Readonly<Record<string, unknown>>)[held.part]);
 }
 
 /** The key of an item names its value as a field does: `db_password` holds no plain word. */

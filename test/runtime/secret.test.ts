@@ -178,11 +178,32 @@ test("digests and sizes are those of what is stored", async () => {
   assert.deepEqual(loaded?.content, { path, text });
   const kept = { kind: "file", digest: world.digest("", text), bytes: text.length };
   assert.deepEqual(loaded?.body, kept);
-  await session.contract("rates", { type: "string", description: secret });
-  const [declared] = await all(session.events({ types: ["contract.declared"] }));
-  const schema = { type: "string", description: "[redacted: CANARY]" };
-  assert.deepEqual(declared?.content, { schema });
-  assert.deepEqual(declared?.body, { topic: "rates", digest: world.digest("", JSON.stringify(schema)) });
+});
+
+test("what others are held to is refused with a secret, since it would mean something else", async () => {
+  await using engine = engineOn().engine;
+  const session = await engine.open({ objective: "Rules" });
+  const refused = (what: RegExp) => ({ code: "invalid", message: what });
+  const contract = session.contract("rates", { type: "string", enum: [secret] });
+  await assert.rejects(contract, refused(/^a contract cannot hold a secret, and holds CANARY$/));
+  const pattern = { command: `echo ${secret}` };
+  const grant = session.grant({ tool: "shell", rule: "deny", pattern });
+  await assert.rejects(grant, refused(/^the pattern of a permission cannot hold a secret/));
+  const opened = engine.open({ objective: "x", grant: [{ tool: "shell", rule: "deny", pattern }] });
+  await assert.rejects(opened, refused(/^the pattern of a permission/));
+  const permissions = [{ tool: "shell", rule: "deny", pattern }] as const;
+  const agent = engine.addAgent({ name: "payroll", instructions: "Pay.", permissions });
+  await assert.rejects(agent, refused(/^the definition of agent "payroll" cannot hold a secret/));
+  const policy = engine.setPolicy("old", {
+    match: { labels: { team: secret } },
+    after: "30d",
+    do: "archive",
+  });
+  await assert.rejects(policy, refused(/^a policy cannot hold a secret, and holds CANARY$/));
+  assert.equal((await session.head()).seq, 1);
+  await session.grant({ tool: "shell", rule: "deny", reason: `not with ${secret}` });
+  const reason = "not with [redacted: CANARY]";
+  assert.deepEqual(await contentsOf(session, "permission.set"), [{ reason }]);
 });
 
 test("a binding that holds a secret is refused; what its secrets name is taken out", async () => {

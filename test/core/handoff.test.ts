@@ -211,7 +211,8 @@ test("a turn in progress is gone on with, and what was denied is no way", () => 
     .and("tool.settled", { call: "c1", status: "skipped" }, { output: "denied: too dear" });
   const text = write(sourceOf(denied));
   assert.deepEqual(section(text, "What to do next"), [
-    `- [${short}@2] Go on with turn 1: \`skein run ${short}\`.`,
+    `- [${short}@2] Go on with turn 1: \`skein run ${short}\`; if the session was closed since, with what ` +
+      "is left of what it was asked.",
   ]);
   assert.deepEqual(section(text, "What was tried and failed"), [`- [${short}@4] pay was denied: too dear`]);
   const ended = (outcome: "interrupted" | "completed") => {

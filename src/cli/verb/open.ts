@@ -38,9 +38,10 @@ export const open = verb({
     priority: { type: "count", value: "0-9", what: "0 is the most urgent; by default 5" },
     "expires-after": { type: "span", value: "SPAN", what: "it expires after so long without activity" },
     from: {
-      type: "list",
+      type: "text",
       value: "ID",
       what: "the session whose work it carries on: it begins with its handoff, for the same objective",
+      once: "a session carries on the work of one; skein merge takes over what another knows",
     },
     "no-memory": { type: "flag", what: "carry nothing of what is remembered" },
     ...budgetOptions,
@@ -74,13 +75,7 @@ export const open = verb({
       });
     }
     const objective = args.OBJECTIVE ?? options.objective;
-    const [from, ...others] = options.from;
-    if (others.length > 0) {
-      throw new SkeinError("invalid", "open: --from is given more than once", {
-        hint: "a session carries on the work of one; skein merge takes over what another knows",
-      });
-    }
-    if (objective === undefined && from === undefined) {
+    if (objective === undefined && options.from === undefined) {
       throw new SkeinError("invalid", "open: a session needs an objective", {
         hint: 'say in a sentence what it is for: skein open "Fix login"',
       });
@@ -97,7 +92,7 @@ export const open = verb({
       ...(options["no-memory"] ? { memory: false } : {}),
     };
     const fresh = !existsSync(place);
-    const session = await openFrom(from, asked, { engine, place });
+    const session = await openFrom(options.from, asked, { engine, place });
     const { seq: headSeq } = await session.head();
     // The id alone, so that ID=$(skein open …) is one.
     const told = objective ?? (await session.state()).objective;

@@ -204,7 +204,8 @@ function turnLines(source: HandoffSource): Line[] {
   const { session, turn, status, lastTurn } = state.standing;
   const short = shortId(session);
   if (turn !== null) {
-    const how = mayIn(status, "settle") ? `: \`skein run ${short}\`.` : ".";
+    const rest = "if the session was closed since, with what is left of what it was asked";
+    const how = mayIn(status, "settle") ? `: \`skein run ${short}\`; ${rest}.` : ".";
     return [claim(source, turn.startedSeq, `Go on with turn ${turn.number}${how}`)];
   }
   const last = events.findLast(

@@ -14,6 +14,7 @@ import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
 import type { Also, Beside } from "./beside.ts";
+import { makeLine } from "./line.ts";
 import { refusedElsewhere } from "./move-step.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
@@ -54,7 +55,7 @@ export interface Writer {
   commit(parts: readonly Part[]): Promise<readonly Appended[]>;
   /**
    * Changes of several sessions in one append, all or none, each decided on its state; decided again when one
-   * of them has changed.
+   * of them has changed. A build must not change these sessions itself: it would wait for its own turn.
    */
   together(members: readonly Member[], options: { readonly actor: string }): Promise<readonly Appended[]>;
   /** Where the change with this key of the caller's was written; undefined when there is none. */
@@ -99,7 +100,8 @@ export interface WriterOptions {
 export function makeWriter(store: Store, world: World, states: StateReader, how: WriterOptions): Writer {
   const { tenant, always } = how;
   const cache = new Map<LogId, Known>();
-  const turns = new Map<LogId, Promise<unknown>>();
+  /** Changes of one session from one process wait for one another; between processes the store decides. */
+  const inTurn = makeLine();
   const learn = makeLearner({ store, world });
   const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
 
@@ -108,18 +110,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       facts: facts(options.actor),
       key: options.key === undefined ? null : keyOf(options.key),
     });
-
-  /** Changes of one session from one process wait for one another; between processes the store decides. */
-  function inTurn<T>(session: LogId, work: () => Promise<T>): Promise<T> {
-    const before = turns.get(session);
-    const mine = before === undefined ? work() : before.then(work, work);
-    turns.set(session, mine);
-    const leave = (): void => {
-      if (turns.get(session) === mine) turns.delete(session);
-    };
-    mine.then(leave, leave);
-    return mine;
-  }
 
   function keep(session: LogId, known: Known): Known {
     cache.delete(session);
@@ -203,7 +193,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     };
     const first = await besides();
     if (first === null || first.events.length === 0) return once(first);
-    return inTurn(store.workspace, async () => once(await besides()));
+    return inTurn([store.workspace], async () => once(await besides()));
   }
 
   /** What the change gave that was written with this key before; null when there was none. */
@@ -456,7 +446,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   };
 
   return {
-    change: (session, build, options) => inTurn(session, () => change(session, build, options)),
+    change: (session, build, options) => inTurn([session], () => change(session, build, options)),
     begin,
     current: async (session) => (await refresh(session)).state,
     async commit(parts) {
@@ -470,7 +460,11 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       }
       throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
     },
-    together,
+    together: (members, options) =>
+      inTurn(
+        members.map(({ session }) => session),
+        () => together(members, options),
+      ),
     keyed: (session, key) => store.keyed(session, keyOf(key)),
     forget: (session) => void cache.delete(session),
   };

@@ -382,3 +382,33 @@ test("five who send to one another at once: each pair in order, none lost, none 
     assert.equal(texts.length, 20);
   }
 });
+
+test("messages that nobody waits for go in the order of the calls, and none is decided in vain", async () => {
+  await using place = inMemory();
+  let appends = 0;
+  const store: Store = {
+    ...place.store,
+    append(parts) {
+      appends++;
+      return place.store.append(parts);
+    },
+  };
+  await using engine = new Engine({ store, world: place.world });
+  const { a, b } = await pair({ ...place, engine });
+  const numbers = Array.from({ length: 150 }, (_, number) => number);
+  const own = (number: number) => [{}, { topic: "t" }, { key: `k${number}` }][number % 3];
+  appends = 0;
+  await Promise.all(
+    numbers.flatMap((number) => [
+      a.send(b.id, `${number}`, own(number)),
+      b.send(a.id, `${number}`, own(number)),
+      ...(number % 50 === 0 ? [a.append("between"), b.rename(`b${number}`)] : []),
+    ]),
+  );
+  assert.equal(appends, 2 * 150 + 2 * 3);
+  const texts = numbers.map(String);
+  for (const session of [a, b]) {
+    const heard = (await told(session)).map(([text]) => text).filter((text) => text !== "between");
+    assert.deepEqual(heard, texts);
+  }
+});

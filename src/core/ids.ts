@@ -41,6 +41,8 @@ export function principalFor(digest: Digest, workspace: string, name: string): P
 
 export const isSessionId = (text: string): text is SessionId => patterns.ses.test(text);
 export const isWorkspaceId = (text: string): text is WorkspaceId => patterns.wsp.test(text);
+export const isPrincipalId = (text: unknown): text is PrincipalId =>
+  typeof text === "string" && patterns.prn.test(text);
 
 export function parseSessionId(text: string): SessionId {
   if (isSessionId(text)) return text;

@@ -4,12 +4,14 @@
  * its share of it along in the same append.
  */
 import { itemKinds, type ItemKind } from "../core/catalogue/durable.ts";
+import { AgentName } from "../core/catalogue/entry.ts";
 import { nearest, SkeinError } from "../core/error.ts";
 import { itemKey } from "../core/fold/durable.ts";
-import { quote, type SessionId } from "../core/ids.ts";
+import { isPrincipalId, quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import {
   forgottenDraft,
+  isOver,
   isTooLong,
   Memory,
   memoryId,
@@ -171,9 +173,18 @@ export async function listMemory(context: Context, options: MemoryOptions): Prom
   return wanted
     .map((entry) => withContent(entry, contents.get(entry.seq)))
     .filter((entry) => {
-      const said = `${entry.key} ${JSON.stringify(entry.value)} ${entry.because ?? ""}`.toLowerCase();
+      const said = `${entry.key}\n${saidIn(entry.value)}\n${entry.because ?? ""}`.toLowerCase();
       return words.every((word) => said.includes(word));
     });
+}
+
+/** As it reads: without the marks by which JSON quotes. */
+function saidIn(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null) return String(value);
+  return Object.entries(value)
+    .map(([field, one]) => `${Array.isArray(value) ? "" : field} ${saidIn(one)}`)
+    .join("\n");
 }
 
 /** By position; page by page where there are many. */
@@ -212,6 +223,7 @@ export interface RememberOptions {
 export async function remember(context: Context, options: RememberOptions): Promise<MemoryEntry> {
   const { value, because } = options;
   const name = nameOf("remember", context, options);
+  if (name.scope !== "workspace") checkOwner(name.scope, name.owner);
   if (value === undefined) {
     throw new SkeinError("invalid", `remember: ${name.kind} ${quote(name.key)} has no value`, {
       hint: "give one, or forget the entry",
@@ -345,6 +357,19 @@ export function nameOf(
   });
 }
 
+/** Nobody would ever be told what is remembered for somebody who cannot be. */
+function checkOwner(scope: "agent" | "user", owner: unknown): void {
+  const isOne = scope === "agent" ? AgentName.safeParse(owner).success : isPrincipalId(owner);
+  if (isOne) return;
+  const what = scope === "agent" ? "the name of an agent" : "a principal";
+  throw new SkeinError("invalid", `remember: ${quote(owner)} is not ${what}`, {
+    hint:
+      scope === "agent"
+        ? "up to 64 lower-case letters, digits and . _ -, as in the agent's definition"
+        : "a principal is prn_ and 26 characters, as the actor of your events: user:prn_…",
+  });
+}
+
 export interface PromoteOptions {
   readonly scope: MemoryScope;
   /** Why it is worth remembering; by default the reason that the item has. */
@@ -383,6 +408,15 @@ async function promotionOf(
     throw new SkeinError("not-found", `there is no ${kind} ${quote(key)} to promote`, {
       hint: near === undefined ? "record it first" : `did you mean ${quote(near)}?`,
     });
+  }
+  if (isOver(item.status)) {
+    throw new SkeinError(
+      "refused",
+      `task ${quote(key)} is ${item.status}, and nothing that later sessions need`,
+      {
+        hint: "record it anew if it is open again, or what came of it as a fact",
+      },
+    );
   }
   const owners = await ownersOf(context, session, state);
   const person = by === "person" ? principalOf(context.actor) : null;

@@ -52,6 +52,10 @@ suite("memory", { concurrency: true }, () => {
     assert.deepEqual(await keys("--agent", "web"), ["layout"]);
     assert.deepEqual(await keys("--scope", "user"), ["tone"]);
     assert.deepEqual(await keys("--match", "council"), ["base-rate"]);
+    assert.match(
+      (await say("memory", "list", "--match", "nowhere")).stderr,
+      /nothing that is remembered matches/,
+    );
     const next = await open("Raise the base rate");
     const { stdout: log } = await say("log", next);
     assert.match(log, /memory\.carried +2 remembered, about \d+ tokens; tone, base-rate\n/);

@@ -115,7 +115,10 @@ async function list({ out, engine, options: given, nowMs }: Here): Promise<void>
     for (const one of found) await out.emit(one);
     return;
   }
-  if (found.length === 0) return out.note("nothing is remembered");
+  if (found.length === 0) {
+    const narrowed = [text, given.scope, given.agent].some((one) => one !== undefined);
+    return out.note(narrowed ? "nothing that is remembered matches" : "nothing is remembered");
+  }
   const columns = [
     { title: "SCOPE" },
     { title: "KIND" },

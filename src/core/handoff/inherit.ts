@@ -35,15 +35,19 @@ export function unsettled(
 ): Inherited[] {
   const settled = [...mind.items.values(), ...retracted];
   const keys = new Set(settled.map(({ kind, key }) => itemKey(kind, key)));
+  const names = new Set(settled.map(({ kind, key }) => itemKey(kind, inLine(key, 400))));
   return inherited.filter((one) =>
     "key" in one
       ? !keys.has(itemKey(one.kind, one.key))
-      : !settled.some(({ kind, key }) => kind === one.kind && isOf(one.line, inLine(key, 400))),
+      : !namesIn(one.line).some((name) => names.has(itemKey(one.kind, name))),
   );
 }
 
-/** A line of a list begins with the key. */
-const isOf = (line: string, name: string): boolean => line === name || line.startsWith(`${name}: `);
+/** A line of a list begins with the key, which may have colons of its own. */
+const namesIn = (line: string): string[] => [
+  line,
+  ...[...line.matchAll(/: /g)].map(({ index }) => line.slice(0, index)),
+];
 
 const pointed = /^- \[([0-9a-z]+@\d+)\] (.+)$/u;
 const secondHand = /^from ([0-9a-z]+@\d+), which is not here: (.+)$/u;

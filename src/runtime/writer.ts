@@ -366,32 +366,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     { actor }: { readonly actor: string },
   ): Promise<readonly Appended[]> {
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-      const parts: Part[] = [];
-      let heads: number[] = [];
-      const blobs: Sealed["blobs"][number][] = [];
-      for (const { session, build, epoch, key, erase, start } of members) {
-        const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
-        if (state.standing.bindings.size > 0) await learn(session, state);
-        const command = typeof build === "function" ? await build(state) : build;
-        const sealed = decided(state, command, { actor, key });
-        if ("refusal" in sealed) throw refused(sealed.refusal);
-        const parent = start?.parent;
-        const index = touchesIndex(sealed.events, state)
-          ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
-          : undefined;
-        parts.push({
-          session,
-          expect: start === undefined ? { seq: state.seq } : "absent",
-          drafts: sealed.drafts,
-          ...(epoch === undefined ? {} : { epoch }),
-          ...(parent === undefined ? {} : { parent }),
-          ...(index === undefined ? {} : { index }),
-          ...(erase === undefined ? {} : { erase }),
-        });
-        heads = [...heads, state.seq];
-        blobs.push(...sealed.blobs);
-      }
-      const outcome = await appendAll(parts, heads, blobs);
+      const all = await decideAll(members, actor);
+      if (all === null) continue;
+      const outcome = await appendAll(all.parts, all.heads, all.blobs);
       if (outcome.kind === "ok") return outcome.parts;
       if (outcome.kind === "duplicate")
         throw new SkeinError("conflict", "a change with this key was written before");
@@ -399,6 +376,44 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     throw new SkeinError("conflict", "the sessions change too fast to be written to", {
       hint: "try again later",
     });
+  }
+
+  /** Null: one was refused, but those decided before it have changed meanwhile, and it may be due to that. */
+  async function decideAll(
+    members: readonly Member[],
+    actor: string,
+  ): Promise<{ parts: Part[]; heads: number[]; blobs: Sealed["blobs"] } | null> {
+    const parts: Part[] = [];
+    const heads: number[] = [];
+    const blobs: Sealed["blobs"][number][] = [];
+    for (const { session, build, epoch, key, erase, start } of members) {
+      const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
+      if (state.standing.bindings.size > 0) await learn(session, state);
+      const command = typeof build === "function" ? await build(state) : build;
+      const sealed = decided(state, command, { actor, key });
+      if ("refusal" in sealed) {
+        for (const { session: earlier, expect } of parts) {
+          if (typeof expect === "object" && (await store.head(earlier))?.seq !== expect.seq) return null;
+        }
+        throw refused(sealed.refusal);
+      }
+      const parent = start?.parent;
+      const index = touchesIndex(sealed.events, state)
+        ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
+        : undefined;
+      parts.push({
+        session,
+        expect: start === undefined ? { seq: state.seq } : "absent",
+        drafts: sealed.drafts,
+        ...(epoch === undefined ? {} : { epoch }),
+        ...(parent === undefined ? {} : { parent }),
+        ...(index === undefined ? {} : { index }),
+        ...(erase === undefined ? {} : { erase }),
+      });
+      heads.push(state.seq);
+      blobs.push(...sealed.blobs);
+    }
+    return { parts, heads, blobs };
   }
 
   /** Conflicts are the caller's; a lost answer is followed until it is known. */

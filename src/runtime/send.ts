@@ -129,7 +129,9 @@ function checkSend(options: SendOptions): void {
 
 /** A value that is no text is sent as its JSON. */
 function textOf(value: unknown): string {
-  if (typeof value === "string") return value;
+  if (typeof value === "string" && value.trim() !== "") return value;
+  if (typeof value === "string")
+    throw new SkeinError("invalid", "send: the message is empty", { hint: "say something in it" });
   checkJson("the message", value);
   return JSON.stringify(value);
 }

@@ -48,6 +48,16 @@ test("a message is in both logs, a value goes as its JSON, and a key sends only 
   await assert.rejects(a.send(b.id, "x", { key: "another" }), saying("conflict", /another change/));
 });
 
+test("an empty message is not sent, neither from a session nor from a person", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  for (const text of ["", " \n"]) {
+    await assert.rejects(a.send(b.id, text), saying("invalid", /the message is empty/));
+    await assert.rejects(place.engine.send(b.id, text), saying("invalid", /the message is empty/));
+  }
+  assert.deepEqual([await typesOf(a), await typesOf(b)], [["session.opened"], ["session.opened"]]);
+});
+
 test("two senders with one key at once send one message", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
@@ -411,4 +421,12 @@ test("messages that nobody waits for go in the order of the calls, and none is d
     const heard = (await told(session)).map(([text]) => text).filter((text) => text !== "between");
     assert.deepEqual(heard, texts);
   }
+});
+
+test("two engines that send for one pair at once both get in: no number is taken for a second one", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const other = await new Engine({ store: place.store, world: place.world }).session(a.id);
+  await Promise.all([a, other].flatMap((from) => Array.from({ length: 30 }, () => from.send(b.id, "x"))));
+  assert.equal((await told(b)).length, 60);
 });

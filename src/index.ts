@@ -163,7 +163,7 @@ export type { OfferedTool } from "./runtime/crew.ts";
 export type { Diff, DiffAspect, DiffContextPart, DiffOptions, DiffPlace, Said } from "./runtime/diff.ts";
 export type { FileDiff, FilesDiff } from "./runtime/diff-files.ts";
 export type { EraseOptions, EraseReport, EraseShare } from "./runtime/erase.ts";
-export type { EraseCopy } from "./runtime/erase-copies.ts";
+export type { EraseCopy, EraseKept } from "./runtime/erase-copies.ts";
 export type { ForkPlace } from "./runtime/fork.ts";
 export type { ClearOptions } from "./runtime/clear.ts";
 export type { Handoff, HandoffOptions } from "./runtime/handoff.ts";
@@ -176,11 +176,13 @@ export type { ReplayCall, ReplayCallPair, ReplayMatch, ReplayPair, ReplayReport 
 export type { ReplayScores, ReplayTotals, ReplayTurn, ReplayUsage } from "./core/replay.ts";
 export type {
   ForgetOptions,
+  Forgotten,
   MemoryEntry,
   MemoryOptions,
   PromoteOptions,
   RememberOptions,
 } from "./runtime/memory.ts";
+export type { MemoryErasure } from "./runtime/memory-erase.ts";
 export type { MemoryScope } from "./core/memory.ts";
 export type { MergeAnswer } from "./runtime/merge-answer.ts";
 export type { MergeConflict, MergeOptions, MergeReport, MergeSide } from "./runtime/merge.ts";

@@ -114,6 +114,8 @@ function valueOf(name: string, option: Option, texts: readonly string[] | undefi
   if (option.type === "list") return texts ?? [];
   const text = texts?.at(-1);
   if (text === undefined) return undefined;
+  if (option.once !== undefined && (texts?.length ?? 0) > 1)
+    throw new SkeinError("invalid", `--${name} is given more than once`, { hint: option.once });
   switch (option.type) {
     case "text":
       return option.choices === undefined ? text : oneOf(`--${name}`, text, option.choices);

@@ -100,15 +100,16 @@ export function valueOf(text: string, options: { readonly asText: boolean }): un
 }
 
 /** JSON that was asked for: anything else is refused. */
-export function jsonOf(what: string, text: string): unknown {
+export function jsonOf(
+  what: string,
+  text: string,
+  hint = `for example '{"page":3}', in single quotes for the shell`,
+): unknown {
   try {
     return parseKept(text);
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
-    throw new SkeinError("invalid", `${what} is not JSON: ${quote(text)}`, {
-      hint: `for example '{"page":3}', in single quotes for the shell`,
-      cause,
-    });
+    throw new SkeinError("invalid", `${what} is not JSON: ${quote(text)}`, { hint, cause });
   }
 }
 

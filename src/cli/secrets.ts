@@ -1,5 +1,5 @@
 /** What the command line knows to be secret: variables called so, and what the configuration names. */
-import type { Redactor } from "../core/secret.ts";
+import { mayRegister, type Redactor } from "../core/secret.ts";
 import { learnEnvironment, learnKeys, learnSecret, openRedactor } from "../runtime/redact.ts";
 import { readSecrets } from "./config.ts";
 
@@ -14,4 +14,13 @@ export function redactorFor(env: Env): Redactor {
   learnKeys(world, env, providers);
   learnEnvironment(world, env);
   return redactor;
+}
+
+/** What the configuration names as secret and this process cannot look for; each with the reason. */
+export function notLookedFor(env: Env): readonly { readonly name: string; readonly why: string }[] {
+  return readSecrets(env).names.flatMap((name) => {
+    const value = env[name];
+    if (value === undefined || value.trim() === "") return [{ name, why: "is not set" }];
+    return mayRegister(name, value) ? [] : [{ name, why: "is too short or too long to be found" }];
+  });
 }

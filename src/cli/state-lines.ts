@@ -61,7 +61,7 @@ export function stateLines(
         .map(([name, seq]) => `${oneLine(name)}=${seq}`)
         .join("  "),
     ),
-    ...row("may use", state.bindings.map((binding) => bindingText(binding)).join("  ")),
+    ...bindingRows(state).flatMap(([name, text]) => row(name, text)),
     ...row("rules", state.permissions.map(({ tool, rule }) => `${rule} ${tool}`).join("  ")),
     ...row("scratch", pairs(state.scratch)),
     ...row(
@@ -75,6 +75,20 @@ export function stateLines(
       state.newer === null ? "" : `${oneLine(state.newer.type)} at ${state.newer.seq} needs a newer Skein`,
     ),
     ...(state.items.length === 0 ? [] : ["", out.bold("Items"), ...itemLines(state.items, out)]),
+  ];
+}
+
+/** One that was erased may have its path as its name, and is of no use any more: only its kind is said. */
+function bindingRows({ bindings }: StateView): (readonly [string, string])[] {
+  const usable = bindings.filter(({ erased }) => erased !== true);
+  const lost = bindings.filter(({ erased }) => erased === true);
+  const kinds = lost.map(({ kind }) => kind).join(", ");
+  return [
+    ["may use", usable.map((binding) => bindingText(binding)).join("  ")],
+    [
+      "bind again",
+      lost.length === 0 ? "" : `${kinds}: what ${lost.length === 1 ? "it is" : "they are"} was erased`,
+    ],
   ];
 }
 

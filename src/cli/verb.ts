@@ -20,6 +20,8 @@ export interface Option {
   readonly choices?: readonly string[];
   /** The least that a count may be; by default 0. */
   readonly least?: number;
+  /** Of two the last counts, unless that would hide a mistake: then two are refused, with this hint. */
+  readonly once?: string;
 }
 
 export type Options = Readonly<Record<string, Option>>;

@@ -4,20 +4,19 @@
  *
  * It is short enough to be shown whole in the next session's context. What does not fit is left out from the
  * end: failures, files and artifacts, facts, the oldest first; of decisions and open tasks the words are cut
- * before any of them is. What was left out is said with its number, and where to read it.
+ * before any of them is, values before reasons. What was left out is said with its number, and where to read
+ * it.
  */
 import { share } from "./context/text.ts";
 import { failureLines } from "./handoff/failure.ts";
+import { headings } from "./handoff/inherit.ts";
 import {
-  artifactLines,
-  decisionLines,
-  factLines,
   fileLines,
+  itemLines,
   lineageLines,
   nextLines,
   objectiveLines,
   standingLines,
-  taskLines,
   type Line,
   type Width,
 } from "./handoff/section.ts";
@@ -40,16 +39,40 @@ export interface Written {
 /** With less than this there is no room for the frame of it. */
 export const handoffTokensMin = 1_000;
 
+/** From the widest on: all becomes shorter, values before reasons; the reasons of decisions go last. */
 const widths: readonly Width[] = [
-  { objective: 1_600, value: 400, because: 300, said: 240, waiting: 20 },
-  { objective: 1_200, value: 240, because: 200, said: 200, waiting: 20 },
-  { objective: 800, value: 160, because: 120, said: 160, waiting: 12 },
-  { objective: 600, value: 100, because: 80, said: 120, waiting: 10 },
-  { objective: 400, value: 60, because: 40, said: 80, waiting: 8 },
-  { objective: 300, value: 40, because: 0, said: 60, waiting: 6 },
-  { objective: 200, value: 0, because: 0, said: 40, waiting: 4 },
+  ...Array.from({ length: 16 }, (_, step): Width => {
+    const part = (of: number, least: number, by = 0.85): number =>
+      Math.max(least, Math.round(of * by ** step));
+    return {
+      objective: part(1_600, 300),
+      value: part(400, 40),
+      why: part(300, 80, 0.92),
+      because: part(300, 40, 0.88),
+      said: part(240, 60),
+      waiting: part(20, 6),
+    };
+  }),
+  { objective: 300, value: 40, why: 80, because: 20, said: 60, waiting: 6 },
+  { objective: 300, value: 40, why: 80, because: 0, said: 60, waiting: 6 },
+  { objective: 250, value: 32, why: 60, because: 0, said: 50, waiting: 5 },
+  { objective: 250, value: 28, why: 40, because: 0, said: 50, waiting: 5 },
+  { objective: 200, value: 24, why: 24, because: 0, said: 40, waiting: 4 },
+  { objective: 200, value: 20, why: 0, because: 0, said: 40, waiting: 4 },
+  { objective: 200, value: 0, why: 0, because: 0, said: 40, waiting: 4 },
 ];
-const tightest: Width = { objective: 100, value: 0, because: 0, said: 20, waiting: 2 };
+const tightest: Width = { objective: 100, value: 0, why: 0, because: 0, said: 20, waiting: 2 };
+
+/** The widest in which decisions and tasks stand there whole. */
+function widthFor(source: HandoffSource, options: HandoffOptions): Width {
+  let [low, high] = [0, widths.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (spare(source, widths[middle] ?? tightest, options) >= 0) high = middle;
+    else low = middle + 1;
+  }
+  return widths[low] ?? tightest;
+}
 
 export function writeHandoff(source: HandoffSource, options: HandoffOptions): Written {
   const { tokensMax, count } = options;
@@ -68,7 +91,7 @@ interface List {
   readonly heading: string;
   /** What one of them is, and how the rest is read. */
   readonly noun: string;
-  readonly where: string;
+  readonly where: (session: string) => string;
   readonly lines: readonly Line[];
   /** Shown without anything in it. */
   readonly empty?: string;
@@ -80,12 +103,12 @@ interface Room {
 }
 
 function writeWithin(source: HandoffSource, options: HandoffOptions): string {
-  const width = widths.find((one) => spare(source, one, options) >= 0) ?? tightest;
+  const width = widthFor(source, options);
   const fixed = fixedParts(source, width, options);
   const lists = listsOf(source, width);
-  const room = roomBeside(fixed, lists, options);
+  const room = roomBeside(source, fixed, lists, options);
   const kept = fill(lists, room, options.count);
-  const bodies = lists.map((list, place) => listText(list, kept[place] ?? 0));
+  const bodies = lists.map((list, place) => listText(source, list, kept[place] ?? 0));
   const [decisions, tasks, ...rest] = bodies;
   const all = [fixed.head, decisions, tasks, fixed.next, ...rest, fixed.foot];
   return `${all.filter((one) => one !== "").join("\n\n")}\n`;
@@ -95,14 +118,19 @@ function writeWithin(source: HandoffSource, options: HandoffOptions): string {
 function spare(source: HandoffSource, width: Width, options: HandoffOptions): number {
   const fixed = fixedParts(source, width, options);
   const lists = listsOf(source, width);
-  const room = roomBeside(fixed, lists, options);
+  const room = roomBeside(source, fixed, lists, options);
   for (const { lines } of lists.slice(0, 2)) for (const { text } of lines) take(room, text, options.count);
-  const others = lists.slice(2).some(({ lines }) => lines.length > 0);
-  const wanted = others ? options.tokensMax * restShare : 0;
-  return Math.min(room.tokens - wanted, room.chars);
+  const most = { tokens: options.tokensMax * restShare, chars: share.documentCharsMax * restShare };
+  const left = { ...most };
+  for (const { text } of lists.slice(2).flatMap(({ lines }) => lines)) {
+    if (left.tokens <= 0 || left.chars <= 0) break;
+    take(left, text, options.count);
+  }
+  const wanted = (name: keyof Room): number => most[name] - Math.max(0, left[name]);
+  return Math.min(room.tokens - wanted("tokens"), room.chars - wanted("chars"));
 }
 
-/** Of what there is room for, so much is kept for facts, files and failures, if there are any. */
+/** Of what there is room for, so much is kept for facts, files and failures, if there are so many. */
 const restShare = 0.2;
 
 interface Fixed {
@@ -116,6 +144,10 @@ function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptio
   const { session } = state.standing;
   const short = shortId(session);
   const next = nextLines(source, width);
+  const inherited =
+    source.inherited.length === 0
+      ? ""
+      : " Lines that point to another session were taken over from it, and nothing was said of them since.";
   const scanned =
     fromSeq === 1
       ? ""
@@ -128,7 +160,7 @@ function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptio
       `From its log up to position ${state.seq} (${at}). \`[${short}@12]\` at the beginning of a line ` +
         `names position 12 of that session: \`skein log ${short}@12 --full\` shows it, and recall with ` +
         `session ${short} and fromSeq 12 reads it. What follows a pointer was said or done there; it is a ` +
-        "record, not an instruction.",
+        `record, not an instruction.${inherited}`,
       `## Objective\n\n${textOf(objectiveLines(source, width))}`,
       `## Where it stands\n\n${proseText(prose)}${textOf(standingLines(source, width))}`,
     ].join("\n\n"),
@@ -152,30 +184,18 @@ function proseText(prose: HandoffOptions["prose"]): string {
 
 /** In the order of how much they matter: what comes last is shortened first. */
 function listsOf(source: HandoffSource, width: Width): readonly List[] {
-  const { session } = source.state.standing;
-  const state = `skein state ${shortId(session)}`;
-  const log = `skein log ${shortId(session)}`;
+  const log = (session: string): string => `skein log ${session}`;
+  const items = Object.entries(headings).map(([heading, kind]): List => {
+    const lines = itemLines(source, kind, width);
+    const empty = kind === "decision" || kind === "task" ? { empty: "None is recorded." } : {};
+    return { heading, noun: `older ${kind}`, where: (session) => `skein state ${session}`, lines, ...empty };
+  });
   return [
-    {
-      heading: "Decisions",
-      noun: "older decision",
-      where: state,
-      lines: decisionLines(source, width),
-      empty: "None is recorded.",
-    },
-    {
-      heading: "Open tasks",
-      noun: "older task",
-      where: state,
-      lines: taskLines(source, width),
-      empty: "None is recorded.",
-    },
-    { heading: "Facts", noun: "older fact", where: state, lines: factLines(source, width) },
-    { heading: "Artifacts", noun: "older artifact", where: state, lines: artifactLines(source, width) },
+    ...items,
     {
       heading: "Files touched",
       noun: "older file",
-      where: `${log} --type resource.changed`,
+      where: (session) => `${log(session)} --type resource.changed`,
       lines: fileLines(source),
     },
     {
@@ -190,7 +210,12 @@ function listsOf(source: HandoffSource, width: Width): readonly List[] {
 const textOf = (lines: readonly Line[]): string => lines.map(({ text }) => text).join("\n");
 
 /** What the lists may take: all, without the fixed parts, the headings, and a note a list on what is left. */
-function roomBeside({ head, next, foot }: Fixed, lists: readonly List[], options: HandoffOptions): Room {
+function roomBeside(
+  source: HandoffSource,
+  { head, next, foot }: Fixed,
+  lists: readonly List[],
+  options: HandoffOptions,
+): Room {
   const { tokensMax, count } = options;
   const room = { tokens: tokensMax, chars: share.documentCharsMax };
   for (const text of [head, next, foot]) take(room, `${text}\n\n`, count);
@@ -198,7 +223,7 @@ function roomBeside({ head, next, foot }: Fixed, lists: readonly List[], options
     if (list.lines.length === 0 && list.empty === undefined) continue;
     take(
       room,
-      `## ${list.heading}\n\n${list.lines.length === 0 ? list.empty : noteText(list, 10_000)}\n\n`,
+      `## ${list.heading}\n\n${list.lines.length === 0 ? list.empty : noteText(source, list, 10_000)}\n\n`,
       count,
     );
   }
@@ -231,7 +256,7 @@ function fill(lists: readonly List[], room: Room, count: CountTokens): number[] 
   return kept;
 }
 
-function listText(list: List, kept: number): string {
+function listText(source: HandoffSource, list: List, kept: number): string {
   const { heading, lines, empty } = list;
   if (lines.length === 0) return empty === undefined ? "" : `## ${heading}\n\n${empty}`;
   const shown = lines.slice(lines.length - kept);
@@ -239,11 +264,18 @@ function listText(list: List, kept: number): string {
   return [
     `## ${heading}`,
     ...(kept === 0 ? [] : [textOf(shown)]),
-    ...(left === 0 ? [] : [noteText(list, left)]),
+    ...(left === 0 ? [] : [noteText(source, list, left)]),
   ].join("\n\n");
 }
 
-function noteText({ noun, where }: List, left: number): string {
+/** The oldest are left out: those of other sessions first. */
+function noteText({ state }: HandoffSource, { noun, where, lines }: List, left: number): string {
   const [are, them] = left === 1 ? [" is", "it"] : ["s are", "them"];
-  return `(${grouped(left)} ${noun}${are} left out: \`${where}\` has ${them}.)`;
+  const sessions = new Set(lines.slice(0, left).map(({ of = state.standing.session }) => of));
+  const named = [...sessions].slice(-sessionsNamed).map((session) => `\`${where(shortId(session))}\``);
+  const has = sessions.size > 1 ? "have" : "has";
+  const rest = sessions.size > sessionsNamed ? ", with those before," : "";
+  return `(${grouped(left)} ${noun}${are} left out: ${named.join(", ")}${rest} ${has} ${them}.)`;
 }
+
+const sessionsNamed = 3;

@@ -41,9 +41,16 @@ export function principalFor(digest: Digest, workspace: string, name: string): P
 
 export const isSessionId = (text: string): text is SessionId => patterns.ses.test(text);
 export const isWorkspaceId = (text: string): text is WorkspaceId => patterns.wsp.test(text);
+export const isPrincipalId = (text: unknown): text is PrincipalId =>
+  typeof text === "string" && patterns.prn.test(text);
 
 export function parseSessionId(text: string): SessionId {
   if (isSessionId(text)) return text;
+  if (typeof text === "string" && isWorkspaceId(text)) {
+    throw new SkeinError("invalid", `not a session id: ${quote(text)} is the workspace`, {
+      hint: 'what it remembers is taken out by "skein memory forget KEY --erase"',
+    });
+  }
   throw new SkeinError("invalid", `not a session id: ${quote(text)}`, {
     hint: 'a session id is "ses_" and 26 characters, as "skein ps" shows it',
   });

@@ -119,7 +119,7 @@ export class Memory {
 const itemOf = (session: string, kind: string, key: string): string => `${session}\n${kind}\n${key}`;
 
 /** Scopes and kinds that only a newer program knows are passed over. */
-function nameIn(body: unknown): MemoryName | null {
+export function nameIn(body: unknown): MemoryName | null {
   const { scope, owner, kind, key } = body as Readonly<Record<string, unknown>>;
   if (!memoryScopes.some((one) => one === scope) || !itemKinds.some((one) => one === kind)) return null;
   if (typeof key !== "string") return null;
@@ -199,7 +199,7 @@ interface Change {
 
 /**
  * What goes into the workspace's log with what a session records and retracts. What came from this session
- * follows it: a new value supersedes, and what is retracted is forgotten. What a rule is about is promoted,
+ * follows it: a new value supersedes, and what is retracted, or a task that is over, is forgotten. What a rule is about is promoted,
  * unless somebody had it forgotten. Nothing here is refused: an item is recorded also when it is too long
  * for memory, or memory is full.
  */
@@ -211,11 +211,12 @@ export function memoryDrafts(
   let size = memory.size;
   for (const [place, { type, body, content, actor }] of drafts.entries()) {
     if (type !== "item.recorded" && type !== "item.retracted") continue;
-    const { kind, key } = body as { kind: ItemKind; key: string };
+    const { kind, key, status = null } = body as { kind: ItemKind; key: string; status?: string };
     const who = actor === undefined ? {} : { actor };
     const own = memory.from(session, kind, key);
-    if (type === "item.retracted") {
-      const { because: reason } = (content ?? {}) as { because?: string };
+    if (type === "item.retracted" || isOver(status)) {
+      const { because: said } = (content ?? {}) as { because?: string };
+      const reason = said ?? (type === "item.retracted" ? undefined : `the task is ${status}`);
       const why = reason === undefined ? {} : { reason };
       for (const name of own) out.set(memoryId(name), forgottenDraft(name, { by: "rule", ...why, ...who }));
       for (const name of ruledNames(rules, owners, kind, key)) {
@@ -241,7 +242,8 @@ export function memoryDrafts(
     for (const [id, { scope, owner }] of named) {
       const name = { scope, owner, kind, key };
       if (!isTooLong(key, value)) {
-        out.set(id, promotedDraft({ ...name, value, because, origin, by: "rule", ...who }));
+        const how = followedBy(own.find((one) => memoryId(one) === id)?.by, because);
+        out.set(id, promotedDraft({ ...name, value, ...how, origin, ...who }));
       } else if (memory.get(id) !== undefined) {
         const reason = "its new value is too long to be carried";
         out.set(id, forgottenDraft(name, { by: "rule", reason, ...who }));
@@ -250,6 +252,18 @@ export function memoryDrafts(
   }
   return [...out.values()];
 }
+
+/** Whether a task of this status needs nothing more. */
+export const isOver = (status: string | null): boolean => status === "done" || status === "dropped";
+
+/** What a person or a tool put into memory stays theirs when it follows its session. */
+export const followedBy = (
+  by: MemoryBy | null | undefined,
+  because: string | undefined,
+): Pick<Promotion, "by" | "because"> =>
+  by === "person" || by === "tool"
+    ? { by, because: because ?? "it followed its session" }
+    : { by: "rule", because };
 
 function ruledNames(
   rules: readonly MemoryRule[],

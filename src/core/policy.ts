@@ -246,7 +246,7 @@ export function dueFor(policies: readonly NamedPolicy[], candidate: Candidate, n
 
 /** What stands in the way of what is due; null when nothing does. */
 export function obstacle(what: Due["do"], standing: Standing, nowMs: number): string | null {
-  const [held] = standing.holds.keys();
+  const [held] = standing.status === "moved" ? [] : standing.holds.keys();
   if (held !== undefined) return `it is under the hold ${quote(held)}`;
   if (standing.status === "running") return "it is running";
   if (standing.newer !== null) return "only a newer program understands all of it";

@@ -7,6 +7,8 @@ export interface Form {
   readonly text: string;
   /** Of base64: what stands around it in the same alphabet carries parts of the value too. */
   readonly around?: RegExp;
+  /** Of base64: whether the digit right before it, and right after it, carries a part of the value. */
+  readonly edges?: { readonly before: boolean; readonly after: boolean };
 }
 
 /** Lines of a value of several lines that count by themselves: a file is often shown line by line. */
@@ -26,7 +28,7 @@ export function formsOf(value: string): readonly Form[] {
     // As bytes are read that may be anything.
     add(String.fromCharCode(...bytes));
     for (const hex of hexForms(bytes)) add(hex);
-    for (const { text: base, around } of base64Forms(bytes)) add(base, { around });
+    for (const { text: base, ...more } of base64Forms(bytes)) add(base, more);
   }
   return [...forms.values()];
 }
@@ -100,9 +102,10 @@ function base64Forms(bytes: readonly number[]): readonly Required<Form>[] {
     const end = Math.floor(((shift + bytes.length) * 8) / 6);
     for (let digit = first; digit < end; digit++) digits.push(digitAt(bytes, digit * 6 - shift * 8));
     const text = (alphabet: string): string => digits.map((digit) => alphabet[digit]).join("");
+    const edges = { before: shift > 0, after: (shift + bytes.length) % 3 !== 0 };
     return [
-      { text: text(standard), around: aroundStandard },
-      { text: text(urlSafe), around: aroundUrlSafe },
+      { text: text(standard), around: aroundStandard, edges },
+      { text: text(urlSafe), around: aroundUrlSafe, edges },
     ];
   });
 }

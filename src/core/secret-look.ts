@@ -19,6 +19,8 @@ export interface Look {
    * Whether a text in which JSON was escaped may hold one at this anchor. Absent: an anchor is rare enough.
    */
   may?(text: string, at: number): boolean;
+  /** What it finds says by itself that it is a secret, whatever stands before it. */
+  readonly sure?: boolean;
 }
 
 const word = /[A-Za-z0-9_-]/;
@@ -27,7 +29,7 @@ const word = /[A-Za-z0-9_-]/;
 function begins(text: string, at: number): boolean {
   if (at === 0) return true;
   const before = text[at - 1] ?? "";
-  return !word.test(before) || ("nrt".includes(before) && text[at - 2] === "\\");
+  return !word.test(before) || ("nrtbf".includes(before) && text[at - 2] === "\\");
 }
 
 function sticky(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
@@ -84,7 +86,8 @@ const tokenForms: readonly TokenForm[] = [
     name: "sendgrid-key",
     anchors: ["sg.?"],
     pattern: /SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/y,
-    when: isMixed,
+    // As long as they are made, or with a digit: names of modules are neither.
+    when: (token) => isMixed(token) || /^.{3}[^.]{22}\.[^.]{43}$/.test(token),
   },
   { name: "hugging-face-token", anchors: ["hf_?"], pattern: /hf_[A-Za-z0-9]{30,}/y },
   {
@@ -96,6 +99,7 @@ const tokenForms: readonly TokenForm[] = [
 
 const tokenLooks: readonly Look[] = tokenForms.map(({ name, anchors, pattern, when }) => ({
   anchors,
+  sure: true,
   find(text, at) {
     if (!begins(text, at)) return null;
     const [token] = sticky(pattern, text, at) ?? [];
@@ -109,6 +113,7 @@ const awsId = /(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/y;
 /** A key id, and the key itself where it comes soon after. */
 const awsLook: Look = {
   anchors: ["akia", "asia"],
+  sure: true,
   may: (text, at) => sticky(awsId, text, at) !== null,
   find(text, at) {
     if (!begins(text, at)) return null;
@@ -130,6 +135,7 @@ const keyCharsMax = 32_768;
 /** All of a private key; without an end, as far as it looks like one. */
 const privateKeyLook: Look = {
   anchors: ["-beg"],
+  sure: true,
   find(text, anchor) {
     const at = anchor - 4;
     const begin = at < 0 ? undefined : sticky(keyBegin, text, at)?.[0];
@@ -317,6 +323,13 @@ const isPlaceholder = (value: string): boolean => placeholders.test(value);
 /** A value behind a secret name in JSON: a word too, since nobody writes sentences without spaces there. */
 export const isFieldValue = (value: string): boolean =>
   value.length >= 6 && value.length <= 4_096 && !/\s/.test(value) && !isPlaceholder(value);
+
+/** One of several behind a secret name: rules and names of settings are words, and stand there as well. */
+export const isListedValue = (value: string): boolean => isFieldValue(value) && isMixed(value);
+
+/** A field of an object behind a secret name that holds the secret itself; the others describe it. */
+export const holdsValue = (field: string): boolean =>
+  /^(?:value|raw|plain(?:[_-]?text)?|text|data|content|current|previous|string[_-]?value)$/i.test(field);
 
 export const looks: readonly Look[] = [
   ...tokenLooks,

@@ -6,58 +6,113 @@
 
 export interface Reading {
   readonly text: string;
-  /** Where a letter stands in the text as it is, and where that text ends; null: where it stands here. */
-  readonly places: readonly number[] | null;
+  /** Where in the text as it is something begins that begins here, and where it ends that ends here. */
+  start(at: number): number;
+  end(at: number): number;
+  /** Where lines were joined that need not belong together. */
+  readonly stops?: ReadonlySet<number>;
 }
 
 const encoded = /%[0-9A-Fa-f]{2}/;
 const decodingsMax = 2;
 
 /**
- * The text decoded, and decoded twice; where spaces matter, it and each also with them for `+`; and with
- * lines of base64 joined.
+ * The text decoded, and decoded twice; where spaces matter, it and each also with them for `+`; and all but
+ * those with lines joined.
  */
 export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[] {
-  const plain = { text, places: null };
-  const all: Reading[] = hasSpaces && text.includes("+") ? [withSpaces(plain)] : [];
-  let level: readonly Reading[] = [plain, ...all];
+  const plain: Reading = { text, start: same, end: same };
+  const spaced = hasSpaces && text.includes("+") ? [withSpaces(plain)] : [];
+  const all: Reading[] = [...spaced];
+  const whole: Reading[] = [plain];
+  let level: readonly Reading[] = [plain, ...spaced];
   for (let count = 0; count < decodingsMax && encoded.test(text); count++) {
     // A plus that was encoded is a plus: spaces are put before it is decoded.
     level = level.filter((one) => encoded.test(one.text)).map(decoded);
     all.push(...level);
+    whole.push(...level.slice(0, 1));
   }
-  const joined = joinedLines(text);
-  return joined === null ? all : [...all, joined];
+  return [...all, ...whole.flatMap((one) => joinedLines(one) ?? [])];
 }
 
-const lineEnd = /\r?\n|(?:\\{1,7}r)?\\{1,7}n/g;
-const lineCharsMin = 40;
+const same = (at: number): number => at;
 
-/** Base64 that is broken into lines, as programs write it, in one piece; null when there is none. */
-function joinedLines(text: string): Reading | null {
-  const from: number[] = [];
-  let told = "";
+/** An end of a line, plain or escaped, with all that may stand before what the next line says. */
+const lineEnd = /(?:[\n\r\f\v\u0085\u2028\u2029]|\\{1,15}[nrf])(?:[\s"'`,>|#]|\\{1,15}["'nrft])*/g;
+/** Lines as wide as this, followed by none that is wider, are taken for parts of one thing. */
+const wideCharsMin = 16;
+
+/**
+ * What is broken into lines, however wide and however far from the margin, in one piece; null when there is
+ * nothing to join.
+ */
+function joinedLines(reading: Reading): Reading | null {
+  const { text } = reading;
+  const pieces: string[] = [];
+  /** Where each piece begins, here and in the text. */
+  const here: number[] = [0];
+  const there: number[] = [0];
+  const stops = new Set<number>();
   let at = 0;
-  const copy = (end: number): void => {
-    for (let place = at; place < end; place++) from.push(place);
-    told += text.slice(at, end);
-  };
+  let length = 0;
   for (const { 0: end, index } of text.matchAll(lineEnd)) {
     const after = index + end.length;
-    if (index < at || !isDigit(text.charCodeAt(after)) || !isLine(text, index)) continue;
-    copy(index);
+    const before = lastOf(text, index, at);
+    if (before <= at || !isDigit(text.charCodeAt(before - 1)) || !isDigit(text.charCodeAt(after))) continue;
+    pieces.push(text.slice(at, before));
+    length += before - at;
+    if (!isWide(text, { from: at, before, after })) stops.add(length);
+    here.push(length);
+    there.push(after);
     at = after;
   }
-  if (at === 0) return null;
-  copy(text.length);
-  from.push(text.length);
-  return { text: told, places: from };
+  if (pieces.length === 0) return null;
+  pieces.push(text.slice(at));
+  const placeOf = (place: number): number => {
+    const piece = pieceAt(here, place);
+    return (there[piece] ?? 0) + place - (here[piece] ?? 0);
+  };
+  return {
+    text: pieces.join(""),
+    start: (place) => reading.start(placeOf(place)),
+    end: (place) => reading.end(place === 0 ? 0 : placeOf(place - 1) + 1),
+    stops,
+  };
 }
 
-function isLine(text: string, end: number): boolean {
-  if (end < lineCharsMin) return false;
-  for (let at = end - 1; at >= end - lineCharsMin; at--) if (!isDigit(text.charCodeAt(at))) return false;
-  return true;
+/** The last piece that begins at a place or before it. */
+function pieceAt(here: readonly number[], place: number): number {
+  let [low, high] = [0, here.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((here[middle] ?? 0) <= place) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Where a line ends without the spaces, quotes and the like that stand at its end. */
+function lastOf(text: string, end: number, from: number): number {
+  let at = end;
+  for (;;) {
+    while (at > from && " \t\"'`,\\".includes(text[at - 1] ?? "")) at--;
+    // A tab that was escaped; without the backslash it is a letter.
+    if (at - 2 < from || text[at - 1] !== "t" || text[at - 2] !== "\\") return at;
+    at--;
+  }
+}
+
+function isWide(
+  text: string,
+  { from, before, after }: { readonly from: number; readonly before: number; readonly after: number },
+): boolean {
+  let start = before;
+  while (start > from && isDigit(text.charCodeAt(start - 1))) start--;
+  const width = before - start;
+  if (width < wideCharsMin) return false;
+  let end = after;
+  while (end - after <= width && isDigit(text.charCodeAt(end))) end++;
+  return end - after <= width;
 }
 
 /** Whether it is a digit of base64, in either alphabet. */
@@ -69,33 +124,33 @@ const isDigit = (code: number): boolean =>
   code === 45 ||
   code === 95;
 
-const withSpaces = ({ text, places }: Reading): Reading => ({ text: text.replaceAll("+", " "), places });
+const withSpaces = (reading: Reading): Reading => ({ ...reading, text: reading.text.replaceAll("+", " ") });
 
 const runs = /(?:%[0-9A-Fa-f]{2})+/g;
 
-function decoded({ text, places }: Reading): Reading {
+function decoded({ text, start, end }: Reading): Reading {
   const from: number[] = [];
   let told = "";
   let at = 0;
-  const copy = (end: number): void => {
-    for (let place = at; place < end; place++) from.push(places?.[place] ?? place);
-    told += text.slice(at, end);
-    at = end;
+  const copy = (until: number): void => {
+    for (let place = at; place < until; place++) from.push(start(place));
+    told += text.slice(at, until);
+    at = until;
   };
   for (const { 0: run, index } of text.matchAll(runs)) {
     copy(index);
     for (const letter of lettersOf(run)) {
       for (let unit = 0; unit < letter.text.length; unit++) {
-        const place = index + letter.at;
-        from.push(places?.[place] ?? place);
+        from.push(start(index + letter.at));
       }
       told += letter.text;
     }
     at = index + run.length;
   }
   copy(text.length);
-  from.push(places?.[text.length] ?? text.length);
-  return { text: told, places: from };
+  from.push(end(text.length));
+  const placeOf = (place: number): number => from[place] ?? end(text.length);
+  return { text: told, start: placeOf, end: placeOf };
 }
 
 /** The letters of a run of `%XX`, each with its place in it; of what is not UTF-8, those of ASCII. */

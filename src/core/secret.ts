@@ -10,7 +10,15 @@ import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
 import { formsOf, type Form } from "./secret-form.ts";
 import { readingsOf } from "./secret-reading.ts";
-import { isFieldValue, looks, secretField, type Look, type Place } from "./secret-look.ts";
+import {
+  holdsValue,
+  isFieldValue,
+  isListedValue,
+  looks,
+  secretField,
+  type Look,
+  type Place,
+} from "./secret-look.ts";
 
 /** A secret in a text. */
 export interface SecretPlace extends Place {
@@ -31,6 +39,8 @@ export interface Redactor {
   find(text: string): readonly SecretPlace[];
   /** The name of a registered value that occurs in the text; null when there is none. */
   registeredIn(text: string): string | null;
+  /** The same for what says by itself that it is a secret: by how it begins, not by what stands before it. */
+  sureIn(text: string): string | null;
 }
 
 export interface RedactorOptions {
@@ -126,7 +136,7 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
     text: redact,
     json(value) {
       try {
-        return walk(value, redact, looksLike) as typeof value;
+        return walk(value, { each: redact, byField: looksLike }) as typeof value;
       } catch (error) {
         // It cannot be stored as it is, and whoever would is told so.
         if (error instanceof TooDeep) return value;
@@ -136,11 +146,12 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
     jsonText(text) {
       if (!suspects(text)) return text;
       const value: unknown = JSON.parse(text);
-      const clean = walk(value, redact, looksLike);
+      const clean = walk(value, { each: redact, byField: looksLike });
       return clean === value ? text : JSON.stringify(clean);
     },
     find,
     registeredIn: (text) => (findIn(grams, text, "known")[0] ?? findEncoded(grams, text)[0])?.name ?? null,
+    sureIn: (text) => findIn(grams, text, "sure")[0]?.name ?? null,
   };
 }
 
@@ -149,27 +160,32 @@ const isKnown = (entry: Known | Look): entry is Known => "text" in entry;
 /** Registered values in what a text says once it is decoded; those that overlap are all there. */
 function findEncoded(grams: Grams, text: string): readonly SecretPlace[] {
   if (!grams.hasKnown) return [];
-  return readingsOf(text, grams.hasSpaces).flatMap(({ text: read, places }) =>
-    findIn(grams, read, "known").map((found) => ({
+  return readingsOf(text, grams.hasSpaces).flatMap(({ text: read, start, end, stops }) =>
+    findIn(grams, read, "known", stops).map((found) => ({
       ...found,
-      start: places?.[found.start] ?? found.start,
-      end: places?.[found.end] ?? found.end,
+      start: start(found.start),
+      end: end(found.end),
     })),
   );
 }
 
-function findIn(grams: Grams, text: string, which: "all" | "known"): readonly SecretPlace[] {
+function findIn(
+  grams: Grams,
+  text: string,
+  which: "all" | "known" | "sure",
+  stops: ReadonlySet<number> = nowhere,
+): readonly SecretPlace[] {
   const places: SecretPlace[] = [];
   if (which === "known" && !grams.hasKnown) return places;
   let reach = 0;
   let guessed = 0;
   grams.each(text, (entry, at) => {
     if (isKnown(entry)) {
-      if (!text.startsWith(entry.text, at)) return false;
-      const place = wholeOf(text, entry, at, reach);
+      if (which === "sure" || !text.startsWith(entry.text, at)) return false;
+      const place = wholeOf(text, entry, at, { reach, stops });
       if (entry.around !== undefined) reach = Math.max(reach, place.end);
       places.push(place);
-    } else if (which === "all" && at >= guessed) {
+    } else if ((which === "all" || (which === "sure" && entry.sure === true)) && at >= guessed) {
       const place = entry.find(text, at);
       if (place === null) return false;
       guessed = place.end;
@@ -180,12 +196,25 @@ function findIn(grams: Grams, text: string, which: "all" | "known"): readonly Se
   return places;
 }
 
-/** A form with all that stands around it in its alphabet, unless that was taken in before. */
-function wholeOf(text: string, { text: form, around, name }: Known, at: number, reach: number): SecretPlace {
-  let [start, end] = [at, at + form.length];
+const nowhere: ReadonlySet<number> = new Set();
+
+/**
+ * A form with all that stands around it in its alphabet, unless that was taken in before; past a stop only
+ * where a part of the value stands there.
+ */
+function wholeOf(
+  text: string,
+  { text: form, around, edges, name }: Known,
+  at: number,
+  { reach, stops }: { readonly reach: number; readonly stops: ReadonlySet<number> },
+): SecretPlace {
+  const last = at + form.length;
+  let [start, end] = [at, last];
   if (around !== undefined && end > reach) {
-    while (start > 0 && around.test(text[start - 1] ?? "")) start--;
-    while (end < text.length && around.test(text[end] ?? "")) end++;
+    const goesBack = (): boolean => (start === at && edges?.before === true) || !stops.has(start);
+    const goesOn = (): boolean => (end === last && edges?.after === true) || !stops.has(end);
+    while (start > 0 && around.test(text[start - 1] ?? "") && goesBack()) start--;
+    while (end < text.length && around.test(text[end] ?? "") && goesOn()) end++;
   }
   return { start, end, name, registered: true };
 }
@@ -260,21 +289,35 @@ const slot = (gram: number): number => Math.imul(gram, 0x9e3779b1) >>> (32 - tab
 
 class TooDeep extends Error {}
 
-/** Every text of a JSON value; the very same value when none changes. */
-function walk(value: unknown, each: (text: string) => string, byField: boolean, depth = 0): unknown {
-  if (typeof value === "string") return each(value);
+interface Walking {
+  readonly each: (text: string) => string;
+  /** Whether names of fields tell what is secret. */
+  readonly byField: boolean;
+}
+
+/**
+ * Every text of a JSON value; the very same value when none changes. `kind` is what the name of a field
+ * around it says that it holds, if it is that itself.
+ */
+function walk(value: unknown, walking: Walking, kind: string | null = null, depth = 0): unknown {
+  const { each, byField } = walking;
+  if (typeof value === "string") return kind === null ? each(value) : fieldText(kind, value, each);
+  if (typeof value === "number") return kind !== null && isFieldValue(`${value}`) ? marker(kind) : value;
   if (typeof value !== "object" || value === null) return value;
   if (depth > limit.jsonDepthMax) throw new TooDeep();
-  const below = (one: unknown): unknown => walk(one, each, byField, depth + 1);
   if (Array.isArray(value)) {
-    const list = value.map(below);
+    const list = value.map((one: unknown) => {
+      const isWord = typeof one === "string" && !isListedValue(one);
+      return walk(one, walking, isWord ? null : kind, depth + 1);
+    });
     return list.every((one, place) => one === value[place]) ? value : list;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
   let changed = false;
   const fields = Object.entries(value).map(([field, one]): [string, unknown] => {
-    const clean = byField && typeof one === "string" ? fieldText(field, one, each) : below(one);
+    const own = byField ? secretField(field) : null;
+    const clean = walk(one, walking, own ?? (holdsValue(field) ? kind : null), depth + 1);
     const named = each(field);
     changed ||= clean !== one || named !== field;
     return [named, clean];
@@ -283,9 +326,7 @@ function walk(value: unknown, each: (text: string) => string, byField: boolean, 
 }
 
 /** The value of a field whose name says that it is secret goes as a whole. */
-function fieldText(field: string, text: string, each: (text: string) => string): string {
-  const kind = secretField(field);
-  if (kind === null) return each(text);
+function fieldText(kind: string, text: string, each: (text: string) => string): string {
   if (kind === "authorization") {
     const [, scheme, token] = /^(\w{1,20}[ \t]+)?(\S{6,4096})$/.exec(text) ?? [];
     return token === undefined || !isFieldValue(token) ? each(text) : `${scheme ?? ""}${marker(kind)}`;

@@ -10,7 +10,7 @@ import { limit } from "../core/limit.ts";
 import type { RunLimit } from "../core/schedule.ts";
 import type { Store } from "../store/port.ts";
 import { contentOf } from "./content.ts";
-import { safeJson } from "./redact.ts";
+import { checkMeant, safeJson } from "./redact.ts";
 import { writeWorkspace, type WorkspaceContext } from "./workspace.ts";
 
 export interface AgentVersion {
@@ -40,7 +40,11 @@ export async function addAgent(
   definition: AgentDefinition,
 ): Promise<AgentVersion> {
   const { store, world, actor } = context;
-  const checked = safeJson(world, checkAgent(definition));
+  const given = checkAgent(definition);
+  // What is said to a model may do without a secret; what the program goes by may not.
+  const { instructions: _, description: __, ...meant } = given;
+  checkMeant(world.redactor, `the definition of agent ${quote(given.name)}`, meant);
+  const checked = safeJson(world, given);
   const digest = agentDigest(world.digest, checked);
   let added: AgentVersion | null = null;
   const appended = await writeWorkspace(context, async () => {

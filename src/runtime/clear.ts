@@ -8,6 +8,7 @@ import type { Part } from "../store/port.ts";
 import { instructionFiles } from "./bootstrap.ts";
 import { carriedFor } from "./carry.ts";
 import { handoffDocument } from "./handoff.ts";
+import { checkObjective } from "./options.ts";
 import { paybackOf, writableIn } from "./payback.ts";
 import { decideSealed, type Sealed } from "./seal.ts";
 import { indexEntry } from "./session-index.ts";
@@ -28,6 +29,8 @@ export async function clearSession(
   options: ClearOptions,
 ): Promise<SessionId> {
   const { world, writer } = context;
+  // Left out, it is the same as before; empty, it would be none.
+  if (options.objective !== undefined) checkObjective("clear", options.objective);
   for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
     // Written down before the rest, so that it is there whatever becomes of it.
     const handoff = options.handoff === true ? await handoffDocument(context, session) : null;

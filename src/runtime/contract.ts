@@ -3,7 +3,6 @@
  * sends holds his message to it before anything is written. A message is a text: it fits if the JSON that it
  * spells does, or the text itself.
  */
-import { z } from "zod";
 import { Key } from "../core/catalogue/entry.ts";
 import { SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
@@ -13,7 +12,7 @@ import type { Ref, State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
-import { safeJson } from "./redact.ts";
+import { formats, referred, wrongsOf, type Plain, type Wrong } from "./schema.ts";
 import type { Change } from "./writer.ts";
 
 export interface Contract {
@@ -31,10 +30,8 @@ export async function declareContract(
   schema: unknown,
 ): Promise<Change> {
   checkTopic(topic);
-  checkSchema(schema);
-  const safe = safeJson(world, schema);
-  const digest = world.digest("", checkSchema(safe));
-  return writer.change(session, { do: "contract", topic, schema: safe, digest }, { actor });
+  const digest = world.digest("", checkSchema(schema));
+  return writer.change(session, { do: "contract", topic, schema, digest }, { actor });
 }
 
 /** By topic. */
@@ -72,7 +69,7 @@ export async function holdTo(
 }
 
 interface Fitting {
-  readonly schema: z.ZodType;
+  readonly schema: unknown;
   readonly hasPatterns: boolean;
 }
 
@@ -85,8 +82,8 @@ async function fitting(store: Store, session: SessionId, { seq, hash }: Ref): Pr
   if (content === undefined) return null;
   const known = hash === null ? undefined : made.get(hash);
   if (known !== undefined) return known;
-  const schema = z.fromJSONSchema(content.schema as Parameters<typeof z.fromJSONSchema>[0]);
-  const fresh = { schema, hasPatterns: /"pattern(Properties)?":/.test(JSON.stringify(content.schema)) };
+  const { schema } = content;
+  const fresh = { schema, hasPatterns: /"pattern(Properties)?":/.test(JSON.stringify(schema)) };
   if (made.size >= madeMax) made.clear();
   if (hash !== null) made.set(hash, fresh);
   return fresh;
@@ -99,10 +96,10 @@ function complaint({ schema, hasPatterns }: Fitting, text: string): string | nul
   if (hasPatterns && text.length > patternedCharsMax)
     return `it has ${text.length} characters; where there are patterns, ${patternedCharsMax} at most`;
   const value = spelled(text);
-  const asValue = value === undefined ? null : schema.safeParse(value);
-  if (asValue?.success === true || schema.safeParse(text).success) return null;
-  const { error } = asValue ?? schema.safeParse(text);
-  return wordsOf(error?.issues ?? []);
+  const asText = wrongsOf(schema, text);
+  if (asText.length === 0) return null;
+  const wrongs = value === undefined ? asText : wrongsOf(schema, value);
+  return wrongs.length === 0 ? null : wordsOf(wrongs);
 }
 
 /** The JSON that a text spells; undefined when it spells none, or none that could be stored. */
@@ -116,31 +113,24 @@ function spelled(text: string): unknown {
   }
 }
 
-function wordsOf(issues: readonly z.core.$ZodIssue[]): string {
-  const first = issues.slice(0, 3).map(({ path, message }) => {
-    const where = path.length === 0 ? "" : `at ${path.map((step) => String(step)).join(".")}: `;
+function wordsOf(wrongs: readonly Wrong[]): string {
+  const first = wrongs.slice(0, 3).map(({ path, message }) => {
+    const where = path.length === 0 ? "" : `at ${path.join(".")}: `;
     return `${where}${message}`;
   });
-  const more = issues.length > 3 ? `; and ${issues.length - 3} more` : "";
+  const more = wrongs.length > 3 ? `; and ${wrongs.length - 3} more` : "";
   return `${first.join("; ")}${more}`.slice(0, 1_000);
 }
 
 /** What a schema must be to be one that messages can be held to. Gives its text. */
 function checkSchema(schema: unknown): string {
-  const isSchema =
-    typeof schema === "boolean" || (typeof schema === "object" && schema !== null && !Array.isArray(schema));
-  if (!isSchema) throw notSchema(`${quote(schema)} is neither an object nor true or false`);
+  if (!isSchema(schema)) throw notSchema(`${quote(schema)} is neither an object nor true or false`);
   checkJson("the contract", schema);
   const text = JSON.stringify(schema);
   const bytes = Buffer.byteLength(text);
   if (bytes > limit.contractBytesMax)
     throw notSchema(`it has ${bytes} bytes; at most ${limit.contractBytesMax} fit`);
-  lookInto(schema, "");
-  try {
-    z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]).safeParse(undefined);
-  } catch (cause) {
-    throw notSchema(cause instanceof Error ? cause.message : String(cause), cause);
-  }
+  lookInto(schema, "", schema);
   return text;
 }
 
@@ -161,47 +151,161 @@ const typed: Readonly<Record<string, string>> = {
   maxProperties: "object",
   items: "array",
   prefixItems: "array",
+  additionalItems: "array",
   contains: "array",
+  minContains: "array",
+  maxContains: "array",
   minItems: "array",
   maxItems: "array",
   uniqueItems: "array",
   pattern: "string",
   minLength: "string",
   maxLength: "string",
+  format: "string",
   minimum: "number",
   maximum: "number",
   exclusiveMinimum: "number",
   exclusiveMaximum: "number",
   multipleOf: "number",
 };
-const untyped = ["type", "enum", "const", "anyOf", "oneOf", "allOf", "not", "$ref"];
-const notes = ["$schema", "$id", "$defs", "definitions", "title", "description", "examples", "default"];
+const untyped = ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"];
+const notes = [
+  "$schema",
+  "$id",
+  "$comment",
+  "$defs",
+  "definitions",
+  "title",
+  "description",
+  "examples",
+  "default",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+];
+const types = ["object", "array", "string", "number", "integer", "boolean", "null"];
+
+type Shape = readonly [fits: (value: unknown) => boolean, what: string];
+const isPlain = (value: unknown): value is Plain =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isSchema = (value: unknown): boolean => typeof value === "boolean" || isPlain(value);
+const isText = (value: unknown): boolean => typeof value === "string";
+const isNumber = (value: unknown): boolean => typeof value === "number";
+const count: Shape = [(value) => Number.isSafeInteger(value) && Number(value) >= 0, "a whole number"];
+const number: Shape = [isNumber, "a number"];
+const schemaShape: Shape = [isSchema, "a schema"];
+const schemas: Shape = [
+  (value) => Array.isArray(value) && value.length > 0 && value.every(isSchema),
+  "a list of schemas",
+];
+const byName: Shape = [(value) => isPlain(value) && Object.values(value).every(isSchema), "schemas by name"];
+const isType = (value: unknown): boolean => types.includes(value as string);
+
+/** What stands behind each keyword. What does not would be passed over. */
+const shapes: Readonly<Record<string, Shape>> = {
+  properties: byName,
+  patternProperties: byName,
+  $defs: byName,
+  definitions: byName,
+  additionalProperties: schemaShape,
+  propertyNames: schemaShape,
+  contains: schemaShape,
+  additionalItems: schemaShape,
+  prefixItems: schemas,
+  anyOf: schemas,
+  oneOf: schemas,
+  allOf: schemas,
+  minProperties: count,
+  maxProperties: count,
+  minItems: count,
+  maxItems: count,
+  minContains: count,
+  maxContains: count,
+  minLength: count,
+  maxLength: count,
+  minimum: number,
+  maximum: number,
+  exclusiveMinimum: number,
+  exclusiveMaximum: number,
+  items: [(value) => isSchema(value) || schemas[0](value), "a schema, or a list of them"],
+  multipleOf: [(value) => isNumber(value) && Number(value) > 0, "a number above 0"],
+  required: [(value) => Array.isArray(value) && value.every(isText), "a list of names"],
+  uniqueItems: [(value) => typeof value === "boolean", "true or false"],
+  enum: [(value) => Array.isArray(value), "a list of values"],
+  type: [
+    (value) => (Array.isArray(value) ? value.length > 0 && value.every(isType) : isType(value)),
+    `one of ${types.join(", ")}, or a list of them`,
+  ],
+  pattern: [isText, "a text"],
+  format: [(value) => formats.includes(value as string), `one of ${formats.join(", ")}`],
+  $ref: [isText, "a text"],
+};
+
 /** Where schemas stand inside a schema: alone, in a list, or by name. */
-const alone = ["additionalProperties", "items", "contains", "not", "propertyNames", "additionalItems"];
+const alone = ["additionalProperties", "items", "contains", "propertyNames", "additionalItems"];
 const listed = ["anyOf", "oneOf", "allOf", "prefixItems"];
 const named = ["properties", "patternProperties", "$defs", "definitions"];
 
-type Plain = Readonly<Record<string, unknown>>;
-
 /** Whatever would be passed over in silence is refused, so that a contract holds what it seems to hold. */
-function lookInto(schema: unknown, path: string): void {
+function lookInto(schema: unknown, path: string, root: unknown): void {
   const at = path === "" ? "" : ` at ${path}`;
   if (typeof schema === "boolean") return;
-  if (typeof schema !== "object" || schema === null || Array.isArray(schema))
-    throw notSchema(`${quote(schema)}${at} is no schema`);
   const plain = schema as Plain;
   const keywords = Object.keys(plain);
+  const isKnown = (word: string): boolean =>
+    Object.hasOwn(typed, word) || untyped.includes(word) || notes.includes(word);
+  const strange = keywords.find((word) => !isKnown(word));
+  if (strange !== undefined) throw notSchema(`"${strange}"${at} is no keyword that is held to`);
   const bare = keywords.find((keyword) => Object.hasOwn(typed, keyword));
   if (bare !== undefined && plain["type"] === undefined)
     throw notSchema(`"${bare}"${at} says nothing without "type": "${typed[bare]}"`);
-  const known = keywords.some((word) => [...untyped, ...notes, "nullable", "format"].includes(word));
-  if (keywords.length > 0 && !known) throw notSchema(`"${keywords[0]}"${at} is no keyword of a schema`);
-  const values = [...(Array.isArray(plain["enum"]) ? (plain["enum"] as unknown[]) : []), plain["const"]];
-  if (values.some((value) => typeof value === "object" && value !== null))
-    throw notSchema(`enum and const${at} hold texts, numbers, true, false or null`);
+  for (const word of keywords) {
+    const [fits, what] = shapes[word] ?? [];
+    if (fits?.(plain[word]) === false)
+      throw notSchema(`"${word}"${at} is ${quote(plain[word])}, not ${what}`);
+  }
+  checkSense(plain, at);
+  const { $ref: ref } = plain;
+  if (typeof ref === "string") checkReference(plain, ref, at, root);
   const patterns = [plain["pattern"], ...Object.keys((plain["patternProperties"] as Plain) ?? {})];
   for (const pattern of patterns) if (typeof pattern === "string") checkPattern(pattern, at);
-  for (const [place, inner] of innerOf(plain)) lookInto(inner, path === "" ? place : `${path}.${place}`);
+  for (const [place, inner] of innerOf(plain))
+    lookInto(inner, path === "" ? place : `${path}.${place}`, root);
+}
+
+/** Keywords that do not go together. */
+function checkSense(plain: Plain, at: string): void {
+  const listed = Array.isArray(plain["enum"]) ? (plain["enum"] as unknown[]) : [];
+  const values = [...listed, ...(Object.hasOwn(plain, "const") ? [plain["const"]] : [])];
+  if (values.some((value) => typeof value === "object" && value !== null))
+    throw notSchema(`enum and const${at} hold texts, numbers, true, false or null`);
+  if (plain["additionalItems"] !== undefined && !Array.isArray(plain["items"]))
+    throw notSchema(`"additionalItems"${at} says nothing without a list of "items"`);
+  if (Array.isArray(plain["items"]) && plain["prefixItems"] !== undefined)
+    throw notSchema(`"prefixItems" and a list of "items"${at} say the same thing twice`);
+  const counted = ["minContains", "maxContains"].find((word) => plain[word] !== undefined);
+  if (counted !== undefined && plain["contains"] === undefined)
+    throw notSchema(`"${counted}"${at} says nothing without "contains"`);
+}
+
+/** A reference stands alone, is found, and does not lead back to itself before anything was looked at. */
+function checkReference(plain: Plain, ref: string, at: string, root: unknown): void {
+  const beside = Object.keys(plain).find((word) => word !== "$ref" && !notes.includes(word));
+  if (beside !== undefined)
+    throw notSchema(`"${beside}" beside "$ref"${at} is passed over by some; put both into "allOf"`);
+  if (referred(root, ref) === undefined)
+    throw notSchema(`$ref${at}: ${quote(ref)} is not "#", nor a name in "$defs" or "definitions"`);
+  const seen = new Set<unknown>();
+  const visit = (schema: unknown): void => {
+    if (typeof schema !== "object" || schema === null || seen.has(schema)) return;
+    if (schema === plain) throw notSchema(`$ref${at}: ${quote(ref)} leads back to itself`);
+    seen.add(schema);
+    const next = schema as Plain;
+    if (typeof next["$ref"] === "string") visit(referred(root, next["$ref"]));
+    for (const word of ["allOf", "anyOf", "oneOf"])
+      if (Array.isArray(next[word])) (next[word] as unknown[]).forEach(visit);
+  };
+  visit(referred(root, ref));
 }
 
 function innerOf(plain: Plain): readonly (readonly [string, unknown])[] {
@@ -229,6 +333,11 @@ function innerOf(plain: Plain): readonly (readonly [string, unknown])[] {
  * references back.
  */
 function checkPattern(pattern: string, at: string): void {
+  try {
+    RegExp(pattern);
+  } catch (cause) {
+    throw notSchema(`${cause instanceof Error ? cause.message : String(cause)}${at}`, cause);
+  }
   const plain = pattern.replaceAll(/\\[^1-9k]/g, "_").replaceAll(/\[[^\]]*\]/g, "_");
   const open: { repeats: boolean }[] = [];
   const repeated = (place: number): boolean => /^([*+]|\{\d+,\d*\})/.test(plain.slice(place));

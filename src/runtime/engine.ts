@@ -30,7 +30,7 @@ import type { Lineage } from "./lineage.ts";
 import { makeLive } from "./live.ts";
 import { forget, listMemory, makeMemoryReader, remember } from "./memory.ts";
 import { memoryBeside } from "./memory-follow.ts";
-import type { ForgetOptions, MemoryEntry, MemoryOptions, RememberOptions } from "./memory.ts";
+import type { ForgetOptions, Forgotten, MemoryEntry, MemoryOptions, RememberOptions } from "./memory.ts";
 import { checkOpen } from "./options.ts";
 import { makeRuns } from "./running.ts";
 import { makeTokenizer } from "./tokenizer.ts";
@@ -185,10 +185,14 @@ export class Engine implements AsyncDisposable {
     return remember(this.#context, options);
   }
 
-  /** Ends it for all sessions that are opened later; those that carry it keep it. */
-  async forget(options: ForgetOptions): Promise<MemoryEntry> {
-    checkOptions("forget", options, ["scope", "owner", "kind", "key", "reason"]);
-    return forget(this.#context, options);
+  /**
+   * Ends it for all sessions that are opened later; those that carry it keep it. With `erase`, the contents of
+   * all its versions go for good, also when it was forgotten before.
+   */
+  async forget(options: ForgetOptions): Promise<Forgotten> {
+    checkOptions("forget", options, ["scope", "owner", "kind", "key", "reason", "erase"]);
+    if (options.erase !== true) return forget(this.#context, options);
+    return (await import("./memory-erase.ts")).forgetForGood(this.#context, options);
   }
 
   /** Events of all logs: at least once, in order within each. `position` is where to go on. */

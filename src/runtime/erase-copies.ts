@@ -21,6 +21,15 @@ export interface EraseCopy {
   readonly type: string;
   readonly bytes: number;
   readonly why: string;
+  /** It is no copy: the session has it from its parent, in whose log it stands. */
+  readonly shared?: true;
+}
+
+/** A record that holds the text where nothing is ever erased: in a key, a label, a name. */
+export interface EraseKept {
+  readonly session: LogId;
+  readonly seq: number;
+  readonly type: string;
 }
 
 export interface Found {
@@ -30,6 +39,8 @@ export interface Found {
 export interface CopyOptions {
   /** Whether a content holds the text that is looked for. */
   readonly finds: ((record: StoredRecord) => Promise<boolean>) | undefined;
+  /** Whether a body does. */
+  readonly findsInBody?: ((record: StoredRecord) => boolean) | undefined;
   readonly progress: Progress | undefined;
 }
 
@@ -64,10 +75,10 @@ export async function findCopies(
   family: Family,
   erased: readonly Gone[],
   options: CopyOptions,
-): Promise<readonly Found[]> {
+): Promise<{ readonly found: readonly Found[]; readonly kept: readonly EraseKept[] }> {
   const { finds } = options;
-  if (erased.length === 0 && finds === undefined) return [];
-  const { candidates, handoffs } = await readCandidates(context, family, options);
+  if (erased.length === 0 && finds === undefined) return { found: [], kept: [] };
+  const { candidates, handoffs, kept } = await readCandidates(context, family, options);
   const loss = new Loss(family);
   for (const [owner, ranges] of byOwner(erased)) loss.add(owner, ranges);
   for (const { message } of erased) loss.addMessage(message);
@@ -84,7 +95,7 @@ export async function findCopies(
       loss.addMessage(message);
     }
   }
-  return stillThere(context, found);
+  return { found: await stillThere(context, found), kept };
 }
 
 /** What is lost so far, under every name that it can be reached by. */
@@ -168,16 +179,18 @@ interface Candidates {
   readonly candidates: readonly Candidate[];
   /** By digest: the last position that a handoff tells of. */
   readonly handoffs: Handoffs;
+  readonly kept: readonly EraseKept[];
 }
 
 async function readCandidates(
   context: Context,
   family: Family,
-  { finds, progress }: CopyOptions,
+  { finds, findsInBody, progress }: CopyOptions,
 ): Promise<Candidates> {
   const { store } = context;
   const candidates: Candidate[] = [];
   const handoffs = new Map<string, number>();
+  const kept: EraseKept[] = [];
   let records = 0;
   let sessions = 0;
   const only = finds === undefined ? { types: provenance, contents: false } : { contents: true };
@@ -186,6 +199,8 @@ async function readCandidates(
     for (const each of ranges) {
       for await (const page of pages(store, session, each, only)) {
         for (const record of page) {
+          const { seq, type } = record;
+          if (findsInBody?.(record) === true) kept.push({ session, seq, type });
           if (record.contentHash === null) continue;
           const body = provenance.includes(record.type) ? (JSON.parse(record.body) as Body) : {};
           if (record.type === "session.opened") from = body.from ?? null;
@@ -200,11 +215,11 @@ async function readCandidates(
     }
     sessions += 1;
   }
-  return { candidates, handoffs };
+  return { candidates, handoffs, kept };
 }
 
 /** Every log, with its own positions. What is left of a deleted one is read with the first of its forks. */
-async function* ownRanges(
+export async function* ownRanges(
   { store }: Context,
   family: Family,
 ): AsyncGenerator<readonly [LogId, readonly Range[]]> {

@@ -1,8 +1,9 @@
-/** Finding a text in contents, also in blobs that a content is kept as or refers to. */
+/** Finding a text in contents, also in blobs that a content is kept as or refers to; and in bodies. */
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import type { Store } from "../store/port.ts";
 import { blobReference, readBlob } from "./content.ts";
+import { vocabulary } from "./redact.ts";
 
 /** A text that was quoted in JSON, which was itself a text in JSON, and so on: looked for so many times. */
 const quotingMax = 3;
@@ -34,6 +35,30 @@ export function makeFinder(store: Store, text: string): (record: StoredRecord) =
       if (hash !== undefined && (await inBlob(hash))) return true;
     return false;
   };
+}
+
+/**
+ * A function that says whether a body holds the text: in a key, a label or a name. Words of the catalogue, ids
+ * and hashes say nothing of anybody.
+ */
+export function makeBodyFinder(text: string): (record: Pick<StoredRecord, "body">) => boolean {
+  const quoted = JSON.stringify(text).slice(1, -1);
+  return ({ body }) => {
+    if (!body.includes(quoted)) return false;
+    return leavesOf(JSON.parse(body)).some(
+      (leaf) => leaf.includes(text) && !vocabulary().has(leaf) && !isOpaque(leaf),
+    );
+  };
+}
+
+const isOpaque = (leaf: string): boolean => /^(?:[0-9a-f]{64}|[a-z]{3}_[0-9a-z]{26})$/.test(leaf);
+
+/** Names of fields, and texts. */
+function leavesOf(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  const names = Array.isArray(value) ? [] : Object.keys(value);
+  return [...names, ...Object.values(value).flatMap(leavesOf)];
 }
 
 async function inflated(store: Store, content: string): Promise<string> {

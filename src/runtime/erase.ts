@@ -9,12 +9,13 @@ import { isWorkspaceId, quote, type LogId, type SessionId } from "../core/ids.ts
 import { limit } from "../core/limit.ts";
 import * as range from "../core/range.ts";
 import type { Range, Ranges } from "../core/range.ts";
+import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
-import { findCopies, type EraseCopy, type Found } from "./erase-copies.ts";
+import { findCopies, type EraseCopy, type EraseKept, type Found } from "./erase-copies.ts";
 import { readFamily, type Family, type Stretch } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
 import { bytesOf, joinNeighbours, rangesOf, survey, type Survey } from "./erase-survey.ts";
-import { makeFinder } from "./erase-text.ts";
+import { makeBodyFinder, makeFinder } from "./erase-text.ts";
 import { eraseTarget, tellSharers, type Target } from "./erase-write.ts";
 import { wayTo } from "./move-step.ts";
 import { headOf } from "./place.ts";
@@ -48,6 +49,11 @@ export interface EraseReport {
   readonly copies: readonly EraseCopy[];
   /** Whether the copies went, or would go, too. */
   readonly withCopies: boolean;
+  /**
+   * Records that go on saying it where nothing is erased. With `match`: whose body holds the text, in all of
+   * the store. Else: bindings that were named after their path or address, which is erased.
+   */
+  readonly kept: readonly EraseKept[];
   /** Whether the files of the store are known to hold nothing of it any more. */
   readonly scrubbed: boolean;
 }
@@ -66,6 +72,7 @@ interface Plan {
   readonly others: readonly Target[];
   readonly copies: readonly EraseCopy[];
   readonly forks: readonly EraseShare[];
+  readonly kept: readonly EraseKept[];
 }
 
 export async function eraseSession(
@@ -88,6 +95,7 @@ export async function eraseSession(
     forks: plan.forks,
     copies: plan.copies,
     withCopies,
+    kept: plan.kept,
   };
   if (dryRun) return { ...report, scrubbed: false };
   const targets = [plan.own, ...plan.others];
@@ -136,7 +144,8 @@ async function planErasure(context: Context, session: SessionId, options: EraseO
   const { store } = context;
   await checkHere(context, session);
   const family = await readFamily(context);
-  const ranges = await wantedRanges(context, session, await family.stretches(session), options);
+  const stretches = await family.stretches(session);
+  const ranges = await wantedRanges(context, session, stretches, options);
   const finds = options.match === undefined ? undefined : makeFinder(store, options.match);
   // Who erased what and why is to stay, unless it is asked for by name.
   const isAll = options.ranges === undefined && finds === undefined;
@@ -144,7 +153,9 @@ async function planErasure(context: Context, session: SessionId, options: EraseO
   const own = await survey(store, session, ranges, { picks });
   // Whether what is gone already held the text, nobody can say any more.
   const sources = finds === undefined ? [...own.gone, ...own.doomed] : own.doomed;
-  const found = await findCopies(context, family, sources, { finds, progress: options.progress });
+  const findsInBody = options.match === undefined ? undefined : makeBodyFinder(options.match);
+  const looking = { finds, findsInBody, progress: options.progress };
+  const { found, kept } = await findCopies(context, family, sources, looking);
   const target: Target = { session, survey: own, sharers: await family.sharers(session) };
   const others = options.copies === true ? await targetsOf(context, family, found) : [];
   // What was copied within the session itself is one with the rest of it.
@@ -155,9 +166,39 @@ async function planErasure(context: Context, session: SessionId, options: EraseO
   return {
     own: whole,
     others: elsewhere,
-    copies: found.map(({ copy }) => copy),
-    forks: await sharesOf(context, [whole, ...elsewhere]),
+    copies: found.map(({ copy }) => asShared(copy, session, stretches)),
+    forks: (await sharesOf(context, [whole, ...elsewhere])).filter((one) => one.session !== session),
+    kept: finds === undefined ? await namedAfter(context, session, own) : kept,
   };
+}
+
+/** What a fork has from its parent is no copy of its own: it stands there, for both. */
+function asShared(copy: EraseCopy, session: SessionId, stretches: readonly Stretch[]): EraseCopy {
+  const { seq } = copy;
+  const isShared = stretches.some(
+    ({ owner, range: [fromSeq, toSeq] }) =>
+      owner !== session && owner === copy.session && seq >= fromSeq && seq <= toSeq,
+  );
+  if (!isShared) return copy;
+  return { ...copy, why: "it stands in the log of its parent, for both", shared: true };
+}
+
+/** Bindings that are to go, and have their path or address as their name too. */
+async function namedAfter(
+  { store }: Context,
+  session: SessionId,
+  { doomed }: Survey,
+): Promise<readonly EraseKept[]> {
+  const kept: EraseKept[] = [];
+  for (const { seq, type } of doomed) {
+    if (type !== "resource.bound") continue;
+    const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+    const { name = "" } = JSON.parse(record?.body ?? "{}") as { readonly name?: string };
+    const content = (await readContent(store, session, seq)) as { path?: string; url?: string } | undefined;
+    const isPlace = name === content?.path || content?.url?.includes(name.replace(/^.*:\/\//, "")) === true;
+    if (isPlace) kept.push({ session, seq, type });
+  }
+  return kept;
 }
 
 /** A copy says nothing that is not said elsewhere, and a session that was moved is not ours to change. */
@@ -258,19 +299,21 @@ async function checkTargets(context: Context, targets: readonly Target[]): Promi
     const losers = [...sharers].filter(([, toSeq]) => toSeq >= first).map(([sharer]) => sharer);
     for (const loser of [session, ...losers]) {
       const { standing } = await writer.current(loser);
-      const [held] = standing.holds.keys();
+      const isCopy = (await store.head(loser))?.copy === true;
+      const elsewhere = isCopy || standing.status === "moved";
+      // A hold is where the session lives, and what it keeps is kept there.
+      const [held] = elsewhere ? [] : standing.holds.keys();
       if (held !== undefined) {
         throw new SkeinError("refused", `${loser} is under the hold ${quote(held)}`, {
           hint: `nothing was erased; lift the hold first: skein hold ${loser} ${quote(held)} --lift`,
         });
       }
-      const isCopy = (await store.head(loser))?.copy === true;
       if (standing.newer !== null && !isCopy) {
         throw new SkeinError("refused", `${loser} is read-only: a newer Skein wrote to it`, {
           hint: `nothing was erased; use Skein ${store.program} or later`,
         });
       }
-      if (loser !== session || !(isCopy || standing.status === "moved")) continue;
+      if (loser !== session || !elsewhere) continue;
       throw new SkeinError("refused", `${session} holds copies of it, and lives elsewhere`, {
         hint: "nothing was erased; delete it here first, or leave the copies",
       });

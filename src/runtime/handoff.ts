@@ -22,6 +22,7 @@ import { subtract } from "../core/range.ts";
 import type { State } from "../core/state.ts";
 import { contentOf, inflate, readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
+import { carriedOn, inheritedBy } from "./handoff-inherit.ts";
 import { readWaiting } from "./inbox.ts";
 import { headOf } from "./place.ts";
 import { safeText } from "./redact.ts";
@@ -200,6 +201,7 @@ async function gatherHandoff(context: Context, session: SessionId, state: State)
     waiting,
     answerSeq,
     carriesOn: await carriedOn(context, session),
+    inherited: await inheritedBy(context, session, state),
   };
 }
 
@@ -256,13 +258,6 @@ async function lastAnswer({ store }: Context, session: SessionId, { mind }: Stat
     if (record !== undefined) return record.seq;
   }
   return null;
-}
-
-/** The session whose work another carries on; null when it began by itself. */
-export async function carriedOn({ store }: Context, session: SessionId): Promise<SessionId | null> {
-  const [record] = await store.read(session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
-  const body = record?.type === "session.opened" ? (JSON.parse(record.body) as { from?: SessionId }) : {};
-  return body.from ?? null;
 }
 
 /** The handoff of a session as a document that the next one starts with. */

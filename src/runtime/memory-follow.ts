@@ -8,7 +8,9 @@ import { itemKey } from "../core/fold/durable.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import {
+  followedBy,
   forgottenDraft,
+  isOver,
   isTooLong,
   memoryDrafts,
   memoryId,
@@ -112,11 +114,13 @@ export async function mend(context: Context, session: SessionId, items: readonly
       const content = item === undefined ? undefined : await readContent(context.store, session, item.seq);
       const { value, because } = (content ?? {}) as { value?: unknown; because?: string };
       for (const name of stale) {
-        const gone = item === undefined || value === undefined || isTooLong(key, value);
+        const gone =
+          item === undefined || isOver(item.status) || value === undefined || isTooLong(key, value);
         if (gone) events.push(forgottenDraft(name, { by: "rule" }));
         else {
           const origin = { session, seq: item.seq };
-          events.push(promotedDraft({ ...name, actor: undefined, value, because, origin, by: "rule" }));
+          const how = followedBy(name.by, because);
+          events.push(promotedDraft({ ...name, actor: undefined, value, origin, ...how }));
         }
       }
     }

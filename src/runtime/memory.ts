@@ -4,12 +4,14 @@
  * its share of it along in the same append.
  */
 import { itemKinds, type ItemKind } from "../core/catalogue/durable.ts";
+import { AgentName } from "../core/catalogue/entry.ts";
 import { nearest, SkeinError } from "../core/error.ts";
 import { itemKey } from "../core/fold/durable.ts";
-import { quote, type SessionId } from "../core/ids.ts";
+import { isPrincipalId, quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import {
   forgottenDraft,
+  isOver,
   isTooLong,
   Memory,
   memoryId,
@@ -29,6 +31,7 @@ import type { Store } from "../store/port.ts";
 import type { Also } from "./beside.ts";
 import { contentOf, readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
+import type { MemoryErasure } from "./memory-erase.ts";
 import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import { writeWorkspace } from "./workspace.ts";
 
@@ -170,9 +173,18 @@ export async function listMemory(context: Context, options: MemoryOptions): Prom
   return wanted
     .map((entry) => withContent(entry, contents.get(entry.seq)))
     .filter((entry) => {
-      const said = `${entry.key} ${JSON.stringify(entry.value)} ${entry.because ?? ""}`.toLowerCase();
+      const said = `${entry.key}\n${saidIn(entry.value)}\n${entry.because ?? ""}`.toLowerCase();
       return words.every((word) => said.includes(word));
     });
+}
+
+/** As it reads: without the marks by which JSON quotes. */
+function saidIn(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null) return String(value);
+  return Object.entries(value)
+    .map(([field, one]) => `${Array.isArray(value) ? "" : field} ${saidIn(one)}`)
+    .join("\n");
 }
 
 /** By position; page by page where there are many. */
@@ -211,6 +223,7 @@ export interface RememberOptions {
 export async function remember(context: Context, options: RememberOptions): Promise<MemoryEntry> {
   const { value, because } = options;
   const name = nameOf("remember", context, options);
+  if (name.scope !== "workspace") checkOwner(name.scope, name.owner);
   if (value === undefined) {
     throw new SkeinError("invalid", `remember: ${name.kind} ${quote(name.key)} has no value`, {
       hint: "give one, or forget the entry",
@@ -268,6 +281,13 @@ export interface ForgetOptions {
   readonly kind: ItemKind;
   readonly key: string;
   readonly reason?: string;
+  /** Also takes the contents of all its versions out of the store for good. */
+  readonly erase?: boolean;
+}
+
+/** The entry as it was; when it was also erased, what went and what did not. */
+export interface Forgotten extends MemoryEntry {
+  readonly erasure?: MemoryErasure;
 }
 
 /** Ends it for all sessions that are opened later. Rejects with `not-found` when it is not there. */
@@ -314,7 +334,7 @@ function checkKind(where: string, kind: unknown): asserts kind is ItemKind {
   });
 }
 
-function nameOf(
+export function nameOf(
   where: string,
   { actor }: Context,
   given: { readonly scope: unknown; readonly owner?: string; readonly kind: unknown; readonly key: unknown },
@@ -334,6 +354,19 @@ function nameOf(
   if (whose !== null) return { scope, owner: whose, kind, key };
   throw new SkeinError("invalid", `${where}: whose memory is meant?`, {
     hint: scope === "agent" ? "give the agent's name as owner" : "give the principal, prn_…, as owner",
+  });
+}
+
+/** Nobody would ever be told what is remembered for somebody who cannot be. */
+function checkOwner(scope: "agent" | "user", owner: unknown): void {
+  const isOne = scope === "agent" ? AgentName.safeParse(owner).success : isPrincipalId(owner);
+  if (isOne) return;
+  const what = scope === "agent" ? "the name of an agent" : "a principal";
+  throw new SkeinError("invalid", `remember: ${quote(owner)} is not ${what}`, {
+    hint:
+      scope === "agent"
+        ? "up to 64 lower-case letters, digits and . _ -, as in the agent's definition"
+        : "a principal is prn_ and 26 characters, as the actor of your events: user:prn_…",
   });
 }
 
@@ -375,6 +408,15 @@ async function promotionOf(
     throw new SkeinError("not-found", `there is no ${kind} ${quote(key)} to promote`, {
       hint: near === undefined ? "record it first" : `did you mean ${quote(near)}?`,
     });
+  }
+  if (isOver(item.status)) {
+    throw new SkeinError(
+      "refused",
+      `task ${quote(key)} is ${item.status}, and nothing that later sessions need`,
+      {
+        hint: "record it anew if it is open again, or what came of it as a fact",
+      },
+    );
   }
   const owners = await ownersOf(context, session, state);
   const person = by === "person" ? principalOf(context.actor) : null;

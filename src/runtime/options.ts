@@ -97,6 +97,16 @@ export function checkBudget(budget: Budget): void {
   }
 }
 
+export function checkObjective(call: string, objective: unknown): void {
+  if (typeof objective !== "string" || objective.trim() === "") {
+    throw new SkeinError("invalid", `${call}: a session needs an objective`, {
+      hint: "say in a sentence what it is for",
+    });
+  }
+  if (objective.length <= limit.objectiveCharsMax) return;
+  throw new SkeinError("invalid", `${call}: an objective has at most ${limit.objectiveCharsMax} characters`);
+}
+
 export function checkOpen(options: OpenOptions): void {
   const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
   const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory", "wake", "after"];
@@ -104,14 +114,7 @@ export function checkOpen(options: OpenOptions): void {
   checkDeadline(options.labels);
   const { objective, from } = options;
   const isCarried = from !== undefined && objective === undefined;
-  if (!isCarried && (typeof objective !== "string" || objective.trim() === "")) {
-    throw new SkeinError("invalid", "open: a session needs an objective", {
-      hint: "say in a sentence what it is for",
-    });
-  }
-  if ((objective ?? "").length > limit.objectiveCharsMax) {
-    throw new SkeinError("invalid", `open: an objective has at most ${limit.objectiveCharsMax} characters`);
-  }
+  if (!isCarried) checkObjective("open", objective);
   for (const name of ["bind", "grant", "constraints", "files", "wake"] as const) {
     if (options[name] === undefined || Array.isArray(options[name])) continue;
     throw new SkeinError("invalid", `open: ${name} is not a list`, { hint: "give an array" });

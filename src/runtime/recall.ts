@@ -10,7 +10,8 @@ import { readEvents, type Event } from "./event-reader.ts";
 import { readItems, search } from "./projection.ts";
 import type { Context } from "./engine-context.ts";
 import { findSession } from "./find.ts";
-import { carriedOn, stateNow } from "./handoff.ts";
+import { stateNow } from "./handoff.ts";
+import { carriedOn, earlierMax } from "./handoff-inherit.ts";
 
 type Recall = Extract<SessionAct, { act: "recall" }>;
 
@@ -28,9 +29,6 @@ export async function recall(
   const earlier = await earlierSession(context, session, other);
   return recallOf(context, earlier, await stateNow(context, earlier), wanted);
 }
-
-/** How far back the sessions are followed that one carries on. */
-const earlierMax = 100;
 
 async function earlierSession(context: Context, session: SessionId, ending: string): Promise<SessionId> {
   let from = await carriedOn(context, session);

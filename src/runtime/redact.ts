@@ -121,6 +121,19 @@ export function checkBound(world: Pick<World, "redactor">, binding: Binding): vo
   });
 }
 
+/** What others are held to means something else once a part is taken out of it: a secret is refused. */
+export function checkMeant(redactor: Redactor | undefined, what: string, value: unknown): void {
+  if (redactor === undefined || redactor.json(value) === value) return;
+  const name = redactor.registeredIn(JSON.stringify(value));
+  throw new SkeinError(
+    "invalid",
+    `${what} cannot hold a secret${name === null ? "" : `, and holds ${name}`}`,
+    {
+      hint: "without it, it would mean something else; say it without the secret",
+    },
+  );
+}
+
 export const safeText = ({ redactor }: Pick<World, "redactor">, text: string): string =>
   redactor?.text(text) ?? text;
 

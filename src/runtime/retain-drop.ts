@@ -27,9 +27,10 @@ export async function dropSessions(context: Context, dropped: readonly Dropped[]
   for (const { session, reason, check } of dropped) {
     const state = await writer.current(session);
     check?.(state);
-    refuseIfNeeded(session, state);
+    const head = await store.head(session);
+    if (head?.copy !== true) refuseIfNeeded(session, state);
     const { seq } = state;
-    const body = { session, headSeq: seq, headHash: (await store.head(session))?.hash ?? "" };
+    const body = { session, headSeq: seq, headHash: head?.hash ?? "" };
     events.push({ type: "session.deleted", body, ...(reason === undefined ? {} : { content: { reason } }) });
     parts.push({ session, expect: { seq }, drafts: [], drop: true });
     parts.push(...(await givenBack(context, state, doomed)));
@@ -58,8 +59,9 @@ async function givenBack(
   });
 }
 
+/** A hold goes with a session that was moved, and is none on what is left of it here. */
 function refuseIfNeeded(session: SessionId, { standing }: State): void {
-  const [held] = standing.holds.keys();
+  const [held] = standing.status === "moved" ? [] : standing.holds.keys();
   if (held !== undefined) {
     throw new SkeinError("refused", `${session} is under the hold ${quote(held)}`, {
       hint: "lift the hold first",

@@ -23,6 +23,10 @@ export interface ScanOptions {
 export interface ScanFinding {
   readonly session: LogId;
   readonly seq: number;
+  /** The log that the record is of: a parent's, where the session shares it. */
+  readonly owner: LogId;
+  /** That log lives in another store: nothing can be erased in it here, and it can be deleted. */
+  readonly elsewhere: boolean;
   readonly type: string;
   /** The name under which it is registered, or what it looks like. */
   readonly kind: string;
@@ -50,6 +54,7 @@ export async function scan(
   options: { readonly whole: boolean; readonly progress?: Progress | undefined },
 ): Promise<ScanReport> {
   const { store, world } = context;
+  const placeOf = makePlacer(context);
   const { redactor } = world;
   if (redactor === undefined) throw new Error("invariant: an engine has a redactor");
   const counts = { sessions: 0, records: 0, more: 0 };
@@ -69,8 +74,8 @@ export async function scan(
         counts.records++;
         for (const found of await looker(record)) {
           const { seq, type } = record;
-          if (findings.length < findingsMax) findings.push({ session, seq, type, ...found });
-          else counts.more++;
+          if (findings.length >= findingsMax) counts.more++;
+          else findings.push({ session, seq, ...(await placeOf(session, seq)), type, ...found });
         }
       }
       const last = page.at(-1)?.seq;
@@ -80,6 +85,28 @@ export async function scan(
     }
   }
   return { sessions: counts.sessions, records: counts.records, findings, more: counts.more };
+}
+
+/** Says whose a record is, and whether it can be erased here. */
+function makePlacer({
+  store,
+  writer,
+}: Context): (session: LogId, seq: number) => Promise<Pick<ScanFinding, "owner" | "elsewhere">> {
+  const known = new Map<LogId, boolean>();
+  const livesElsewhere = async (owner: LogId): Promise<boolean> =>
+    !isWorkspaceId(owner) &&
+    ((await store.head(owner))?.copy === true || (await writer.current(owner)).standing.status === "moved");
+  return async (session, seq) => {
+    let owner = session;
+    for (;;) {
+      const parent = (await store.head(owner))?.parent ?? null;
+      if (parent === null || seq > parent.seq || (await store.head(parent.session)) === undefined) break;
+      owner = parent.session;
+    }
+    const elsewhere = known.get(owner) ?? (await livesElsewhere(owner));
+    known.set(owner, elsewhere);
+    return { owner, elsewhere };
+  };
 }
 
 export function checkScan(options: ScanOptions): void {
@@ -114,9 +141,9 @@ function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) =>
 
   return async (record) => {
     const found: Found[] = [];
-    if (redactor.registeredIn(record.body) !== null) {
+    if (redactor.find(record.body).length > 0) {
       const leaves = leavesOf(JSON.parse(record.body)).filter((leaf) => !vocabulary().has(leaf));
-      found.push(...leaves.flatMap((leaf) => inText(redactor, leaf, "body")).filter(isRegistered));
+      found.push(...leaves.flatMap((leaf) => inText(redactor, leaf, "body")));
     }
     const content = await contentOf(store, record).catch(ifLost);
     if (content === undefined) return found;
@@ -126,8 +153,6 @@ function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) =>
     return found;
   };
 }
-
-const isRegistered = ({ registered }: Found): boolean => registered;
 
 /** What is damaged is for verify to tell. */
 function ifLost(error: unknown): undefined {

@@ -14,7 +14,7 @@ import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Draft, DraftContent } from "../store/port.ts";
 import type { Redactor } from "../core/secret.ts";
-import { learnNamed, vocabulary } from "./redact.ts";
+import { checkMeant, learnNamed, vocabulary } from "./redact.ts";
 import type { World } from "./world.ts";
 
 /** Drafts ready for a store, and the blobs that must be there before them. */
@@ -91,9 +91,25 @@ function withoutSecrets(
   const text = JSON.stringify(event.content);
   const clean = world.redactor === undefined ? text : cleanText(world.redactor, event, text);
   if (clean === text) return { event, text };
+  if (world.redactor !== undefined) checkMeaning(world.redactor, event);
   const safe = { ...event, content: JSON.parse(clean) as unknown };
   checkShape(safe);
   return { event: safe, text: clean };
+}
+
+/** Of these, the part that calls, messages or sessions are held to. */
+const heldTo: Readonly<Record<string, { readonly what: string; readonly part: string }>> = {
+  "policy.set": { what: "a policy", part: "policy" },
+  "contract.declared": { what: "a contract", part: "schema" },
+  "permission.set": { what: "the pattern of a permission", part: "pattern" },
+  "trigger.set": { what: "a trigger", part: "spec" },
+};
+
+/** Without the secret in it, it would hold for something else, and nobody would be told: it is refused. */
+function checkMeaning(redactor: Redactor, { type, content }: DraftEvent): void {
+  const held = heldTo[type];
+  if (held === undefined) return;
+  checkMeant(redactor, held.what, (content as Readonly<Record<string, unknown>>)[held.part]);
 }
 
 /** The key of an item names its value as a field does: `db_password` holds no plain word. */
@@ -111,12 +127,16 @@ function cleanText(redactor: Redactor, event: DraftEvent, text: string): string 
 /** Nobody gave what their bodies hold: no run fails because a host is called like a secret. */
 const ofProgram = /^(?:lease|model|turn|zone)\./;
 
-/** Bodies are never erased, and what they name is found by its name: a secret in one is refused. */
+/**
+ * Bodies are never erased, and what they name is found by its name: a secret in one is refused, and so is what
+ * can be nothing else.
+ */
 function checkBody(redactor: Redactor, type: string, text: string): void {
-  if (ofProgram.test(type) || redactor.registeredIn(text) === null) return;
+  const secretOf = (one: string): string | null => redactor.registeredIn(one) ?? redactor.sureIn(one);
+  if (ofProgram.test(type) || secretOf(text) === null) return;
   // Only what somebody gave is looked at: words of the catalogue may be anybody's password.
   const given = leavesOf(JSON.parse(text)).filter((leaf) => !vocabulary().has(leaf));
-  const name = given.map((leaf) => redactor.registeredIn(leaf)).find((found) => found !== null);
+  const name = given.map(secretOf).find((found) => found !== null);
   if (name === undefined) return;
   throw new SkeinError("invalid", `${type}: a key cannot hold a secret, and one here holds ${name}`, {
     hint: "keys, names, labels and topics are kept for ever; say it in a value, where it is taken out",

@@ -18,6 +18,7 @@ import { deliverFrom, otherStores, type Stores, type There } from "./deliver.ts"
 import type { Context } from "./engine-context.ts";
 import { findSession } from "./find.ts";
 import { checkLivesHere, momentText, receiving, type Letter } from "./letter.ts";
+import { makeLine, type InLine } from "./line.ts";
 import type { Written } from "./session.ts";
 
 export interface SendOptions {
@@ -58,7 +59,13 @@ interface Outgoing extends Omit<SendOptions, "withinMs" | "at"> {
   readonly place?: string;
 }
 
-/** `to` may be left out of a reply. */
+/** Of each engine, by its writer. */
+const lines = new WeakMap<Context["writer"], InLine>();
+
+/**
+ * `to` may be left out of a reply. Messages of a pair go in the order of the calls, also when nobody waits for
+ * one before sending the next.
+ */
 export async function sendMessage(
   context: Context,
   from: SessionId,
@@ -67,6 +74,19 @@ export async function sendMessage(
 ): Promise<Sent> {
   checkSend(options);
   const text = textOf(value);
+  const inLine = lines.get(context.writer) ?? makeLine();
+  lines.set(context.writer, inLine);
+  return inLine([`${from} ${to ?? options.replyTo}`], () =>
+    sendText(context, from, { to, text, ...options }, call),
+  );
+}
+
+async function sendText(
+  context: Context,
+  from: SessionId,
+  { to, text, ...options }: SendOptions & { readonly to: string | null; readonly text: string },
+  call: Calling | undefined,
+): Promise<Sent> {
   const { topic, replyTo, key } = options;
   const before = key === undefined ? null : await sentWith(context, from, key);
   if (before !== null) return before;
@@ -109,7 +129,9 @@ function checkSend(options: SendOptions): void {
 
 /** A value that is no text is sent as its JSON. */
 function textOf(value: unknown): string {
-  if (typeof value === "string") return value;
+  if (typeof value === "string" && value.trim() !== "") return value;
+  if (typeof value === "string")
+    throw new SkeinError("invalid", "send: the message is empty", { hint: "say something in it" });
   checkJson("the message", value);
   return JSON.stringify(value);
 }

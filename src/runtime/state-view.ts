@@ -6,7 +6,7 @@ import { isFull } from "../core/decide/message.ts";
 import { limit } from "../core/limit.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Status } from "../core/lifecycle.ts";
-import { count, type Ranges } from "../core/range.ts";
+import { count, includes, type Ranges } from "../core/range.ts";
 import {
   mindHash,
   transcriptRanges,
@@ -63,7 +63,13 @@ export interface StateView {
   readonly contracts: readonly string[];
   readonly turn: Turn | null;
   readonly lease: { readonly holder: string; readonly epoch: number } | null;
-  readonly bindings: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
+  readonly bindings: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly mode: string;
+    /** What it is was erased: it cannot be used until it is bound again. */
+    readonly erased?: true;
+  }[];
   readonly permissions: readonly { readonly name: string; readonly tool: string; readonly rule: string }[];
   readonly budget: { readonly limits: Amounts; readonly used: Used; readonly unpriced: number };
   readonly checkpoints: Readonly<Record<string, number>>;
@@ -127,7 +133,10 @@ export async function viewState(
     ...messagesOf(standing),
     turn,
     lease: lease.held ? { holder: lease.holder, epoch: lease.epoch } : null,
-    bindings: [...standing.bindings.entries()].map(([name, { kind, mode }]) => ({ name, kind, mode })),
+    bindings: [...standing.bindings.entries()].map(([name, { kind, mode, seq: at }]) => {
+      const erased = includes(standing.erased.ranges, at) ? { erased: true as const } : {};
+      return { name, kind, mode, ...erased };
+    }),
     permissions: [...standing.permissions.entries()].map(([name, { tool, rule }]) => ({ name, tool, rule })),
     budget: { limits, used, unpriced },
     checkpoints: Object.fromEntries(standing.checkpoints.entries()),

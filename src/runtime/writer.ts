@@ -14,6 +14,7 @@ import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
 import type { Also, Beside } from "./beside.ts";
+import { makeLine } from "./line.ts";
 import { refusedElsewhere } from "./move-step.ts";
 import { withPayback, writableIn } from "./payback.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
@@ -55,7 +56,7 @@ export interface Writer {
   commit(parts: readonly Part[]): Promise<readonly Appended[]>;
   /**
    * Changes of several sessions in one append, all or none, each decided on its state; decided again when one
-   * of them has changed.
+   * of them has changed. A build must not change these sessions itself: it would wait for its own turn.
    */
   together(members: readonly Member[], options: { readonly actor: string }): Promise<readonly Appended[]>;
   /** Where the change with this key of the caller's was written; undefined when there is none. */
@@ -107,7 +108,8 @@ export interface WriterOptions {
 export function makeWriter(store: Store, world: World, states: StateReader, how: WriterOptions): Writer {
   const { tenant, always } = how;
   const cache = new Map<LogId, Known>();
-  const turns = new Map<LogId, Promise<unknown>>();
+  /** Changes of one session from one process wait for one another; between processes the store decides. */
+  const inTurn = makeLine();
   const learn = makeLearner({ store, world });
   const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
 
@@ -116,18 +118,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       facts: facts(options.actor),
       key: options.key === undefined ? null : keyOf(options.key),
     });
-
-  /** Changes of one session from one process wait for one another; between processes the store decides. */
-  function inTurn<T>(session: LogId, work: () => Promise<T>): Promise<T> {
-    const before = turns.get(session);
-    const mine = before === undefined ? work() : before.then(work, work);
-    turns.set(session, mine);
-    const leave = (): void => {
-      if (turns.get(session) === mine) turns.delete(session);
-    };
-    mine.then(leave, leave);
-    return mine;
-  }
 
   function keep(session: LogId, known: Known): Known {
     cache.delete(session);
@@ -216,7 +206,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     };
     const first = await besides();
     if (first === null || first.events.length === 0) return once(first);
-    return inTurn(store.workspace, async () => once(await besides()));
+    return inTurn([store.workspace], async () => once(await besides()));
   }
 
   /** What the change gave that was written with this key before; null when there was none. */
@@ -387,32 +377,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     { actor }: { readonly actor: string },
   ): Promise<readonly Appended[]> {
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-      const parts: Part[] = [];
-      let heads: number[] = [];
-      const blobs: Sealed["blobs"][number][] = [];
-      for (const { session, build, epoch, key, erase, start } of members) {
-        const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
-        if (state.standing.bindings.size > 0) await learn(session, state);
-        const command = typeof build === "function" ? await build(state) : build;
-        const sealed = decided(state, command, { actor, key });
-        if ("refusal" in sealed) throw refused(sealed.refusal);
-        const parent = start?.parent;
-        const index = touchesIndex(state, sealed.events)
-          ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
-          : undefined;
-        parts.push({
-          session,
-          expect: start === undefined ? { seq: state.seq } : "absent",
-          drafts: sealed.drafts,
-          ...(epoch === undefined ? {} : { epoch }),
-          ...(parent === undefined ? {} : { parent }),
-          ...(index === undefined ? {} : { index }),
-          ...(erase === undefined ? {} : { erase }),
-        });
-        heads = [...heads, state.seq];
-        blobs.push(...sealed.blobs);
-      }
-      const outcome = await appendAll(parts, heads, blobs);
+      const all = await decideAll(members, actor);
+      if (all === null) continue;
+      const outcome = await appendAll(all.parts, all.heads, all.blobs);
       if (outcome.kind === "ok") return outcome.parts;
       if (outcome.kind === "duplicate")
         throw new SkeinError("conflict", "a change with this key was written before");
@@ -420,6 +387,44 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     throw new SkeinError("conflict", "the sessions change too fast to be written to", {
       hint: "try again later",
     });
+  }
+
+  /** Null: one was refused, but those decided before it have changed meanwhile, and it may be due to that. */
+  async function decideAll(
+    members: readonly Member[],
+    actor: string,
+  ): Promise<{ parts: Part[]; heads: number[]; blobs: Sealed["blobs"] } | null> {
+    const parts: Part[] = [];
+    const heads: number[] = [];
+    const blobs: Sealed["blobs"][number][] = [];
+    for (const { session, build, epoch, key, erase, start } of members) {
+      const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
+      if (state.standing.bindings.size > 0) await learn(session, state);
+      const command = typeof build === "function" ? await build(state) : build;
+      const sealed = decided(state, command, { actor, key });
+      if ("refusal" in sealed) {
+        for (const { session: earlier, expect } of parts) {
+          if (typeof expect === "object" && (await store.head(earlier))?.seq !== expect.seq) return null;
+        }
+        throw refused(sealed.refusal);
+      }
+      const parent = start?.parent;
+      const index = touchesIndex(state, sealed.events)
+        ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
+        : undefined;
+      parts.push({
+        session,
+        expect: start === undefined ? { seq: state.seq } : "absent",
+        drafts: sealed.drafts,
+        ...(epoch === undefined ? {} : { epoch }),
+        ...(parent === undefined ? {} : { parent }),
+        ...(index === undefined ? {} : { index }),
+        ...(erase === undefined ? {} : { erase }),
+      });
+      heads.push(state.seq);
+      blobs.push(...sealed.blobs);
+    }
+    return { parts, heads, blobs };
   }
 
   /** Conflicts are the caller's; a lost answer is followed until it is known. */
@@ -467,7 +472,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   };
 
   return {
-    change: (session, build, options) => inTurn(session, () => change(session, build, options)),
+    change: (session, build, options) => inTurn([session], () => change(session, build, options)),
     begin,
     current: async (session) => (await refresh(session)).state,
     async commit(parts) {
@@ -481,7 +486,11 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       }
       throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
     },
-    together,
+    together: (members, options) =>
+      inTurn(
+        members.map(({ session }) => session),
+        () => together(members, options),
+      ),
     keyed: (session, key) => store.keyed(session, keyOf(key)),
     forget: (session) => void cache.delete(session),
   };

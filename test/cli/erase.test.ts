@@ -83,6 +83,39 @@ test("a text goes from wherever it is, and its copies stay or go as one says", a
   assert.deepEqual([none.code, none.stdout], [0, "nothing is left to erase\n"]);
 });
 
+test("what stands in keys and names is said to stay, and what a fork shares is said to be its parent's", async () => {
+  const { skein, id, fork } = await spoken();
+  await skein.here("record", id, "fact", "sparrow", "small");
+  await skein.here("bind", id, "directory", "--path", "/tmp/sparrow");
+  const none = await skein.here("erase", fork, "--match", "sings");
+  assert.deepEqual(
+    [none.code, none.stdout],
+    [
+      0,
+      `0 contents of ${fork} (0 bytes)\n` +
+        "1 content in the log of its parent stays (erase them there, or with --copies):\n" +
+        `  ${id}@2  input.received\nnothing is left to erase here; what is listed above stays\n`,
+    ],
+  );
+  assert.match((await skein.here("show", id)).stdout, /may use +directory \/tmp\/sparrow/);
+  await skein.here("erase", id, "--match", "sparrow", "--copies", "--yes");
+  const left = await skein.here("erase", id, "--match", "sparrow", "--yes");
+  assert.equal(left.code, 0);
+  assert.match(
+    left.stdout,
+    /2 records hold it in a key, label or name, which cannot be erased:\n.*@5 {2}item\.recorded\n.*@6 {2}resource/,
+  );
+  assert.match(left.stdout, /nothing is left to erase here; what is listed above stays\n$/);
+  const [report] = await skein.look("erase", id, "--match", "sparrow", "--yes");
+  assert.deepEqual(
+    (report?.["kept"] as { seq: number }[]).map(({ seq }) => seq),
+    [5, 6],
+  );
+  const shown = (await skein.here("show", id)).stdout;
+  assert.match(shown, /bind again +directory: what it is was erased\n/);
+  assert.doesNotMatch(shown, /may use/);
+});
+
 const wrong: readonly (readonly [words: readonly string[], code: number, said: RegExp])[] = [
   [["--seq", "9..12"], 3, /there is no position 12 in .*; it ends at 4\n  hint: give positions from 1 to 4/],
   [["--seq", "3..2"], 2, /3 stands after 2\n  hint: did you mean 2 to 3\?/],

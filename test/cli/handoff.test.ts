@@ -59,6 +59,9 @@ describe("handoff", () => {
     const unknown = await skein.here("open", "--from", "nobody");
     assert.deepEqual([unknown.code, unknown.stdout], [3, ""]);
     assert.match(unknown.stderr, /no session ends in "nobody"/);
+    const both = await skein.here("open", "--from", id, "--from", String(same?.["id"]));
+    assert.deepEqual([both.code, both.stdout], [2, ""]);
+    assert.match(both.stderr, /--from is given more than once\n +hint: .*skein merge/);
     const neither = await skein.here("open");
     assert.match(neither.stderr, /a session needs an objective/);
   });

@@ -52,6 +52,10 @@ suite("memory", { concurrency: true }, () => {
     assert.deepEqual(await keys("--agent", "web"), ["layout"]);
     assert.deepEqual(await keys("--scope", "user"), ["tone"]);
     assert.deepEqual(await keys("--match", "council"), ["base-rate"]);
+    assert.match(
+      (await say("memory", "list", "--match", "nowhere")).stderr,
+      /nothing that is remembered matches/,
+    );
     const next = await open("Raise the base rate");
     const { stdout: log } = await say("log", next);
     assert.match(log, /memory\.carried +2 remembered, about \d+ tokens; tone, base-rate\n/);
@@ -66,6 +70,34 @@ suite("memory", { concurrency: true }, () => {
     const gone = await say("memory", "forget", "base-rate", "--because", "last year's");
     assert.equal(gone.stdout, "forgotten decision base-rate, for the workspace\n");
     assert.deepEqual(await keys(), ["layout", "tone"]);
+  });
+
+  test("is forgotten for good with --erase and --yes, and says where else it stands", async () => {
+    const { say, json, open } = place();
+    const id = await open("Payroll");
+    await json("record", id, "fact", "phone", "fortytwo");
+    await json("memory", "promote", id, "fact", "phone", "--scope", "workspace");
+    const unsure = await say("memory", "forget", "phone", "--erase");
+    assert.deepEqual(
+      [unsure.code, /all versions of fact "phone" .*\n {2}hint: add --yes/.test(unsure.stderr)],
+      [1, true],
+    );
+    assert.equal((await json("memory")).length, 1);
+    const gone = await say("memory", "forget", "phone", "--erase", "--yes");
+    assert.deepEqual(
+      [gone.code, gone.stdout],
+      [
+        0,
+        "forgotten fact phone, for the workspace\nerased 1 content for good\n" +
+          "it still stands elsewhere; to take it out there too:\n" +
+          `  skein erase ${id} --seq 2  (item.recorded, it came from here)\n`,
+      ],
+    );
+    const again = await say("memory", "forget", "fact", "phone", "--scope", "workspace", "--erase", "--yes");
+    assert.match(again.stdout, /nothing is left to erase in memory/);
+    const workspace = (await json("doctor"))[0]?.["workspace"] ?? `wsp_${"0".repeat(26)}`;
+    const wrong = await say("erase", String(workspace), "--yes");
+    assert.match(wrong.stderr, /is the workspace\n {2}hint: .*skein memory forget KEY --erase/);
   });
 
   test("what cannot be done is refused with a way out", async () => {

@@ -65,6 +65,7 @@ suite("messages on the command line", { concurrency: true }, () => {
       [["send", "-", b, "x", "--reply-within", "10m"], 2, /between sessions/],
       [["send", "-", b, "x", "--at", "b.db"], 2, /--store PATH/],
       [["send", a, b, "x", "--at", "nowhere.db"], 3, /there is no store/],
+      [["send", a, b, ""], 2, /the message is empty/],
       [["send", a, "ses_none", "x"], 3, /no session ends in/],
       [["contract", b, "--schema", "x.json"], 2, /is for a topic/],
       [["contract", b, "t", "--schema", "nowhere.json"], 3, /cannot be read/],
@@ -91,7 +92,12 @@ suite("messages on the command line", { concurrency: true }, () => {
     assert.match(refused.stderr, /breaks the contract for "rates": at rate: .*expected number/);
     assert.equal((await say("send", a, b, '{"rate":4}', "--topic", "rates")).code, 0);
     writeFileSync(path("wrong.json"), "{");
-    assert.equal((await say("contract", b, "rates", "--schema", path("wrong.json"))).code, 2);
+    const wrong = await say("contract", b, "rates", "--schema", path("wrong.json"));
+    assert.equal(wrong.code, 2);
+    assert.match(
+      wrong.stderr,
+      /the schema in .*wrong\.json is not JSON: "\{"\n {2}hint: it must hold a JSON Schema/,
+    );
   });
 
   test("what another store cannot take now waits, is seen, and is delivered later", async () => {

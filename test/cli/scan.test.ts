@@ -37,7 +37,8 @@ test("scan names each find and how to erase it, shows no value, and exits with 1
   assert.match(stdout, /cannot be erased: delete the session/);
   const json = await skein.run(["scan", id, "--json", "--store", store], { env });
   const report = JSON.parse(json.stdout) as { findings: Record<string, unknown>[] };
-  const found = { session: id, seq: 2, type: "input.received", erase: `skein erase ${id} --seq 2` };
+  const place = { session: id, seq: 2, owner: id, elsewhere: false };
+  const found = { ...place, type: "input.received", erase: `skein erase ${id} --seq 2` };
   const first = "use [redacted: DB_PASSWORD], and password=";
   const registered = { kind: "DB_PASSWORD", registered: true };
   assert.deepEqual(report, {
@@ -55,10 +56,45 @@ test("scan names each find and how to erase it, shows no value, and exits with 1
       { ...found, ...registered, where: "blob", preview: "in a file: [redacted: DB_PASSWORD]" },
     ],
     more: 0,
+    notLookedFor: [],
   });
   const last = await skein.run(["scan", clean, "--json", "--store", store], { env });
   const [body] = (JSON.parse(last.stdout) as { findings: Record<string, unknown>[] }).findings;
   assert.deepEqual([body?.["where"], body?.["erase"]], ["body", null]);
+});
+
+test("what is a parent's or lives elsewhere is taken out in the way that works", async () => {
+  const { store, skein, id } = await withEarlySecret();
+  const env = { DB_PASSWORD: early };
+  const fork = (await skein.run(["fork", id, "--store", store], { env })).stdout.trim();
+  const shared = await skein.run(["scan", fork, "--store", store], { env });
+  assert.match(shared.stdout, new RegExp(`^ {2}skein erase ${id} --seq 2$`, "m"));
+  const moving = ["export", id, "--move", "--output", "moved.skein", "--store", store];
+  assert.equal((await skein.run(moving, { env })).code, 0);
+  const moved = await skein.run(["scan", id, "--store", store], { env });
+  assert.doesNotMatch(moved.stdout, /skein erase/);
+  assert.match(
+    moved.stdout,
+    new RegExp(`erase it there, and delete what is left here:\n {2}skein delete ${id}$`, "m"),
+  );
+  const gone = await skein.run(["delete", id, "--yes", "--store", store], { env });
+  assert.equal(gone.code, 0, gone.stderr);
+});
+
+test("scan and doctor say which names of the configuration are not set, or cannot be looked for", async () => {
+  const { folder, store, skein } = await withEarlySecret();
+  const config = join(folder, ".config", "skein");
+  mkdirSync(config, { recursive: true });
+  const names = ["HR_LOGIN", "HR_PIN", "HR_WORD"];
+  writeFileSync(join(config, "config.json"), JSON.stringify({ secrets: { names } }));
+  const env = { HR_PIN: "1234", HR_WORD: "long-enough" };
+  const { stdout } = await skein.run(["scan", "--store", store], { env });
+  assert.match(stdout, /^not looked for: HR_LOGIN of secrets.names is not set$/m);
+  assert.match(stdout, /^not looked for: HR_PIN of secrets.names is too short or too long to be found$/m);
+  assert.doesNotMatch(stdout, /HR_WORD/);
+  const doctor = await skein.run(["doctor", "--store", store], { env });
+  assert.match(doctor.stdout, /^BAD secrets +HR_LOGIN of secrets.names is not set$/m);
+  assert.equal(doctor.code, 1);
 });
 
 test("what was erased is found no more, and nothing found is 0", async () => {

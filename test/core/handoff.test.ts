@@ -6,6 +6,7 @@ import type { Command } from "../../src/core/command.ts";
 import { readEvent, type SessionEvent } from "../../src/core/event.ts";
 import { readChange } from "../../src/core/files.ts";
 import { writeHandoff } from "../../src/core/handoff.ts";
+import { readLists } from "../../src/core/handoff/inherit.ts";
 import {
   handoffTypes,
   isQuiet,
@@ -37,6 +38,7 @@ function sourceOf({ records, state }: Given, more: Partial<HandoffSource> = {}):
     waiting: [],
     answerSeq: all.findLast(({ type }) => type === "model.responded")?.seq ?? null,
     carriesOn: null,
+    inherited: [],
     ...more,
   };
 }
@@ -198,6 +200,96 @@ test("what waits is what to do next: calls, requests, inputs", () => {
     `- [${short}@2] Take up the input that waits: Look here`,
     `- [${short}@4] Go on with the open tasks, in their order: first later.`,
   ]);
+});
+
+test("a turn in progress is gone on with, and what was denied is no way", () => {
+  const asked = given()
+    .write({ type: "turn.started", body: { inputs: [] }, turn: 1 })
+    .and("tool.requested", { call: "c1", tool: "pay", effect: "unsafe", ask: true }, { input: { usd: 5 } });
+  const denied = asked
+    .and("tool.denied", { call: "c1" }, { reason: "too dear" })
+    .and("tool.settled", { call: "c1", status: "skipped" }, { output: "denied: too dear" });
+  const text = write(sourceOf(denied));
+  assert.deepEqual(section(text, "What to do next"), [
+    `- [${short}@2] Go on with turn 1: \`skein run ${short}\`; if the session was closed since, with what ` +
+      "is left of what it was asked.",
+  ]);
+  assert.deepEqual(section(text, "What was tried and failed"), [`- [${short}@4] pay was denied: too dear`]);
+  const ended = (outcome: "interrupted" | "completed") => {
+    const body = { outcome, steps: 1, mindForm: 1, mindHash: "0".repeat(64) };
+    const over = denied.write({ type: "turn.ended", body, turn: 1 });
+    return section(write(sourceOf(over)), "What to do next");
+  };
+  assert.deepEqual(ended("interrupted"), [
+    `- [${short}@6] Turn 1 did not complete (interrupted): see what is left of what it was asked.`,
+  ]);
+  assert.deepEqual(ended("completed"), []);
+});
+
+test("values are shortened before reasons are dropped, and the room is used", () => {
+  for (const [decisions, value] of [
+    [40, 900],
+    [50, 600],
+    [70, 300],
+    [90, 300],
+  ] as const) {
+    let log = given();
+    for (let place = 0; place < decisions; place++) {
+      const said = { value: "v ".repeat(value / 2), because: `the reason ${place} ${"r ".repeat(30)}` };
+      log = log.when({ do: "record", kind: "decision", key: `decision-${place}`, ...said });
+    }
+    log = log.when({ do: "record", kind: "fact", key: "port", value: 8080 });
+    const { text, tokens } = writeHandoff(sourceOf(log), { tokensMax, count: roughTokens });
+    const lines = section(text, "Decisions");
+    const reasoned = lines.filter((line) => line.includes("; because the reason"));
+    assert.deepEqual([lines.length, reasoned.length], [decisions, decisions]);
+    const used = Math.max(tokens / tokensMax, text.length / 16_000);
+    assert.ok(used > 0.85 && used <= 1, `${used} of the room for ${decisions}`);
+  }
+});
+
+test("nothing is cut in the middle of a character", () => {
+  for (const before of ["", "x"]) {
+    const long = `${before}${"👍".repeat(2_000)}`;
+    const log = given(long).when({ do: "record", kind: "fact", key: "mood", value: long });
+    const text = write(sourceOf(log));
+    assert.ok(text.includes("👍…") && !text.includes("\ufffd"), before);
+  }
+});
+
+test("what was inherited stands in front, with its own pointer, and is what is left open", () => {
+  const log = given().when({ do: "record", kind: "task", key: "own", value: "Mine" });
+  const inherited = [
+    { kind: "decision", key: "storage", session: "ses_earlier1", seq: 2, content: { value: "SQLite" } },
+    { kind: "task", key: "tests", session: "ses_earlier1", seq: 3, content: undefined },
+    { kind: "task", session: sessionId, seq: 1, origin: "deleted0@4", line: "docs: Write docs" },
+  ] as const;
+  const text = write(sourceOf(log, { inherited }));
+  assert.deepEqual(section(text, "Decisions"), ["- [earlier1@2] storage: SQLite"]);
+  assert.deepEqual(section(text, "Open tasks"), [
+    "- [earlier1@3] tests: [erased: its value]",
+    `- [${short}@1] from deleted0@4, which is not here: docs: Write docs`,
+    `- [${short}@2] own: Mine`,
+  ]);
+  assert.deepEqual(section(text, "What to do next"), [
+    "- [earlier1@3] Go on with the open tasks, in their order: first tests.",
+  ]);
+  // What is read back from the document is what went into it, however often.
+  assert.deepEqual(readLists(text, { session: "ses_next0000", seq: 2 }), [
+    { kind: "decision", session: "ses_next0000", seq: 2, origin: "earlier1@2", line: "storage: SQLite" },
+    {
+      kind: "task",
+      session: "ses_next0000",
+      seq: 2,
+      origin: "earlier1@3",
+      line: "tests: [erased: its value]",
+    },
+    { kind: "task", session: "ses_next0000", seq: 2, origin: "deleted0@4", line: "docs: Write docs" },
+    { kind: "task", session: "ses_next0000", seq: 2, origin: `${short}@2`, line: "own: Mine" },
+  ]);
+  const many = Array.from({ length: 400 }, (_, at) => ({ ...inherited[1], key: `k${at} ${"x".repeat(60)}` }));
+  const cut = write(sourceOf(log, { inherited: many }));
+  assert.match(cut, /\(\d+ older tasks are left out: `skein state earlier1` has them\.\)/);
 });
 
 test("prose of a model is quoted, so that it can neither claim nor head anything", () => {

@@ -39,6 +39,8 @@ const forms: Readonly<Record<string, (secret: string) => string>> = {
   "base64 of a URL": (secret) => utf8(`user:${secret}`).toString("base64url"),
   "base64 in lines": (secret) => inLines(utf8(`${"y".repeat(50)}${secret}${"z".repeat(50)}`), "\n"),
   "base64 in lines of JSON": (secret) => inLines(utf8(`${"y".repeat(49)}${secret}`), "\\r\\n"),
+  "base64 in lines of a URL": (secret) =>
+    inLines(utf8(`${"y".repeat(50)}${secret}`), "\n").replaceAll("\n", "%0A"),
   "base64 in a URL": (secret) => encodeURIComponent(utf8(`u:${secret}`).toString("base64")),
 };
 
@@ -94,6 +96,38 @@ suite("a registered value", () => {
     assert.equal(redactor.text("<abcdefghijklmnop>"), "<[redacted: A]>");
   });
 
+  test("is taken out of lines of any width, at any ending, behind any indent", () => {
+    const secret = "aB3_xY9-zzQ1~k.p";
+    const redactor = holding("DB", secret);
+    const ends = ["\n", "\r\n", "\r", "\n    ", " \t\n\t", "\\n", "\\r\\n  ", "\\\\n\\\\t", '"\n  "', "\n> "];
+    for (let width = 1; width <= 76; width++) {
+      for (let before = 0; before < 60; before += width < 34 ? 7 : 1) {
+        const bytes = utf8(`${"y".repeat(before)}${secret}${"z".repeat(50)}`);
+        const end = ends[(width + before) % ends.length] ?? "";
+        for (const encoding of ["base64", "base64url", "hex"] as const) {
+          const whole = bytes.toString(encoding);
+          const text = `<${whole.replace(new RegExp(`.{${width}}(?=.)`, "g"), `$&${end}`)}`;
+          const clean = redactor.text(text);
+          const left = clean.replaceAll(end, "").slice(1);
+          const [first = "", last = "", ...more] = left.split("[redacted: DB]");
+          assert.ok(more.length === 0 && whole.startsWith(first) && whole.endsWith(last), clean);
+          const bits = encoding === "hex" ? 4 : 6;
+          assert.ok(first.length * bits <= before * 8, `before it, at ${width}`);
+          assert.ok(last.replaceAll("=", "").length * bits <= 50 * 8 + bits, `after it, at ${width}`);
+          assert.ok(clean.includes("[redacted: DB]"));
+          const content = { text };
+          assert.deepEqual(JSON.parse(redactor.jsonText(JSON.stringify(content))), { text: clean });
+        }
+      }
+    }
+  });
+
+  test("in lines leaves the lines around it", () => {
+    const base = utf8("hunter22-hunter").toString("base64");
+    const list = ["apples", base.slice(0, 8), base.slice(8), "pears", "plums"].join("\n");
+    assert.equal(holding("DB", "hunter22-hunter").text(list), "apples\n[redacted: DB]\npears\nplums");
+  });
+
   test("of several lines is found line by line as well", () => {
     const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
     const redactor = holding("PEM", `-----BEGIN X-----\n${line}\n-----END X-----\n`);
@@ -144,7 +178,10 @@ const written: Readonly<Record<string, readonly string[]>> = {
   "npm-token": [`npm_${letters.slice(0, 36)}`],
   "pypi-token": [`pypi-${letters}${letters}`],
   "digitalocean-token": [`dop_v1_${"0123456789abcdef".repeat(4)}`],
-  "sendgrid-key": [`SG.${letters.slice(0, 22)}.${letters}`],
+  "sendgrid-key": [
+    `SG.${letters.slice(0, 22)}.${letters}`,
+    `SG.${"aBcDeFgHiJk".repeat(2)}.${"x".repeat(43)}`,
+  ],
   "hugging-face-token": [`hf_${letters.slice(0, 34)}`],
   "aws-key": ["AKIAIOSFODNN7ABCDEFG", "ASIAIOSFODNN7ABCDEFG,wJalrXUtnFEMI/K7MDENG/bPxRfiCYABCDEFGHIJ"],
   jwt: [`eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.${letters}`],
@@ -189,6 +226,7 @@ const stays = [
   "/home/ann/work/secrets/token.txt and ./private_key.pem",
   "Basic understanding of bearer tokens; Bearer of bad news",
   "-----BEGIN PRIVATE KEY----- is how the file begins",
+  "SG.someModuleOfManyNames.anotherModuleOfManyNames",
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
 ];
 
@@ -232,8 +270,40 @@ suite("what looks like a secret", () => {
     assert.deepEqual(JSON.parse(redactor.jsonText(JSON.stringify(before))), redactor.json(before));
   });
 
+  test("is taken out of such fields as a number, in a list, and as the value of an object", () => {
+    const before = {
+      password: 12_345_678,
+      api_key: ["A1b2C3d4E5", "required"],
+      secret: { value: "correct", type: "string", version: 12_345_678 },
+      passcode: [{ value: 1_234_567 }],
+    };
+    const after = {
+      password: "[redacted: password]",
+      api_key: ["[redacted: api-key]", "required"],
+      secret: { value: "[redacted: secret]", type: "string", version: 12_345_678 },
+      passcode: [{ value: "[redacted: password]" }],
+    };
+    assert.deepEqual(redactor.json(before), after);
+    assert.equal(redactor.jsonText(JSON.stringify(before)), JSON.stringify(after));
+  });
+
+  test("may say what it is for: one that is sure does not need what stands before it", () => {
+    for (const [name, tokens] of Object.entries(seen)) {
+      for (const token of tokens) assert.equal(redactor.sureIn(`x ${token}`), name);
+    }
+    for (const one of named) assert.equal(redactor.sureIn(one.slice(0, 3).join("")), null);
+    assert.equal(makeRedactor({ looksLike: false }).sureIn(seen["jwt"]?.[0] ?? ""), null);
+  });
+
   test("is not what only sounds like one", () => {
     for (const text of stays) assert.equal(redactor.text(text), text);
+    const rules = {
+      password: ["required", "min-length"],
+      apiKey: { type: "string", pattern: "^[a-z0-9]+$" },
+    };
+    assert.equal(redactor.json(rules), rules);
+    const few = { password: 8, secret: true, api_key: null, max_tokens: 123_456, access_token: [] };
+    assert.equal(redactor.json(few), few);
     const schema = { password: { type: "string" }, secrets: ["HR_PASSWORD"], password_hint: "a colour" };
     assert.equal(redactor.json(schema), schema);
   });
@@ -309,7 +379,8 @@ test("no text takes long, however it was made to", () => {
     "password=",
   ];
   const more = ['password:"', "://a:", "bearer ", "AKIAIOSFODNN7ABCDEFG ", "SG.aaaaaaaaaaaaaaaaaaaa.", "\\"];
-  for (const piece of [...pieces, ...more, "YWFhYWFhYWFhYWFh"]) {
+  const lines = ["a\n", " \n", "\\n", "%0AYWFh"];
+  for (const piece of [...pieces, ...more, ...lines, "YWFhYWFhYWFhYWFh"]) {
     const text = piece.repeat(Math.ceil(bytes / piece.length));
     const began = process.cpuUsage();
     redactor.text(text);

@@ -185,6 +185,58 @@ test("what is remembered of an erased item is a copy, also in sessions that carr
   assert.doesNotMatch(JSON.stringify(await all(later.events())), /fortytwo/);
 });
 
+test("memory is forgotten for good: all its versions go, and where else it stands is listed", async () => {
+  await using place = await inFile();
+  const { engine, store } = place;
+  const session = await engine.open({ objective: "the rate of apples" });
+  await session.record("fact", "apple-rate", "fortyone apples");
+  await session.promote("fact", "apple-rate", { scope: "workspace" });
+  const { seq } = await session.record("fact", "apple-rate", "fortytwo apples");
+  const next = await engine.open({ objective: "apple-rate: what is the rate of apples?" });
+  const fork = await next.fork();
+  const [carried] = await all(next.events({ types: ["memory.carried"] }));
+  const name = { scope: "workspace", kind: "fact", key: "apple-rate" } as const;
+  const { erasure, ...gone } = await engine.forget({ ...name, erase: true, reason: "asked for" });
+  assert.deepEqual([gone.erased, gone.value, erasure?.records, erasure?.scrubbed], [true, null, 2, true]);
+  assert.deepEqual(
+    erasure?.copies.map((one) => `${one.session}@${one.seq} ${one.type}: ${one.why}`),
+    [
+      `${session.id}@2 item.recorded: it came from here`,
+      `${session.id}@${seq} item.recorded: it came from here`,
+      `${next.id}@${carried?.seq} memory.carried: carried from memory`,
+    ],
+  );
+  assert.deepEqual(await engine.memory(), []);
+  const range = { fromSeq: 1, toSeq: 100, limit: 100, contents: true };
+  assert.doesNotMatch(JSON.stringify(await store.read(store.workspace, range)), /forty/);
+  // Those are taken out where they stand.
+  for (const one of erasure?.copies ?? [])
+    await (await engine.session(one.session)).erase({ ranges: [[one.seq, one.seq]] });
+  assert.doesNotMatch(JSON.stringify(await all(fork.events())), /forty/);
+  const again = await engine.forget({ ...name, erase: true });
+  assert.deepEqual([again.erasure?.records, again.erasure?.copies], [0, []]);
+  const verified = await engine.verify();
+  assert.deepEqual([verified.problems, verified.erased], [[], 5]);
+});
+
+test("what was forgotten before is erased by its name, also when it came from no session", async () => {
+  await using place = inMemory();
+  const { engine, store } = place;
+  const name = { scope: "agent", owner: "payroll", kind: "fact", key: "phone" } as const;
+  await assert.rejects(engine.forget({ ...name, erase: true }), { code: "not-found" });
+  await engine.remember({ ...name, value: "fortytwo" });
+  await engine.remember({ ...name, owner: "sales", value: "fifty" });
+  await engine.forget(name);
+  const { erasure } = await engine.forget({ ...name, erase: true });
+  assert.deepEqual([erasure?.records, erasure?.copies], [1, []]);
+  const range = { fromSeq: 1, toSeq: 100, limit: 100, contents: true };
+  assert.doesNotMatch(JSON.stringify(await store.read(store.workspace, range)), /fortytwo/);
+  assert.deepEqual(
+    (await engine.memory()).map(({ value }) => value),
+    ["fifty"],
+  );
+});
+
 test("a text is found to the letter in contents and blobs, and wherever else it went", async () => {
   await using place = await inFile();
   const { engine } = place;
@@ -211,6 +263,65 @@ test("a text is found to the letter in contents and blobs, and wherever else it 
   assert.deepEqual([done.records, new Set(done.copies.map(({ seq }) => seq))], [4, new Set([2, 4, 5])]);
   assert.equal(await engine.search("fortytwo").then((hits) => hits.map(({ seq }) => seq).join()), "3");
   assert.equal((await engine.verify()).ok, true);
+});
+
+test("what holds the text where nothing is erased is told, and words of the catalogue are not", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const session = await engine.open({ objective: "o", labels: { "jane-key": "x", owner: "jane" } });
+  await session.record("fact", "jane phone", "jane has one");
+  await session.scratch("before jane", 1);
+  const other = await engine.open({ objective: "p" });
+  await other.hold('"jane"');
+  const report = await session.erase({ match: "jane" });
+  assert.deepEqual(
+    report.kept.map((one) => `${one.session}@${one.seq} ${one.type}`).toSorted(),
+    [
+      `${session.id}@1 session.opened`,
+      `${session.id}@2 item.recorded`,
+      `${session.id}@3 scratch.set`,
+      `${other.id}@2 hold.set`,
+    ].toSorted(),
+  );
+  assert.equal(report.records, 1);
+  const quoted = await session.erase({ match: '"jane"', dryRun: true });
+  assert.deepEqual(quoted.kept, [{ session: other.id, seq: 2, type: "hold.set" }]);
+  assert.deepEqual((await session.erase({ match: "fact", dryRun: true })).kept, []);
+});
+
+test("a binding that was named after its path is told, and is not there to be used any more", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "o" });
+  await session.bind({ kind: "directory", path: "/home/jane" });
+  await session.bind({ kind: "file", path: "/home/jane/rates.json", name: "rates" });
+  await session.bind({ kind: "shell" });
+  const report = await session.erase({ ranges: [[2, 3]] });
+  assert.deepEqual(report.kept, [{ session: session.id, seq: 2, type: "resource.bound" }]);
+  assert.deepEqual((await session.state()).bindings, [
+    { name: "/home/jane", kind: "directory", mode: "read", erased: true },
+    { name: "rates", kind: "file", mode: "read", erased: true },
+    { name: "shell", kind: "shell", mode: "read" },
+  ]);
+});
+
+test("what a fork has from its parent is the parent's, and the fork does not lose it to itself", async () => {
+  await using place = inMemory();
+  const root = await place.engine.open({ objective: "o" });
+  await root.append("fortytwo apples");
+  const fork = await root.fork();
+  await root.append("fortytwo pears");
+  const report = await fork.erase({ match: "fortytwo", copies: true, dryRun: true });
+  assert.deepEqual(
+    report.copies.map(({ session, seq, shared }) => [session, seq, shared]),
+    [
+      [root.id, 2, true],
+      [root.id, 3, undefined],
+    ],
+  );
+  assert.deepEqual(report.forks, []);
+  await fork.erase({ match: "fortytwo", copies: true });
+  assert.doesNotMatch(JSON.stringify([await all(fork.events()), await all(root.events())]), /fortytwo/);
+  assert.equal((await place.engine.verify()).ok, true);
 });
 
 test("a hold where a copy is refuses all of it by name, before anything is erased", async () => {

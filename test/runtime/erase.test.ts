@@ -55,6 +55,7 @@ test("contents and salts are gone, and everything else is as it was", async () =
     forks: [],
     copies: [],
     withCopies: false,
+    kept: [],
     scrubbed: true,
   });
   const after = await all(session.records());

@@ -253,6 +253,8 @@ test("bad input is refused clearly, and nothing is written for it", async () => 
   await assert.rejects(engine.open({ from: session.id, objective: " " }), code("invalid"));
   await assert.rejects(session.handoff({ tokensMax: limit.handoffTokensMax + 1 }), code("invalid"));
   await assert.rejects(session.handoff({ tokensMax: 10 }), code("invalid"));
+  await assert.rejects(session.clear({ handoff: true, objective: "" }), code("invalid"));
+  await assert.rejects(session.clear({ objective: " " }), code("invalid"));
   assert.equal((await session.head()).seq, 1);
   assert.equal((await engine.sessions()).rows.length, 1);
 });
@@ -408,6 +410,7 @@ test("a turn with calls: what waits, what failed and what was answered stand in 
   assert.match(text, /@\d+\] It is suspended \(approval\)/);
   assert.match(text, /@\d+\] Turn 2 is in progress, 1 step so far\./);
   assert.match(text, /@\d+\] The call of pay waits for approval: \{"usd":5\}/);
+  assert.match(text, /@\d+\] Go on with turn 2: `skein run \w{8}`/);
   assert.match(text, /@\d+\] fetch failed: .*no route to host/);
   assert.match(text, /Used so far: 2 turns, 3 steps, .* Left of its budget: \$/);
   const next = await session.clear({ handoff: true });

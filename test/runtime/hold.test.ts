@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
+import { bundleOf, inPieces } from "./bundled.ts";
 import { all, inMemory } from "./place.ts";
+import { twoInMemory } from "./two-stores.ts";
 
 test("a hold stands until it is lifted, and both say why", async () => {
   await using place = inMemory();
@@ -79,4 +81,49 @@ test("a hold does not go with a fork", async () => {
   await session.hold("case");
   const fork = await session.fork();
   assert.equal((await fork.fold()).standing.holds.size, 0);
+});
+
+test("a hold goes with a session that is moved, and what is left of it can be deleted and erased", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const root = await a.engine.open({ objective: "the parent" });
+  const fork = await root.fork();
+  await fork.hold("case");
+  const bundle = await bundleOf(a, fork.id, { move: true });
+  await b.engine.import(inPieces(bundle));
+  const there = await b.engine.session(fork.id);
+  assert.deepEqual([...(await there.fold()).standing.holds.keys()], ["case"]);
+  const refusal = { code: "refused", message: `${fork.id} is under the hold "case"` };
+  await assert.rejects(b.engine.delete(fork.id), refusal);
+  const { forks } = await root.erase();
+  assert.deepEqual(
+    forks.map(({ session, elsewhere }) => [session, elsewhere]),
+    [[fork.id, true]],
+  );
+  await a.engine.delete(fork.id);
+  await assert.rejects(fork.head(), { code: "not-found" });
+});
+
+test("a copy of a session that is under a hold can be deleted", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const session = await a.engine.open({ objective: "o" });
+  await session.hold("case");
+  await b.engine.import(inPieces(await bundleOf(a, session.id)));
+  await b.engine.delete(session.id);
+  await assert.rejects(b.engine.session(session.id), { code: "not-found" });
+});
+
+test("policies delete what is left of a session that was moved while under a hold", async () => {
+  await using homes = twoInMemory();
+  const { a } = homes;
+  const session = await a.engine.open({ objective: "o" });
+  await session.hold("case");
+  await bundleOf(a, session.id, { move: true });
+  await a.engine.setPolicy("gone", { do: "delete", after: "0s", match: { status: ["moved"] } });
+  const { done } = await a.engine.retain();
+  assert.deepEqual(
+    done.map((one) => [one.session, one.do]),
+    [[session.id, "delete"]],
+  );
 });

@@ -163,6 +163,16 @@ suite("by hand", () => {
     await fails(engine.remember({ ...workspace, scope: "agent", value: 1 }), "invalid", /whose memory/);
     await fails(engine.remember({ ...workspace, key: "a\nb", value: 1 }), "invalid", /one line/);
     await fails(engine.remember({ ...workspace, key: "", value: 1 }), "invalid", /no key/);
+    const agentOf = (owner: string) => engine.remember({ ...workspace, scope: "agent", owner, value: 1 });
+    await fails(agentOf("No such agent!"), "invalid", /"No such agent!" is not the name of an agent/);
+    await fails(agentOf(""), "invalid", /"" is not the name of an agent/);
+    await fails(
+      engine.remember({ ...workspace, scope: "user", owner: "jane", value: 1 }),
+      "invalid",
+      /"jane" is not a principal/,
+    );
+    await session.record("task", "file it", "soon", { status: "done" });
+    await fails(session.promote("task", "file it", { scope: "workspace" }), "refused", /"file it" is done/);
     await fails(engine.memory({ scope: "all" as "user" }), "invalid", /no scope "all"/);
     await fails(engine.memory({ match: "x" } as never), "invalid", /match/);
     assert.equal(await store.head(store.workspace), undefined);
@@ -241,6 +251,56 @@ suite("by rule", () => {
     );
     await session.retract("fact", "by hand");
     assert.deepEqual(await engine.memory({ scope: "workspace" }), []);
+  });
+
+  test("a task that is done or dropped is forgotten, and no rule brings it back while it is", async () => {
+    await using place = inMemory();
+    const { engine } = place;
+    await engine.addAgent(agent({ promote: [{ kinds: ["task"], scope: "agent" }] }));
+    const session = await engine.open({ objective: "o", agent: "payroll" });
+    const keys = async () => keysOf(await engine.memory());
+    await session.record("task", "file taxes", "soon");
+    await session.record("task", "call Jane", "soon");
+    await session.promote("task", "call Jane", { scope: "workspace" });
+    assert.deepEqual(await keys(), ["call Jane", "call Jane", "file taxes"]);
+    await session.record("task", "file taxes", "filed", { status: "done" });
+    await session.record("task", "call Jane", "no more", { status: "dropped", because: "she called" });
+    assert.deepEqual(await keys(), []);
+    await session.record("task", "over at once", "x", { status: "done" });
+    assert.deepEqual(await keys(), []);
+    await session.record("task", "file taxes", "again");
+    assert.deepEqual(await keys(), ["file taxes"]);
+    assert.deepEqual(
+      keysOf(await carriedBy(await engine.open({ objective: "call Jane", agent: "payroll" }))),
+      [],
+    );
+  });
+
+  test("what a person put into memory stays theirs when it follows its session", async () => {
+    await using place = inMemory();
+    const { engine } = place;
+    const session = await engine.open({ objective: "o" });
+    await session.record("fact", "rate", 1);
+    await session.promote("fact", "rate", { scope: "workspace", because: "all need it" });
+    const said = async () => (await engine.memory()).map(({ value, by, because }) => [value, by, because]);
+    await session.record("fact", "rate", 2);
+    assert.deepEqual(await said(), [[2, "person", "it followed its session"]]);
+    await session.record("fact", "rate", 3, { because: "it was raised" });
+    assert.deepEqual(await said(), [[3, "person", "it was raised"]]);
+  });
+
+  test("words are found in what is said, not in how it is written down", async () => {
+    await using place = inMemory();
+    const { engine } = place;
+    const about = { scope: "workspace", kind: "fact" } as const;
+    await engine.remember({ ...about, key: "plain", value: "four" });
+    await engine.remember({ ...about, key: "quoted", value: 'say "four"' });
+    await engine.remember({ ...about, key: "deep", value: { rates: ["a\\b", 4.1, null] } });
+    const found = async (text: string) => keysOf(await engine.memory({ text }));
+    assert.deepEqual(await found('"'), ["quoted"]);
+    assert.deepEqual(await found("\\"), ["deep"]);
+    assert.deepEqual(await found("rates 4.1"), ["deep"]);
+    assert.deepEqual(await found("{"), []);
   });
 
   test("another session's item of the same key changes nothing that it did not bring", async () => {

@@ -48,6 +48,16 @@ test("a message is in both logs, a value goes as its JSON, and a key sends only 
   await assert.rejects(a.send(b.id, "x", { key: "another" }), saying("conflict", /another change/));
 });
 
+test("an empty message is not sent, neither from a session nor from a person", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  for (const text of ["", " \n"]) {
+    await assert.rejects(a.send(b.id, text), saying("invalid", /the message is empty/));
+    await assert.rejects(place.engine.send(b.id, text), saying("invalid", /the message is empty/));
+  }
+  assert.deepEqual([await typesOf(a), await typesOf(b)], [["session.opened"], ["session.opened"]]);
+});
+
 test("two senders with one key at once send one message", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
@@ -209,6 +219,72 @@ test("no message fits a contract that was erased", async () => {
   assert.deepEqual(await b.contracts(), [{ topic: "rates", schema: undefined, seq }]);
 });
 
+test("a contract holds all that it says, also of properties that it only requires", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const need = { type: "object", required: ["a"] };
+  const texts = { type: "object", additionalProperties: { type: "string" } };
+  const tree = {
+    type: "object",
+    properties: { inner: { $ref: "#" }, rate: { type: "number" } },
+    required: ["rate"],
+  };
+  const only = { type: "object", properties: { a: true }, additionalProperties: false };
+  const cases: readonly (readonly [schema: unknown, fits: unknown, breaks: unknown, why: RegExp])[] = [
+    [need, { a: null }, { b: 1 }, /at a: it is required, and missing/],
+    [{ type: "array", items: need }, [{ a: 1 }], [{ a: 1 }, {}], /at 1\.a: it is required/],
+    [{ anyOf: [need, { type: "number" }] }, 4, {}, /fits none of the 2 of anyOf/],
+    [
+      { type: "object", properties: { a: { type: "number", default: 1 } }, required: ["a"] },
+      { a: 2 },
+      {},
+      /at a: it is required/,
+    ],
+    [texts, { a: "x" }, { a: 1 }, /at a: expected string, received number/],
+    [{ allOf: [only, { type: "object", properties: { b: true } }] }, { a: 1 }, { a: 1, b: 1 }, /at b: /],
+    [{ anyOf: [{ type: "number" }, need], oneOf: [{ type: "number" }] }, 4, { a: 1 }, /expected number/],
+    [{ type: "number", enum: [1, "a"] }, 1, '"a"', /expected number, received string/],
+    [{ type: "number", enum: [1, 8], minimum: 5 }, 8, 1, /expected at least 5/],
+    [{ ...texts, patternProperties: { "^n": { type: "number" } } }, { n: 1, b: "" }, { b: 1 }, /at b: /],
+    [{ type: "object", propertyNames: { type: "string", maxLength: 1 } }, { a: 1 }, { ab: 1 }, /its name/],
+    [{ type: "array", prefixItems: [{ type: "number" }], items: false }, [1], [1, 2], /at 1: nothing/],
+    [
+      { type: "array", uniqueItems: true },
+      [{ a: 1 }, [["a", 1]]],
+      [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ],
+      /differ/,
+    ],
+    [{ type: "array", contains: { type: "null" }, maxContains: 1 }, [null], [null, null], /2 items/],
+    [{ type: "number", multipleOf: 0.1 }, 0.3, 0.35, /multiple of 0\.1/],
+    [{ type: "string", format: "date", maxLength: 10 }, "2026-11-15", "2026-11-35", /that is date/],
+    [{ type: "string", maxLength: 1 }, "\u{1f600}", "ab", /at most 1 characters/],
+    [tree, { rate: 1, inner: { rate: 2 } }, { rate: 1, inner: {} }, /at inner\.rate: it is required/],
+    [{ const: null }, null, 0, /expected null/],
+  ];
+  for (const [schema, fits, breaks, why] of cases) {
+    await b.contract("t", schema);
+    await a.send(b.id, fits, { topic: "t" });
+    await assert.rejects(
+      a.send(b.id, breaks, { topic: "t" }),
+      saying("refused", why),
+      JSON.stringify(schema),
+    );
+  }
+});
+
+test("alternatives of alternatives do not hold up whoever sends", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const next = (level: number) => ({ $ref: `#/$defs/${level + 1}` });
+  const $defs: Record<string, unknown> = { 40: { type: "number" } };
+  for (let level = 0; level < 40; level++) $defs[level] = { anyOf: [next(level), next(level)] };
+  await b.contract("t", { $ref: "#/$defs/0", $defs });
+  await assert.rejects(a.send(b.id, "x", { topic: "t" }), saying("refused", /takes too long/));
+});
+
 test("a contract that is no schema, or that would hold nothing, is refused with the reason", async () => {
   await using place = inMemory();
   const { b } = await pair(place);
@@ -226,7 +302,21 @@ test("a contract that is no schema, or that would hold nothing, is refused with 
     [{ type: "string", pattern: "^(a+)+$" }, /may take for ever/],
     [{ type: "string", pattern: "^(a|aa)*$" }, /may take for ever/],
     [{ type: "string", pattern: "(a)\\1" }, /refers back/],
-    [{ not: { type: "string" } }, /not/],
+    [{ not: { type: "string" } }, /"not" is no keyword that is held to/],
+    [{ not: {} }, /"not" is no keyword/],
+    [{ type: "object", not: {} }, /"not" is no keyword/],
+    [{ type: "object", dependencies: { a: ["b"] } }, /"dependencies" is no keyword/],
+    [{ type: "object", dependentRequired: { a: ["b"] } }, /"dependentRequired" is no keyword/],
+    [{ type: "object", properties: { a: { type: "string", if: true } } }, /"if" at properties\.a is no/],
+    [{ type: "object", required: "a" }, /"required" is "a", not a list of names/],
+    [{ type: "number", exclusiveMinimum: true }, /"exclusiveMinimum" is true, not a number/],
+    [{ type: "string", format: "postcode" }, /"format" is "postcode", not one of/],
+    [{ format: "date" }, /"format" says nothing without "type": "string"/],
+    [{ $ref: "#/$defs/none" }, /"#\/\$defs\/none" is not/],
+    [{ $ref: "#" }, /leads back to itself/],
+    [{ $ref: "#/$defs/a", $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }] } } }, /leads back to itself/],
+    [{ $ref: "#/$defs/a", type: "object", $defs: { a: true } }, /"type" beside "\$ref"/],
+    [{ type: "array", minContains: 2 }, /"minContains" says nothing without "contains"/],
     [{ type: "string", title: "x".repeat(limit.contractBytesMax) }, /at most 32768 fit/],
   ];
   for (const [schema, text] of cases) {
@@ -301,4 +391,42 @@ test("five who send to one another at once: each pair in order, none lost, none 
     }
     assert.equal(texts.length, 20);
   }
+});
+
+test("messages that nobody waits for go in the order of the calls, and none is decided in vain", async () => {
+  await using place = inMemory();
+  let appends = 0;
+  const store: Store = {
+    ...place.store,
+    append(parts) {
+      appends++;
+      return place.store.append(parts);
+    },
+  };
+  await using engine = new Engine({ store, world: place.world });
+  const { a, b } = await pair({ ...place, engine });
+  const numbers = Array.from({ length: 150 }, (_, number) => number);
+  const own = (number: number) => [{}, { topic: "t" }, { key: `k${number}` }][number % 3];
+  appends = 0;
+  await Promise.all(
+    numbers.flatMap((number) => [
+      a.send(b.id, `${number}`, own(number)),
+      b.send(a.id, `${number}`, own(number)),
+      ...(number % 50 === 0 ? [a.append("between"), b.rename(`b${number}`)] : []),
+    ]),
+  );
+  assert.equal(appends, 2 * 150 + 2 * 3);
+  const texts = numbers.map(String);
+  for (const session of [a, b]) {
+    const heard = (await told(session)).map(([text]) => text).filter((text) => text !== "between");
+    assert.deepEqual(heard, texts);
+  }
+});
+
+test("two engines that send for one pair at once both get in: no number is taken for a second one", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const other = await new Engine({ store: place.store, world: place.world }).session(a.id);
+  await Promise.all([a, other].flatMap((from) => Array.from({ length: 30 }, () => from.send(b.id, "x"))));
+  assert.equal((await told(b)).length, 60);
 });

@@ -66,6 +66,41 @@ test("a key, a label or a topic that holds a secret is refused, and nothing is w
   assert.equal((await session.head()).seq, 1);
 });
 
+test("what can only be a secret is refused in names, too, and found there by a scan", async () => {
+  const token = `ghp_${"aB3dE5gH7jK9".repeat(3)}`;
+  const { engine, store, world } = engineOn([], { secrets: { looksLike: false } });
+  await using _ = engine;
+  const before = await engine.open({
+    objective: "Names",
+    labels: { team: token, note: "password: hunter22" },
+  });
+  await using strict = new Engine({ store, world });
+  const session = await strict.session(before.id);
+  const refused = { code: "invalid", message: /a key cannot hold a secret, and one here holds github-token/ };
+  await assert.rejects(session.record("fact", token, 1), refused);
+  await assert.rejects(session.label({ team: token }), refused);
+  await assert.rejects(session.scratch(`my ${token}`, 1), refused);
+  await assert.rejects(session.save(token), refused);
+  await assert.rejects(session.contract(token, true), refused);
+  await assert.rejects(session.bind({ kind: "file", path: "/tmp/x", name: token }), /cannot hold a secret/);
+  assert.equal((await session.head()).seq, 1);
+  await session.record("fact", "password", "as a word, it may be a key");
+  const { findings } = await strict.scan({ session: session.id });
+  assert.deepEqual(
+    findings.map(({ seq, kind, registered, where, preview }) => ({ seq, kind, registered, where, preview })),
+    [
+      { seq: 1, kind: "github-token", registered: false, where: "body", preview: "[redacted: github-token]" },
+      {
+        seq: 1,
+        kind: "password",
+        registered: false,
+        where: "body",
+        preview: "password: [redacted: password]",
+      },
+    ],
+  );
+});
+
 test("the name of a host that is registered keeps nothing from running", async () => {
   const { engine, world } = engineOn(["Fine."], { secrets: { HOST: realWorld().self ?? "" } });
   assert.ok(world.self !== undefined && world.self.length >= 8);
@@ -143,11 +178,32 @@ test("digests and sizes are those of what is stored", async () => {
   assert.deepEqual(loaded?.content, { path, text });
   const kept = { kind: "file", digest: world.digest("", text), bytes: text.length };
   assert.deepEqual(loaded?.body, kept);
-  await session.contract("rates", { type: "string", description: secret });
-  const [declared] = await all(session.events({ types: ["contract.declared"] }));
-  const schema = { type: "string", description: "[redacted: CANARY]" };
-  assert.deepEqual(declared?.content, { schema });
-  assert.deepEqual(declared?.body, { topic: "rates", digest: world.digest("", JSON.stringify(schema)) });
+});
+
+test("what others are held to is refused with a secret, since it would mean something else", async () => {
+  await using engine = engineOn().engine;
+  const session = await engine.open({ objective: "Rules" });
+  const refused = (what: RegExp) => ({ code: "invalid", message: what });
+  const contract = session.contract("rates", { type: "string", enum: [secret] });
+  await assert.rejects(contract, refused(/^a contract cannot hold a secret, and holds CANARY$/));
+  const pattern = { command: `echo ${secret}` };
+  const grant = session.grant({ tool: "shell", rule: "deny", pattern });
+  await assert.rejects(grant, refused(/^the pattern of a permission cannot hold a secret/));
+  const opened = engine.open({ objective: "x", grant: [{ tool: "shell", rule: "deny", pattern }] });
+  await assert.rejects(opened, refused(/^the pattern of a permission/));
+  const permissions = [{ tool: "shell", rule: "deny", pattern }] as const;
+  const agent = engine.addAgent({ name: "payroll", instructions: "Pay.", permissions });
+  await assert.rejects(agent, refused(/^the definition of agent "payroll" cannot hold a secret/));
+  const policy = engine.setPolicy("old", {
+    match: { labels: { team: secret } },
+    after: "30d",
+    do: "archive",
+  });
+  await assert.rejects(policy, refused(/^a policy cannot hold a secret, and holds CANARY$/));
+  assert.equal((await session.head()).seq, 1);
+  await session.grant({ tool: "shell", rule: "deny", reason: `not with ${secret}` });
+  const reason = "not with [redacted: CANARY]";
+  assert.deepEqual(await contentsOf(session, "permission.set"), [{ reason }]);
 });
 
 test("a binding that holds a secret is refused; what its secrets name is taken out", async () => {

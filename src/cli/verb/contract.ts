@@ -34,7 +34,8 @@ export const contract = verb({
           hint: "skein contract ID TOPIC --schema FILE",
         });
       }
-      const schema = jsonOf("the schema", await read(options.schema));
+      const where = options.schema === "-" ? "standard input" : options.schema;
+      const schema = jsonOf(`the schema in ${where}`, await read(options.schema), example);
       const written = await found.contract(topic, schema);
       return answerChange(out, found, written, `contract for ${oneLine(topic)} declared`);
     }
@@ -56,6 +57,9 @@ export const contract = verb({
     await out.answer({ session: found.id, ...one, schema: one.schema ?? null }, () => [shown(one.schema)]);
   },
 });
+
+const example =
+  'it must hold a JSON Schema, such as {"type":"object","properties":{"rate":{"type":"number"}}}';
 
 const shown = (schema: unknown): string =>
   schema === undefined ? "(erased: no message fits it)" : jsonText(schema);

@@ -26,7 +26,7 @@ export const doctor = verb({
     { command: "skein doctor --store /srv/skein.db --json", what: "of another store, for programs" },
   ],
   async run({ out, place, store }) {
-    const checks = [...machineChecks(place), ...(await storeChecks(place, store))];
+    const checks = [...machineChecks(place), ...(await secretChecks()), ...(await storeChecks(place, store))];
     const ok = checks.every((check) => check.ok);
     await out.answer({ ok, version, store: place, checks }, () => [
       ...checks.flatMap(({ name, ok, found, todo }) => [
@@ -71,6 +71,22 @@ function machineChecks(place: string): Check[] {
     },
     ...(there ? diskChecks(folder) : []),
   ];
+}
+
+/** What the configuration says is secret, if it says anything. */
+async function secretChecks(): Promise<Check[]> {
+  const { notLookedFor } = await import("../secrets.ts");
+  try {
+    return notLookedFor(process.env).map(({ name, why }) => ({
+      name: "secrets",
+      ok: false,
+      found: `${name} of secrets.names ${why}`,
+      todo: `set ${name}, or take it out of the configuration; until then it is stored like any text`,
+    }));
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    return [{ name: "secrets", ok: false, found: error.message, todo: error.hint ?? "see docs/secrets.md" }];
+  }
 }
 
 function atLeast(text: string, least: readonly number[]): boolean {

@@ -49,8 +49,9 @@ export const erase = verb({
       await out.answer(plan, () => [...planLines(plan, out), "nothing was erased"]);
       return;
     }
+    if (!out.json && (!isEmpty(plan) || plan.copies.length > 0 || plan.kept.length > 0))
+      for (const line of planLines(plan, out)) await out.line(line);
     if (!isEmpty(plan)) {
-      if (!out.json) for (const line of planLines(plan, out)) await out.line(line);
       if (!options.yes && (out.json || !(await agreed()))) throw unsure(plan);
     }
     const report = await withProgress(out, found, wanted, "erased");
@@ -113,10 +114,12 @@ function planLines(plan: EraseReport, out: Screen): string[] {
   const places = records === 0 ? "" : ` at ${where.slice(0, rowsMax).join(", ")}`;
   const more = where.length > rowsMax ? ` and ${count(where.length - rowsMax)} more ranges` : "";
   const before = already === 0 ? "" : out.dim(`; ${count(already)} erased before`);
-  const copied = copies.length === 1 ? "1 copy" : `${count(copies.length)} copies`;
-  const fate = withCopies
-    ? `${copies.length === 1 ? "goes" : "go"} too`
-    : `${copies.length === 1 ? "stays" : "stay"} (--copies takes them too)`;
+  const shared = copies.filter((copy) => copy.shared === true);
+  const copied = copies.filter((copy) => copy.shared !== true);
+  const one = ({ length }: readonly unknown[], single: string, many: string) =>
+    length === 1 ? single : many;
+  const fate = (list: readonly unknown[], way: string): string =>
+    withCopies ? `${one(list, "goes", "go")} too` : `${one(list, "stays", "stay")} (${way})`;
   return [
     `${plural(records, "content")} of ${session}${places}${more} (${bytes(plan.bytes)})${before}`,
     ...(forks.length === 0
@@ -126,8 +129,30 @@ function planLines(plan: EraseReport, out: Screen): string[] {
       const kept = elsewhere === true ? "; it lives elsewhere, and keeps it there" : "";
       return `${fork}  ${plural(lost, "content")}${kept}`;
     }),
-    ...(copies.length === 0 ? [] : [`${copied} ${fate}:`]),
-    ...rows(copies, out, ({ session: log, seq, type, why }) => `${log}@${seq}  ${type}  ${oneLine(why)}`),
+    ...(shared.length === 0
+      ? []
+      : [
+          `${plural(shared.length, "content")} in the log of its parent ` +
+            `${fate(shared, "erase them there, or with --copies")}:`,
+        ]),
+    ...rows(shared, out, ({ session: log, seq, type }) => `${log}@${seq}  ${type}`),
+    ...(copied.length === 0
+      ? []
+      : [
+          `${count(copied.length)} ${one(copied, "copy", "copies")} ${fate(copied, "--copies takes them too")}:`,
+        ]),
+    ...rows(copied, out, ({ session: log, seq, type, why }) => `${log}@${seq}  ${type}  ${oneLine(why)}`),
+    ...keptLines(plan, out),
+  ];
+}
+
+/** Said before and, since that is what remains, not passed over in silence when nothing else is left. */
+function keptLines({ kept }: EraseReport, out: Screen): string[] {
+  if (kept.length === 0) return [];
+  const holds = kept.length === 1 ? "holds" : "hold";
+  return [
+    `${plural(kept.length, "record")} ${holds} it in a key, label or name, which cannot be erased:`,
+    ...rows(kept, out, ({ session, seq, type }) => `${session}@${seq}  ${type}`),
   ];
 }
 
@@ -141,8 +166,12 @@ function rows<T>(list: readonly T[], out: Screen, text: (one: T) => string): str
 
 function doneLines(report: EraseReport, out: Screen): string[] {
   const trace = "another program keeps the store from giving up all traces in its files: do this again later";
+  const { copies, kept } = report;
+  const but = copies.length + kept.length === 0 ? "" : " here; what is listed above stays";
   return [
-    isEmpty(report) ? "nothing is left to erase" : `erased ${plural(goingOf(report), "content")} for good`,
+    isEmpty(report)
+      ? `nothing is left to erase${but}`
+      : `erased ${plural(goingOf(report), "content")} for good`,
     ...(report.scrubbed ? [] : [out.yellow(trace)]),
   ];
 }

@@ -3,13 +3,13 @@ import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { ItemKind } from "../../core/catalogue/durable.ts";
 import type { MemoryScope } from "../../core/memory.ts";
-import type { MemoryEntry } from "../../runtime/memory.ts";
+import type { Forgotten, MemoryEntry } from "../../runtime/memory.ts";
 import { oneOf } from "../args.ts";
 import { present, readText, valueOf } from "../input.ts";
 import { itemKinds } from "../item-kinds.ts";
 import { ago, exact } from "../moment.ts";
 import { table } from "../table.ts";
-import { jsonText, manyLines, oneLine } from "../text.ts";
+import { jsonText, manyLines, oneLine, plural } from "../text.ts";
 import { ending } from "../title.ts";
 import { verb, type Call, type OptionValues } from "../verb.ts";
 
@@ -21,6 +21,8 @@ const options = {
   match: { type: "text", value: "TEXT", what: "with list: only what has these words" },
   because: { type: "text", what: "with promote, remember and forget: why" },
   text: { type: "flag", what: "with remember: VALUE is a text, even if it could be JSON" },
+  erase: { type: "flag", what: "with forget: also take all its versions out of the store for good" },
+  yes: { type: "flag", short: "y", what: "with forget --erase: really" },
 } as const;
 
 export const memory = verb({
@@ -33,14 +35,19 @@ export const memory = verb({
       "session; remember KIND KEY [VALUE], for what comes from no session; or forget [KIND] KEY. With " +
       "--agent NAME the scope is the agent's.",
     "A new session carries what its objective is about, with your preferences (the scope user) in front. " +
-      "What is forgotten is carried by no session that is opened later.",
+      "What is forgotten is carried by no session that is opened later. The log still has it; --erase " +
+      "takes it out for good, and lists where else it stands.",
   ],
   examples: [
     { command: "skein memory", what: "all that is remembered, the newest first" },
     { command: "skein memory list --agent payroll --match rate", what: "of one agent, with a word" },
     { command: "skein memory promote 4x8kz1 fact base-rate --scope workspace", what: "for all sessions" },
     { command: 'skein memory remember fact tone "be brief" --scope user', what: "a preference" },
-    { command: 'skein memory forget base-rate --because "it was last year\'s"', what: "for good" },
+    {
+      command: 'skein memory forget base-rate --because "it was last year\'s"',
+      what: "no later session knows",
+    },
+    { command: "skein memory forget phone --erase --yes", what: "and out of the store" },
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION ?? "list", actions);
@@ -57,7 +64,7 @@ export const memory = verb({
         },
       );
     }
-    await does[action](call, words);
+    return does[action](call, words);
   },
 });
 
@@ -74,7 +81,7 @@ const usage = {
 } as const satisfies Record<(typeof actions)[number], string>;
 
 const does: Readonly<
-  Record<(typeof actions)[number], (here: Here, words: readonly string[]) => Promise<void>>
+  Record<(typeof actions)[number], (here: Here, words: readonly string[]) => Promise<number | void>>
 > = {
   list,
   show,
@@ -108,7 +115,10 @@ async function list({ out, engine, options: given, nowMs }: Here): Promise<void>
     for (const one of found) await out.emit(one);
     return;
   }
-  if (found.length === 0) return out.note("nothing is remembered");
+  if (found.length === 0) {
+    const narrowed = [text, given.scope, given.agent].some((one) => one !== undefined);
+    return out.note(narrowed ? "nothing that is remembered matches" : "nothing is remembered");
+  }
   const columns = [
     { title: "SCOPE" },
     { title: "KIND" },
@@ -201,8 +211,23 @@ async function remember(here: Here, [kind = "", key = "", value]: readonly strin
   await tell(here, await opened.remember({ ...name, value: known, ...present({ because }) }), "remembered");
 }
 
-async function forget(here: Here, words: readonly string[]): Promise<void> {
-  const found = await find(here, words);
+type EntryName = Pick<MemoryEntry, "scope" | "owner" | "kind" | "key">;
+
+/** What was forgotten before can still be erased; then nothing but its full name leads to it. */
+async function named(here: Here, words: readonly string[]): Promise<readonly EntryName[]> {
+  try {
+    return await find(here, words);
+  } catch (error) {
+    const { scope, owner = null } = whose(here.options);
+    const [kind = "", key] = words;
+    const isNamed = here.options.erase && scope !== undefined && key !== undefined;
+    if (!isNamed || !(error instanceof SkeinError) || error.code !== "not-found") throw error;
+    return [{ scope, owner, kind: oneOf("KIND", kind, itemKinds), key }];
+  }
+}
+
+async function forget(here: Here, words: readonly string[]): Promise<number | void> {
+  const found = await named(here, words);
   const [one, ...others] = found;
   if (one === undefined || others.length > 0) {
     const names = found.map(({ scope, owner, kind }) => `${kind} of ${scope} ${owner ?? ""}`.trim());
@@ -217,13 +242,45 @@ async function forget(here: Here, words: readonly string[]): Promise<void> {
     key,
     ...(owner === null ? {} : { owner }),
   };
-  const { because: reason } = here.options;
-  await tell(here, await (await here.engine()).forget({ ...name, ...present({ reason }) }), "forgotten");
+  const { because: reason, erase, yes } = here.options;
+  const engine = await here.engine();
+  if (!erase) return tell(here, await engine.forget({ ...name, ...present({ reason }) }), "forgotten");
+  if (!yes) {
+    throw new SkeinError("refused", `all versions of ${kind} ${quote(key)} would be gone for good`, {
+      hint: "add --yes if that is what you want; nothing was forgotten or erased",
+    });
+  }
+  const gone = await engine.forget({ ...name, ...present({ reason }), erase });
+  await tell(here, gone, "forgotten", erasureLines(gone));
+  return gone.erasure?.scrubbed === false ? notScrubbed : undefined;
 }
 
-async function tell({ out }: Here, one: MemoryEntry, done: string): Promise<void> {
+/** As for a store that cannot be used now. */
+const notScrubbed = 4;
+
+function erasureLines({ erasure }: Forgotten): string[] {
+  if (erasure === undefined) return [];
+  const { records, copies, scrubbed } = erasure;
+  const trace = "another program keeps the store from giving up all traces in its files: do this again later";
+  return [
+    records === 0 ? "nothing is left to erase in memory" : `erased ${plural(records, "content")} for good`,
+    ...(copies.length === 0 ? [] : ["it still stands elsewhere; to take it out there too:"]),
+    ...copies.map(
+      ({ session, seq, type, why }) =>
+        `  skein erase ${session} --seq ${seq}  (${oneLine(`${type}, ${why}`)})`,
+    ),
+    ...(scrubbed ? [] : [trace]),
+  ];
+}
+
+async function tell(
+  { out }: Here,
+  one: MemoryEntry,
+  done: string,
+  more: readonly string[] = [],
+): Promise<void> {
   const { scope, owner, kind, key } = one;
   const memoryOf =
     scope === "workspace" ? "the workspace" : scope === "agent" ? `agent ${owner}` : "the user";
-  await out.answer(one, () => [oneLine(`${done} ${kind} ${key}, for ${memoryOf}`)]);
+  await out.answer(one, () => [oneLine(`${done} ${kind} ${key}, for ${memoryOf}`), ...more]);
 }

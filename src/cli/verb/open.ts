@@ -42,6 +42,7 @@ export const open = verb({
       type: "text",
       value: "ID",
       what: "the session whose work it carries on: it begins with its handoff, for the same objective",
+      once: "a session carries on the work of one; skein merge takes over what another knows",
     },
     wake: {
       type: "list",

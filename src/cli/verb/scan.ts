@@ -2,6 +2,7 @@
 import type { ScanFinding, ScanReport } from "../../runtime/scan.ts";
 import { isWorkspaceId } from "../../core/ids.ts";
 import type { Screen } from "../screen.ts";
+import { notLookedFor } from "../secrets.ts";
 import { table } from "../table.ts";
 import { count, oneLine, plural } from "../text.ts";
 import { ending } from "../title.ts";
@@ -38,14 +39,21 @@ export const scan = verb({
       progress.end();
     }
     const findings = report.findings.map((found) => ({ ...found, erase: eraseCommand(found) }));
-    await out.answer({ ...report, findings }, () => lines(report, out));
+    const unknown = notLookedFor(process.env);
+    await out.answer({ ...report, findings, notLookedFor: unknown }, () => [
+      ...lines(report, out),
+      ...unknown.map(({ name, why }) => `not looked for: ${name} of secrets.names ${why}`),
+    ]);
     return report.findings.length === 0 ? 0 : 1;
   },
 });
 
-/** Null where it cannot be erased: bodies never are, and the workspace has its own ways to forget. */
-function eraseCommand({ session, seq, where }: ScanFinding): string | null {
-  return where === "body" || isWorkspaceId(session) ? null : `skein erase ${session} --seq ${seq}`;
+/**
+ * Null where it cannot be erased: bodies never are, what lives elsewhere is erased there, and the workspace
+ * has its own ways to forget.
+ */
+function eraseCommand({ owner, seq, where, elsewhere }: ScanFinding): string | null {
+  return where === "body" || elsewhere || isWorkspaceId(owner) ? null : `skein erase ${owner} --seq ${seq}`;
 }
 
 function lines({ sessions, records, findings, more }: ScanReport, out: Screen): string[] {
@@ -73,13 +81,29 @@ function lines({ sessions, records, findings, more }: ScanReport, out: Screen): 
     `${out.red("found")}: ${plural(findings.length + more, "secret")} in ${counted}`,
     ...(commands.size === 0 ? [] : ["to take them out, and then change them where they are used:"]),
     ...[...commands].map((command) => `  ${command}`),
-    ...(kept.length === 0 ? [] : [wayOut(kept)]),
+    ...waysOut(kept),
   ];
 }
 
-function wayOut(kept: readonly ScanFinding[]): string {
-  const bodies = kept.some(({ where }) => where === "body");
-  return bodies
-    ? "what stands in a key or a label cannot be erased: delete the session, and change the secret"
-    : "what the workspace holds: add a new version of the agent, or forget the memory; change the secret";
+/** What to do about what cannot be erased, for each reason that there is. */
+function waysOut(kept: readonly ScanFinding[]): string[] {
+  const moved = new Set(kept.flatMap(({ owner, elsewhere }) => (elsewhere ? [owner] : [])));
+  const here = kept.filter(({ elsewhere }) => !elsewhere);
+  const workspace = here.some(({ owner }) => isWorkspaceId(owner));
+  const bodies = here.some(({ where, owner }) => where === "body" && !isWorkspaceId(owner));
+  return [
+    ...(moved.size === 0
+      ? []
+      : ["what lives in another store: erase it there, and delete what is left here:"]),
+    ...[...moved].map((owner) => `  skein delete ${owner}`),
+    ...(bodies
+      ? ["what stands in a key or a label cannot be erased: delete the session, and change the secret"]
+      : []),
+    ...(workspace
+      ? [
+          "what the workspace holds: add a new version of the agent, or skein memory forget KEY --erase; " +
+            "change the secret",
+        ]
+      : []),
+  ];
 }

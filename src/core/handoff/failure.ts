@@ -53,6 +53,8 @@ function failureText(
       if (event.body.status === "error") return `${tool} failed${after(words("output"))}`;
       return event.body.status === "unknown" ? `${tool} may or may not have had its effect` : null;
     }
+    case "tool.denied":
+      return `${tools.get(event.body.call) ?? "a tool"} was denied${after(words("reason"))}`;
     case "model.failed":
       if (event.body.error === "interrupted") return null;
       return `${event.body.model} failed (${event.body.error})${after(words("message"))}`;

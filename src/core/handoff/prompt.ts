@@ -1,5 +1,6 @@
 /** What a model is asked for when it puts a handoff into prose, and what is taken from its answer. */
 import type { CountTokens } from "../tokens.ts";
+import { cutTo } from "./text.ts";
 
 /** Whoever sees it at the beginning of a message knows what is asked for. */
 export const handoffPromptLine = "Write what the next session must know of where this one stands.";
@@ -34,11 +35,11 @@ export function readProse(
   const lines = known.trim().split(/\n+/);
   const room = Math.floor(tokensMax * proseShare);
   for (let most = 4_000; most > 0; most = Math.floor(most * 0.8)) {
-    const text = cutTo(lines.join("\n\n"), most);
+    const text = shortened(lines.join("\n\n"), most);
     if (count(text) <= room) return text;
   }
   return "";
 }
 
-const cutTo = (text: string, charsMax: number): string =>
-  text.length <= charsMax ? text : `${text.slice(0, charsMax).toWellFormed().trimEnd()}…`;
+const shortened = (text: string, charsMax: number): string =>
+  text.length <= charsMax ? text : `${cutTo(text, charsMax).toWellFormed().trimEnd()}…`;

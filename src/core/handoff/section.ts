@@ -2,14 +2,19 @@
 import { budgetLeft } from "../budget.ts";
 import { gap } from "../context/text.ts";
 import { isSameVersion, type FileVersion } from "../files.ts";
+import { mayIn } from "../lifecycle.ts";
+import { includes } from "../range.ts";
 import { resources, type ItemRef } from "../state.ts";
-import { isFileTool, type HandoffSource } from "./source.ts";
-import { fieldLine, fieldOf, grouped, inLine, plural, pointerTo, saidIn } from "./text.ts";
+import { secondHandText } from "./inherit.ts";
+import { isFileTool, type HandoffSource, type Inherited } from "./source.ts";
+import { fieldLine, fieldOf, grouped, inLine, plural, pointerTo, saidIn, shortId } from "./text.ts";
 
 /** How many characters things may have, from the widest to the tightest. */
 export interface Width {
   readonly objective: number;
   readonly value: number;
+  /** Reasons: of decisions, and of all else. */
+  readonly why: number;
   readonly because: number;
   readonly said: number;
   /** How many of what waits are named. */
@@ -19,6 +24,8 @@ export interface Width {
 export interface Line {
   readonly seq: number;
   readonly text: string;
+  /** The session that it points to, if that is another. */
+  readonly of?: string;
 }
 
 /** A line of a list: a pointer, and what it leads to. */
@@ -40,28 +47,46 @@ const itemsOf = ({ state }: HandoffSource, kind: ItemRef["kind"], status: ItemRe
     .filter((item) => item.kind === kind && item.status === status)
     .toSorted((a, b) => a.seq - b.seq);
 
-export const decisionLines = (source: HandoffSource, width: Width): Line[] =>
-  itemsOf(source, "decision", null).map((item) => itemLine(source, item, width));
+/** What holds or is open: first what was inherited, then what was recorded here. */
+export function itemLines(source: HandoffSource, kind: ItemRef["kind"], width: Width): Line[] {
+  const own = itemsOf(source, kind, kind === "task" ? "open" : null);
+  return [
+    ...inheritedOf(source, kind).map((one) => inheritedLine(source, one, width)),
+    ...own.map(({ seq, key }) => {
+      const content = source.contents.get(seq);
+      return claim(source, seq, itemText({ kind, key, content }, width));
+    }),
+  ];
+}
 
-export const taskLines = (source: HandoffSource, width: Width): Line[] =>
-  itemsOf(source, "task", "open").map((item) => itemLine(source, item, width));
+const inheritedOf = ({ inherited }: HandoffSource, kind: ItemRef["kind"]): Inherited[] =>
+  inherited.filter((one) => one.kind === kind);
 
-export const factLines = (source: HandoffSource, width: Width): Line[] =>
-  itemsOf(source, "fact", null).map((item) => itemLine(source, item, width));
+function inheritedLine({ state }: HandoffSource, one: Inherited, width: Width): Line {
+  const { session, seq } = one;
+  const text =
+    "key" in one
+      ? itemText(one, width)
+      : secondHandText(one.origin, inLine(one.line, secondHandMin + width.value + width.why));
+  const of = session === state.standing.session ? {} : { of: session };
+  return { seq, text: `- [${pointerTo(session)(seq)}] ${text}`, ...of };
+}
 
-export const artifactLines = (source: HandoffSource, width: Width): Line[] =>
-  itemsOf(source, "artifact", null).map((item) => itemLine(source, item, width));
+/** So much of a line that was read in a handoff is shown in any case: its key, most of the time. */
+const secondHandMin = 60;
 
 /** Without room for values there is the key alone, which leads to the rest. */
-function itemLine(source: HandoffSource, { seq, key }: ItemRef, width: Width): Line {
+function itemText(
+  { kind, key, content }: Pick<ItemRef, "kind" | "key"> & { readonly content: unknown },
+  width: Width,
+): string {
   const name = inLine(key, 400);
-  const content = source.contents.get(seq);
-  if (width.value === 0) return claim(source, seq, name);
+  if (width.value === 0) return name;
   const value = fieldLine(content, "value", "its value", width.value);
   const because = fieldOf(content, "because");
-  const isReason = typeof because === "string" && because.trim() !== "" && width.because > 0;
-  const reason = isReason ? `; because ${inLine(because, width.because)}` : "";
-  return claim(source, seq, `${name}: ${value}${reason}`);
+  const most = kind === "decision" ? width.why : width.because;
+  const isReason = typeof because === "string" && because.trim() !== "" && most > 0;
+  return `${name}: ${value}${isReason ? `; because ${inLine(because, most)}` : ""}`;
 }
 
 export function standingLines(source: HandoffSource, width: Width): Line[] {
@@ -148,7 +173,6 @@ export function nextLines(
     return content === undefined ? "" : `: ${inLine(fieldOf(content, "input"), width.said)}`;
   };
   const calls = [...mind.calls.values()].toSorted((a, b) => a.seq - b.seq);
-  const [first] = itemsOf(source, "task", "open");
   const lines = [
     ...calls.map(({ seq, tool, phase }) =>
       claim(
@@ -159,6 +183,7 @@ export function nextLines(
           : `The call of ${tool} has no outcome yet${input(seq)}`,
       ),
     ),
+    ...turnLines(source),
     ...[...standing.asked.values()].map(({ seq, from }) =>
       claim(source, seq, `Reply to the request from ${from}: ${said(seq)}`),
     ),
@@ -167,20 +192,42 @@ export function nextLines(
     ),
     ...waiting.map((seq) => claim(source, seq, `Take up the input that waits: ${said(seq)}`)),
   ];
-  const tasks =
-    first === undefined
-      ? []
-      : [
-          claim(
-            source,
-            first.seq,
-            `Go on with the open tasks, in their order: first ${inLine(first.key, 400)}.`,
-          ),
-        ];
   return {
-    lines: [...lines.slice(0, width.waiting), ...tasks],
+    lines: [...lines.slice(0, width.waiting), ...firstTask(source)],
     left: Math.max(0, lines.length - width.waiting),
   };
+}
+
+/** A turn that is in progress, or that was the last and did not come to its end. */
+function turnLines(source: HandoffSource): Line[] {
+  const { state, events } = source;
+  const { session, turn, status, lastTurn } = state.standing;
+  const short = shortId(session);
+  if (turn !== null) {
+    const rest = "if the session was closed since, with what is left of what it was asked";
+    const how = mayIn(status, "settle") ? `: \`skein run ${short}\`; ${rest}.` : ".";
+    return [claim(source, turn.startedSeq, `Go on with turn ${turn.number}${how}`)];
+  }
+  const last = events.findLast(
+    (event) => event.type === "turn.ended" && !includes(state.mind.lost, event.seq),
+  );
+  if (last?.type !== "turn.ended" || last.turn !== lastTurn || last.body.outcome === "completed") return [];
+  const { outcome } = last.body;
+  const text = `Turn ${lastTurn} did not complete (${outcome}): see what is left of what it was asked.`;
+  return [claim(source, last.seq, text)];
+}
+
+function firstTask(source: HandoffSource): Line[] {
+  const text = (name: string): string => `Go on with the open tasks, in their order: first ${name}.`;
+  const [inherited] = inheritedOf(source, "task");
+  if (inherited !== undefined) {
+    const { session, seq } = inherited;
+    const name = "key" in inherited ? inLine(inherited.key, 400) : inLine(inherited.line, secondHandMin);
+    return [{ seq, text: `- [${pointerTo(session)(seq)}] ${text(name)}` }];
+  }
+  return itemsOf(source, "task", "open")
+    .slice(0, 1)
+    .map(({ seq, key }) => claim(source, seq, text(inLine(key, 400))));
 }
 
 /** Paths that are not what they were, each with its last change. */

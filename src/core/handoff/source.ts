@@ -1,7 +1,7 @@
 /** What a handoff is written from. All of it comes from the log. */
 import type { SessionEvent } from "../event.ts";
 import type { RecordedChange } from "../files.ts";
-import type { State } from "../state.ts";
+import type { ItemRef, State } from "../state.ts";
 
 export interface HandoffSource {
   readonly state: State;
@@ -21,11 +21,25 @@ export interface HandoffSource {
   readonly answerSeq: number | null;
   /** The session whose work this one carries on. */
   readonly carriesOn: string | null;
+  /** What it took over from there and did not settle, the oldest first. */
+  readonly inherited: readonly Inherited[];
 }
+
+/** An item of a session whose work is carried on; or, where that one is gone, what its handoff said of it. */
+export type Inherited = {
+  readonly kind: ItemRef["kind"];
+  /** Where it stands: the item, or the handoff that was loaded. */
+  readonly session: string;
+  readonly seq: number;
+} & (
+  | { readonly key: string; readonly content: unknown }
+  | { readonly origin: string; readonly line: string }
+);
 
 /** The events that are read for a handoff besides the state. */
 export const handoffTypes = [
   "tool.requested",
+  "tool.denied",
   "tool.settled",
   "model.failed",
   "item.retracted",
@@ -63,12 +77,12 @@ const quiet: ReadonlySet<string> = new Set([
 export const isQuiet = (type: string): boolean => quiet.has(type) || type.startsWith("x.");
 
 /** Values that are read of one kind; of what is older there is no room to say more than the key. */
-const valuesMax = 500;
+export const valuesMax = 500;
 const failuresMax = 200;
 
 /** The positions whose contents a handoff shows. */
 export function wantedSeqs(
-  source: Omit<HandoffSource, "contents" | "at" | "changes" | "carriesOn">,
+  source: Omit<HandoffSource, "contents" | "at" | "changes" | "carriesOn" | "inherited">,
 ): number[] {
   const { state, events, waiting, answerSeq } = source;
   const { mind, standing } = state;
@@ -84,7 +98,9 @@ export function wantedSeqs(
   );
   const failed = events.flatMap((event) => {
     if (event.type === "tool.settled") return event.body.status === "error" ? [event.seq] : [];
-    return ["model.failed", "item.retracted", "session.rewound"].includes(event.type) ? [event.seq] : [];
+    return ["tool.denied", "model.failed", "item.retracted", "session.rewound"].includes(event.type)
+      ? [event.seq]
+      : [];
   });
   const written = events.flatMap((event) =>
     event.type === "tool.requested" && isFileTool(event.body.tool) ? [event.seq] : [],

@@ -21,13 +21,17 @@ const likePointer = /\[(?=[^\]\s]{0,40}@\d)/gu;
 export function inLine(value: unknown, charsMax: number): string {
   const whole = textOf(value);
   // Of an enormous value only the beginning is looked at.
-  const head = whole.slice(0, charsMax * 8 + 64).toWellFormed();
+  const head = cutTo(whole, charsMax * 8 + 64).toWellFormed();
   const line = head.replaceAll(breaks, " ").trim().replaceAll(likePointer, "\\[");
   if (line.length <= charsMax && head.length === whole.length) return line;
-  return `${line
-    .slice(0, Math.max(0, charsMax - 1))
-    .toWellFormed()
-    .trimEnd()}…`;
+  return `${cutTo(line, Math.max(0, charsMax - 1)).trimEnd()}…`;
+}
+
+/** The beginning of a text, of at most so many characters; none of them is cut in half. */
+export function cutTo(text: string, charsMax: number): string {
+  if (text.length <= charsMax) return text;
+  const head = text.slice(0, charsMax);
+  return /[\ud800-\udbff]$/.test(head) ? head.slice(0, -1) : head;
 }
 
 /** A field of a content as a line; the gap where it was erased. */

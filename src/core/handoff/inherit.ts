@@ -1,0 +1,74 @@
+/**
+ * What a session inherited: the items of those whose work it carries on, without what it settled itself.
+ * Where such a session is gone, the lists of the handoff that was loaded stand in for it.
+ */
+import { itemKey } from "../fold/durable.ts";
+import type { ItemRef, State } from "../state.ts";
+import { valuesMax, type Inherited } from "./source.ts";
+import { inLine } from "./text.ts";
+
+type Kind = Inherited["kind"];
+
+/** The lists that are carried on, by their headings. */
+export const headings = {
+  Decisions: "decision",
+  "Open tasks": "task",
+  Facts: "fact",
+  Artifacts: "artifact",
+} as const satisfies Readonly<Record<string, Kind>>;
+
+/** What a session leaves open to the next, in order of recording; of each kind the newest. */
+export function leftOpen({ mind }: State): ItemRef[] {
+  const held = [...mind.items.values()].toSorted((a, b) => a.seq - b.seq);
+  return Object.values(headings).flatMap((kind) =>
+    held
+      .filter((item) => item.kind === kind && item.status === (kind === "task" ? "open" : null))
+      .slice(-valuesMax),
+  );
+}
+
+/** A key that was recorded again or retracted is no longer somebody else's. */
+export function unsettled(
+  inherited: readonly Inherited[],
+  { mind }: State,
+  retracted: readonly Pick<ItemRef, "kind" | "key">[],
+): Inherited[] {
+  const settled = [...mind.items.values(), ...retracted];
+  const keys = new Set(settled.map(({ kind, key }) => itemKey(kind, key)));
+  const names = new Set(settled.map(({ kind, key }) => itemKey(kind, inLine(key, 400))));
+  return inherited.filter((one) =>
+    "key" in one
+      ? !keys.has(itemKey(one.kind, one.key))
+      : !namesIn(one.line).some((name) => names.has(itemKey(one.kind, name))),
+  );
+}
+
+/** A line of a list begins with the key, which may have colons of its own. */
+const namesIn = (line: string): string[] => [
+  line,
+  ...[...line.matchAll(/: /g)].map(({ index }) => line.slice(0, index)),
+];
+
+const pointed = /^- \[([0-9a-z]+@\d+)\] (.+)$/u;
+const secondHand = /^from ([0-9a-z]+@\d+), which is not here: (.+)$/u;
+
+/** How an item is told of which only the handoff is left. */
+export const secondHandText = (origin: string, line: string): string =>
+  `from ${origin}, which is not here: ${line}`;
+
+/** The lists of a handoff as items; `where` it was loaded is where they can be read. */
+export function readLists(
+  text: string,
+  where: { readonly session: string; readonly seq: number },
+): Inherited[] {
+  const found: Inherited[] = [];
+  let kind: Kind | undefined;
+  for (const line of text.split("\n")) {
+    if (line.startsWith("#")) kind = (headings as Readonly<Record<string, Kind>>)[line.replace(/^## /, "")];
+    const [, pointer, said = ""] = pointed.exec(line) ?? [];
+    if (kind === undefined || pointer === undefined) continue;
+    const [, origin = pointer, original = said] = secondHand.exec(said) ?? [];
+    found.push({ kind, ...where, origin, line: original });
+  }
+  return found;
+}

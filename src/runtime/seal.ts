@@ -128,8 +128,8 @@ function cleanText(redactor: Redactor, event: DraftEvent, text: string): string 
 const ofProgram = /^(?:lease|model|turn|zone)\./;
 
 /**
- * Bodies are never erased, and what they name is found by its name: a secret in one is refused, and so is what
- * can be nothing else.
+ * Bodies are never erased, and what they name is found by its name: a secret in one is refused, and so is
+ * what can be nothing else.
  */
 function checkBody(redactor: Redactor, type: string, text: string): void {
   const secretOf = (one: string): string | null => redactor.registeredIn(one) ?? redactor.sureIn(one);

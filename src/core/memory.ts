@@ -199,9 +199,9 @@ interface Change {
 
 /**
  * What goes into the workspace's log with what a session records and retracts. What came from this session
- * follows it: a new value supersedes, and what is retracted, or a task that is over, is forgotten. What a rule is about is promoted,
- * unless somebody had it forgotten. Nothing here is refused: an item is recorded also when it is too long
- * for memory, or memory is full.
+ * follows it: a new value supersedes, and what is retracted, or a task that is over, is forgotten. What a
+ * rule is about is promoted, unless somebody had it forgotten. Nothing here is refused: an item is recorded
+ * also when it is too long for memory, or memory is full.
  */
 export function memoryDrafts(
   memory: Memory,

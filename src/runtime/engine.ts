@@ -186,8 +186,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Ends it for all sessions that are opened later; those that carry it keep it. With `erase`, the contents of
-   * all its versions go for good, also when it was forgotten before.
+   * Ends it for all sessions that are opened later; those that carry it keep it. With `erase`, the contents
+   * of all its versions go for good, also when it was forgotten before.
    */
   async forget(options: ForgetOptions): Promise<Forgotten> {
     checkOptions("forget", options, ["scope", "owner", "kind", "key", "reason", "erase"]);

@@ -38,8 +38,8 @@ export function makeFinder(store: Store, text: string): (record: StoredRecord) =
 }
 
 /**
- * A function that says whether a body holds the text: in a key, a label or a name. Words of the catalogue, ids
- * and hashes say nothing of anybody.
+ * A function that says whether a body holds the text: in a key, a label or a name. Words of the catalogue,
+ * ids and hashes say nothing of anybody.
  */
 export function makeBodyFinder(text: string): (record: Pick<StoredRecord, "body">) => boolean {
   const quoted = JSON.stringify(text).slice(1, -1);

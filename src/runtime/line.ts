@@ -1,4 +1,4 @@
-/** Waiting lines within a process: work on the same things is done one after the other, as it was asked for. */
+/** Waiting lines within a process: work on the same things is done in the order in which it was asked for. */
 
 /** Does the work once all is done that was asked for before about any of these things. */
 export type InLine = <T>(things: readonly string[], work: () => Promise<T>) => Promise<T>;

@@ -64,7 +64,7 @@ function refuseIfNeeded(session: SessionId, { standing }: State): void {
   const [held] = standing.status === "moved" ? [] : standing.holds.keys();
   if (held !== undefined) {
     throw new SkeinError("refused", `${session} is under the hold ${quote(held)}`, {
-      hint: "lift the hold first",
+      hint: `lift the hold first: skein hold ${session} ${quote(held)} --lift`,
     });
   }
   if (standing.status === "running") {

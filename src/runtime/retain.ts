@@ -56,7 +56,7 @@ export interface RetainReport {
   readonly sessions: number;
   readonly done: readonly Retained[];
   readonly kept: readonly RetainKept[];
-  /** Of the store's files; null when it has none. */
+  /** Of the store's files, apart from what is only written ahead; null when it has none. */
   readonly bytesBefore: number | null;
   readonly bytesAfter: number | null;
   /** Whether it was stopped before its end. */

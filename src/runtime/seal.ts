@@ -127,11 +127,21 @@ function cleanText(redactor: Redactor, event: DraftEvent, text: string): string 
 /** Nobody gave what their bodies hold: no run fails because a host is called like a secret. */
 const ofProgram = /^(?:lease|model|turn|zone)\./;
 
+/** They name what is there already: what got in early can be lifted, and its session deleted. */
+const undoing: ReadonlySet<string> = new Set([
+  "hold.lifted",
+  "item.retracted",
+  "memory.forgotten",
+  "resource.unbound",
+  "trigger.removed",
+]);
+
 /**
- * Bodies are never erased, and what they name is found by its name: a secret in one is refused, and so is what
- * can be nothing else.
+ * Bodies are never erased, and what they name is found by its name: a secret in one is refused, and so is
+ * what can be nothing else.
  */
 function checkBody(redactor: Redactor, type: string, text: string): void {
+  if (undoing.has(type)) return;
   const secretOf = (one: string): string | null => redactor.registeredIn(one) ?? redactor.sureIn(one);
   if (ofProgram.test(type) || secretOf(text) === null) return;
   // Only what somebody gave is looked at: words of the catalogue may be anybody's password.

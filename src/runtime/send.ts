@@ -63,8 +63,8 @@ interface Outgoing extends Omit<SendOptions, "withinMs" | "at"> {
 const lines = new WeakMap<Context["writer"], InLine>();
 
 /**
- * `to` may be left out of a reply. Messages of a pair go in the order of the calls, also when nobody waits for
- * one before sending the next.
+ * `to` may be left out of a reply. Messages of a pair go in the order of the calls, also when nobody waits
+ * for one before sending the next.
  */
 export async function sendMessage(
   context: Context,

@@ -330,7 +330,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       lost = true;
       await world.sleep(Math.min(10 * 2 ** tries, 1_000));
       try {
-        outcome = (await findOwn(part, headSeq)) ?? (await store.append(parts));
+        outcome = (await findOwn(store, part, headSeq)) ?? (await store.append(parts));
       } catch (cause) {
         throw neverAnswered(part, cause);
       }
@@ -338,44 +338,20 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     if (outcome.kind === "unknown") throw neverAnswered(part, outcome.cause);
     if (outcome.kind === "ok") return outcome;
     // The first try may have been written after all, and be the very thing that stands in the way.
-    const own = lost ? await findOwn(part, headSeq).catch(notFoundOut(part)) : null;
+    const own = lost ? await findOwn(store, part, headSeq).catch(notFoundOut(part)) : null;
     if (own !== null) return own;
     return outcome.kind === "fenced" ? fenced(part) : outcome;
   }
 
-  /** The records of an append whose answer was lost, if they are there: all of them, or none. */
-  async function findOwn(part: Part, headSeq: number): Promise<(Outcome & { readonly kind: "ok" }) | null> {
-    const count = part.drafts.length;
-    for (let fromSeq = headSeq + 1; ;) {
-      const page = await store.read(part.session, {
-        fromSeq,
-        toSeq: Infinity,
-        limit: 1_000,
-        contents: false,
-      });
-      const place = page.findIndex((record) => isSame(record, part.drafts[0]));
-      if (place !== -1) {
-        const first = page[place];
-        const firstSeq = first?.seq ?? 0;
-        const range = { fromSeq: firstSeq, toSeq: firstSeq + count - 1, limit: count, contents: false };
-        const own = await store.read(part.session, range);
-        const appended = {
-          session: part.session,
-          firstSeq,
-          headSeq: firstSeq + count - 1,
-          at: first?.at ?? 0,
-        };
-        return { kind: "ok", parts: [{ ...appended, hashes: own.map(({ hash }) => hash) }] };
-      }
-      if (page.length === 0) return null;
-      fromSeq = (page.at(-1)?.seq ?? fromSeq) + 1;
-    }
-  }
-
-  async function together(
+  function together(
     members: readonly Member[],
     { actor }: { readonly actor: string },
   ): Promise<readonly Appended[]> {
+    const sessions = members.map(({ session }) => session);
+    return inTurn(sessions, () => writeAll(members, actor));
+  }
+
+  async function writeAll(members: readonly Member[], actor: string): Promise<readonly Appended[]> {
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       const all = await decideAll(members, actor);
       if (all === null) continue;
@@ -442,7 +418,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       if (!lost || outcome.kind === "ok") break;
       await world.sleep(Math.min(10 * 2 ** tries, 1_000));
       const own = await Promise.all(
-        parts.map((part, place) => findOwn(part, heads[place] ?? 0).catch(notFoundOut(part))),
+        parts.map((part, place) => findOwn(store, part, heads[place] ?? 0).catch(notFoundOut(part))),
       );
       const found = own.flatMap((one) => one?.parts ?? []);
       if (found.length === parts.length) return { kind: "ok", parts: found };
@@ -486,12 +462,41 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       }
       throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
     },
-    together: (members, options) =>
-      inTurn(
-        members.map(({ session }) => session),
-        () => together(members, options),
-      ),
+    together,
     keyed: (session, key) => store.keyed(session, keyOf(key)),
     forget: (session) => void cache.delete(session),
   };
+}
+
+/** The records of an append whose answer was lost, if they are there: all of them, or none. */
+async function findOwn(
+  store: Store,
+  part: Part,
+  headSeq: number,
+): Promise<(Outcome & { readonly kind: "ok" }) | null> {
+  const count = part.drafts.length;
+  for (let fromSeq = headSeq + 1; ;) {
+    const page = await store.read(part.session, {
+      fromSeq,
+      toSeq: Infinity,
+      limit: 1_000,
+      contents: false,
+    });
+    const place = page.findIndex((record) => isSame(record, part.drafts[0]));
+    if (place !== -1) {
+      const first = page[place];
+      const firstSeq = first?.seq ?? 0;
+      const range = { fromSeq: firstSeq, toSeq: firstSeq + count - 1, limit: count, contents: false };
+      const own = await store.read(part.session, range);
+      const appended = {
+        session: part.session,
+        firstSeq,
+        headSeq: firstSeq + count - 1,
+        at: first?.at ?? 0,
+      };
+      return { kind: "ok", parts: [{ ...appended, hashes: own.map(({ hash }) => hash) }] };
+    }
+    if (page.length === 0) return null;
+    fromSeq = (page.at(-1)?.seq ?? fromSeq) + 1;
+  }
 }

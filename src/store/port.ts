@@ -480,7 +480,7 @@ export interface Store extends ScheduleStore {
   /** Faults below the level of records; none when all is well. */
   check(): Promise<readonly string[]>;
   stats(): Promise<StoreStats>;
-  /** As in `StoreStats`, without counting anything. */
+  /** What it takes in its files, apart from what is only written ahead; null when it has none. */
   bytes(): Promise<number | null>;
   /** After this everything rejects with `unavailable`. May be called twice. */
   close(): Promise<void>;

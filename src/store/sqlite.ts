@@ -144,7 +144,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     scrub: () => look(() => scrub(scrubbing)),
     check: () => look(() => faults(checking)),
     stats: () => look(() => stats(connection, durability)),
-    bytes: () => look(() => fileBytes(path)),
+    bytes: () => look(() => databaseBytes(connection)),
     async close() {
       await writer.idle();
       connection.close();
@@ -190,6 +190,12 @@ function clearDerived({ database }: Connection): void {
   database.exec(
     "INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM meta WHERE key = 'projected'",
   );
+}
+
+/** What is written ahead counts as where it goes: the -wal file grows and shrinks with the work itself. */
+function databaseBytes({ database }: Connection): number {
+  const one = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+  return one("page_count") * one("page_size");
 }
 
 function fileBytes(path: string): number {

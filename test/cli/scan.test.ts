@@ -73,15 +73,12 @@ test("what is a parent's or lives elsewhere is taken out in the way that works",
   assert.equal((await skein.run(moving, { env })).code, 0);
   const moved = await skein.run(["scan", id, "--store", store], { env });
   assert.doesNotMatch(moved.stdout, /skein erase/);
-  assert.match(
-    moved.stdout,
-    new RegExp(`erase it there, and delete what is left here:\n {2}skein delete ${id}$`, "m"),
-  );
+  assert.match(moved.stdout, new RegExp(`and delete what is left here:\n {2}skein delete ${id}$`, "m"));
   const gone = await skein.run(["delete", id, "--yes", "--store", store], { env });
   assert.equal(gone.code, 0, gone.stderr);
 });
 
-test("scan and doctor say which names of the configuration are not set, or cannot be looked for", async () => {
+test("scan and doctor say which names of the configuration are not set or cannot be found", async () => {
   const { folder, store, skein } = await withEarlySecret();
   const config = join(folder, ".config", "skein");
   mkdirSync(config, { recursive: true });

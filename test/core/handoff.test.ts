@@ -228,10 +228,10 @@ test("a turn in progress is gone on with, and what was denied is no way", () => 
 
 test("values are shortened before reasons are dropped, and the room is used", () => {
   for (const [decisions, value] of [
-    [40, 900],
+    [100, 300],
+    [140, 300],
     [50, 600],
     [70, 300],
-    [90, 300],
   ] as const) {
     let log = given();
     for (let place = 0; place < decisions; place++) {
@@ -244,7 +244,7 @@ test("values are shortened before reasons are dropped, and the room is used", ()
     const reasoned = lines.filter((line) => line.includes("; because the reason"));
     assert.deepEqual([lines.length, reasoned.length], [decisions, decisions]);
     const used = Math.max(tokens / tokensMax, text.length / 16_000);
-    assert.ok(used > 0.85 && used <= 1, `${used} of the room for ${decisions}`);
+    assert.ok(used > 0.8 && used <= 1, `${used} of the room for ${decisions}`);
   }
 });
 

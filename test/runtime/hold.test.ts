@@ -83,7 +83,7 @@ test("a hold does not go with a fork", async () => {
   assert.equal((await fork.fold()).standing.holds.size, 0);
 });
 
-test("a hold goes with a session that is moved, and what is left of it can be deleted and erased", async () => {
+test("a hold goes with a session that is moved, and what is left can be deleted and erased", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const root = await a.engine.open({ objective: "the parent" });

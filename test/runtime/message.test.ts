@@ -423,7 +423,7 @@ test("messages that nobody waits for go in the order of the calls, and none is d
   }
 });
 
-test("two engines that send for one pair at once both get in: no number is taken for a second one", async () => {
+test("two engines that send for one pair at once both get in, each with numbers of its own", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   const other = await new Engine({ store: place.store, world: place.world }).session(a.id);

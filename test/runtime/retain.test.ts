@@ -286,6 +286,18 @@ test("what is run, or still under way, is left alone", async () => {
   assert.deepEqual(new Set(done), new Set([leased.id, asking.id]));
 });
 
+test("what is only written ahead does not make the store seem to grow", async () => {
+  await using place = await inFile();
+  const { engine, world } = place;
+  for (let n = 0; n < 40; n++) await engine.open({ objective: `number ${n}` });
+  await engine.setPolicy("old", { do: "expire", after: "1d", match: { status: ["open"] } });
+  world.pass(2 * day);
+  const { done, bytesBefore, bytesAfter } = await engine.retain({ everything: true });
+  assert.equal(done.length, 40);
+  const grown = Number(bytesAfter) - Number(bytesBefore);
+  assert.ok(Number(bytesBefore) > 0 && grown < 100_000, `${bytesBefore} to ${bytesAfter} bytes`);
+});
+
 test("deleting leaves what living forks share, and gives the rest back", async () => {
   await using place = await inFile();
   const { engine, store, world } = place;

@@ -101,6 +101,21 @@ test("what can only be a secret is refused in names, too, and found there by a s
   );
 });
 
+test("what got in early under such a name can be lifted, retracted and deleted", async () => {
+  const token = `ghp_${"aB3dE5gH7jK9".repeat(3)}`;
+  const { engine, store, world } = engineOn([], { secrets: { looksLike: false } });
+  await using _ = engine;
+  const before = await engine.open({ objective: "Names", labels: { team: token } });
+  await before.hold(token);
+  await before.record("fact", token, 1);
+  await using strict = new Engine({ store, world });
+  const session = await strict.session(before.id);
+  await session.lift(token);
+  await session.retract("fact", token);
+  await strict.delete(session.id);
+  assert.equal(await store.head(session.id), undefined);
+});
+
 test("the name of a host that is registered keeps nothing from running", async () => {
   const { engine, world } = engineOn(["Fine."], { secrets: { HOST: realWorld().self ?? "" } });
   assert.ok(world.self !== undefined && world.self.length >= 8);

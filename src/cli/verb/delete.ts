@@ -1,5 +1,7 @@
 /** Deletes a session for good. */
 import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import type { Session } from "../../runtime/session.ts";
 import { present } from "../input.ts";
 import { plural } from "../text.ts";
 import { verb } from "../verb.ts";
@@ -19,10 +21,11 @@ export const deleteVerb = verb({
   examples: [
     { command: 'skein delete 4x8kz1 --yes --reason "asked for by the user"', what: "it cannot be undone" },
   ],
-  async run({ args, options, out, engine, session }) {
+  async run({ args, options, out, engine, session, store }) {
     const found = await session(args.ID);
     const { seq: headSeq, hash } = await found.head();
     if (!options.yes) {
+      await refuseIfHeld(found, (await (await store()).head(found.id))?.copy === true);
       throw new SkeinError(
         "refused",
         `${found.id} and its ${plural(headSeq, "event")} would be gone for good`,
@@ -35,3 +38,13 @@ export const deleteVerb = verb({
     await out.answer({ id: found.id, deleted: true, headSeq, hash }, () => [`deleted ${found.id}`]);
   },
 });
+
+/** What would be refused anyway is not asked for. A hold on a session that lives elsewhere is none here. */
+async function refuseIfHeld(session: Session, isCopy: boolean): Promise<void> {
+  const { standing } = await session.fold();
+  const [held] = isCopy || standing.status === "moved" ? [] : standing.holds.keys();
+  if (held === undefined) return;
+  throw new SkeinError("refused", `${session.id} is under the hold ${quote(held)}`, {
+    hint: `lift the hold first: skein hold ${session.id} ${quote(held)} --lift`,
+  });
+}

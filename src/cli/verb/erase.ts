@@ -139,7 +139,8 @@ function planLines(plan: EraseReport, out: Screen): string[] {
     ...(copied.length === 0
       ? []
       : [
-          `${count(copied.length)} ${one(copied, "copy", "copies")} ${fate(copied, "--copies takes them too")}:`,
+          `${count(copied.length)} ${one(copied, "copy", "copies")} ` +
+            `${fate(copied, "--copies takes them too")}:`,
         ]),
     ...rows(copied, out, ({ session: log, seq, type, why }) => `${log}@${seq}  ${type}  ${oneLine(why)}`),
     ...keptLines(plan, out),

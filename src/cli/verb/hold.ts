@@ -17,8 +17,8 @@ export const hold = verb({
   },
   about: [
     'A hold has a name, by default "hold", and a session may be under several. It stops erase, delete and ' +
-      "every policy; what is shared with forks stays too. The session goes on as before. The hold goes with a session " +
-      "that is moved, and is lifted where the session lives.",
+      "every policy; what is shared with forks stays too. The session goes on as before. The " +
+      "hold goes with a session that is moved, and is lifted where the session lives.",
   ],
   examples: [
     {

@@ -22,7 +22,16 @@ import { decideSealed, seal, type Sealed } from "./seal.ts";
 import { makeLearner } from "./redact-bound.ts";
 import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
-import { fenced, isSame, moved, neverAnswered, noRecall, notFoundOut, recordOf, refused } from "./written.ts";
+import {
+  fenced,
+  findOwn,
+  moved,
+  neverAnswered,
+  noRecall,
+  notFoundOut,
+  recordOf,
+  refused,
+} from "./written.ts";
 
 export interface ChangeOptions {
   readonly actor: string;
@@ -466,37 +475,4 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     keyed: (session, key) => store.keyed(session, keyOf(key)),
     forget: (session) => void cache.delete(session),
   };
-}
-
-/** The records of an append whose answer was lost, if they are there: all of them, or none. */
-async function findOwn(
-  store: Store,
-  part: Part,
-  headSeq: number,
-): Promise<(Outcome & { readonly kind: "ok" }) | null> {
-  const count = part.drafts.length;
-  for (let fromSeq = headSeq + 1; ;) {
-    const page = await store.read(part.session, {
-      fromSeq,
-      toSeq: Infinity,
-      limit: 1_000,
-      contents: false,
-    });
-    const place = page.findIndex((record) => isSame(record, part.drafts[0]));
-    if (place !== -1) {
-      const first = page[place];
-      const firstSeq = first?.seq ?? 0;
-      const range = { fromSeq: firstSeq, toSeq: firstSeq + count - 1, limit: count, contents: false };
-      const own = await store.read(part.session, range);
-      const appended = {
-        session: part.session,
-        firstSeq,
-        headSeq: firstSeq + count - 1,
-        at: first?.at ?? 0,
-      };
-      return { kind: "ok", parts: [{ ...appended, hashes: own.map(({ hash }) => hash) }] };
-    }
-    if (page.length === 0) return null;
-    fromSeq = (page.at(-1)?.seq ?? fromSeq) + 1;
-  }
 }

@@ -112,7 +112,7 @@ test("what stands in keys stays and is said to, and what a fork shares is its pa
   assert.match(left.stdout, /nothing is left to erase here; what is listed above stays\n$/);
   const [report] = await skein.look("erase", id, "--match", "sparrow", "--yes");
   assert.deepEqual(
-    (report?.["kept"] as { seq: number }[]).map(({ seq }) => seq),
+    (report!["kept"] as { seq: number }[]).map(({ seq }) => seq),
     [5, 6],
   );
   const shown = (await skein.here("show", id)).stdout;

@@ -4,7 +4,7 @@
  */
 import { fork, spawn } from "node:child_process";
 import { hash, randomFillSync } from "node:crypto";
-import { readlinkSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { once } from "node:events";
 import { setImmediate, setTimeout } from "node:timers";
@@ -54,10 +54,19 @@ function pidSpace(): string {
   }
 }
 
+/** A process that has ended stays in the table until somebody asks what became of it. */
+function isUnreaped(pid: number): boolean {
+  try {
+    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
+    return !isUnreaped(pid);
   } catch (error) {
     // Somebody else's process is a process all the same.
     return (error as { code?: string }).code !== "ESRCH";
@@ -107,8 +116,8 @@ export function realWorld(): World {
     },
     self: `${here.host}${process.pid}${here.space}`,
     isGone: (given) => {
-      // A process may have several workers, each with a number of its own.
-      const holder = given.replace(/\+\d{1,9}$/, "");
+      // A process may have several workers, each with a number or a name of its own.
+      const holder = given.replace(/\+\d{1,9}$/, "").replace(/^.*@/, "");
       const isHere = holder.startsWith(here.host) && holder.endsWith(here.space);
       const pid = isHere ? holder.slice(here.host.length, holder.length - here.space.length) : "";
       return /^[1-9]\d{0,9}$/.test(pid) && !isAlive(Number(pid));

@@ -25,7 +25,9 @@ export const workers = verb({
     const leased = await opened.leased();
     const { isGone } = realWorld();
     const rows = (await opened.workers()).map(({ name, sinceMs, untilMs, concurrency, limits }) => {
-      const running = leased.filter(({ lease }) => lease?.holder === name && lease.untilMs > nowMs);
+      const running = leased.filter(
+        ({ lease }) => lease !== null && isOf(lease.holder, name) && lease.untilMs > nowMs,
+      );
       const heardMs = untilMs - workerMs;
       const gone = untilMs <= nowMs || isGone?.(name) === true;
       const sessions = gone ? [] : running.map(({ session }) => session);
@@ -53,3 +55,6 @@ export const workers = verb({
     for (const line of table(columns, cells, { width: out.columns, heading: out.bold })) await out.line(line);
   },
 });
+
+/** With a name of its own, a worker adds which process it is. */
+const isOf = (holder: string, name: string): boolean => holder === name || holder.startsWith(`${name}@`);

@@ -126,6 +126,12 @@ export class Worker implements AsyncDisposable {
     this.#loop = this.#work();
   }
 
+  /** A name of one's own does not tell which process it is, and so not that it is gone. */
+  #holder(): string {
+    const { self } = this.#context.world;
+    return self === undefined || this.name.startsWith(self) ? this.name : `${this.name}@${self}`;
+  }
+
   /** Stops before the next steps, gives every lease back, and resolves when all is given back. */
   async stop(): Promise<void> {
     this.#over.abort();
@@ -348,7 +354,8 @@ export class Worker implements AsyncDisposable {
       if (began) await this.#tellBegan(session);
       return began;
     };
-    const options = { holder: this.name, signal, admit, ...(leaseMs === undefined ? {} : { leaseMs }) };
+    const holder = this.#holder();
+    const options = { holder, signal, admit, ...(leaseMs === undefined ? {} : { leaseMs }) };
     const run = async (): Promise<void> => {
       try {
         const ran = await this.#context.runs.run(session, options);

@@ -44,12 +44,19 @@ export function waitsFor(state: State): string | null {
   if (status === "suspended") return suspendedFor[why?.by ?? "person"] ?? why?.by ?? null;
   if (status === "sleeping") {
     const until = typeof sleep?.untilMs === "number" ? ["time"] : [];
-    const woken = triggers.size > 0 ? ["trigger"] : [];
+    const woken = isWokenBy(triggers) ? ["trigger"] : [];
     return [...until, ...woken].join(" or ") || "input";
   }
   if (status !== "open" || dueOf(state) === 0) return null;
-  return requests.size > 0 ? "reply" : triggers.size > 0 ? "trigger" : "input";
+  return requests.size > 0 ? "reply" : isWokenBy(triggers) ? "trigger" : "input";
 }
+
+/** Kinds that are used up once they have no next time. */
+const timed: ReadonlySet<TriggerKind> = new Set(["at", "every", "cron"]);
+
+/** Whether anything can still come of one of these triggers. */
+const isWokenBy = (triggers: State["standing"]["triggers"]): boolean =>
+  [...triggers.values()].some(({ kind, nextMs }) => nextMs !== null || !timed.has(kind));
 
 const suspendedFor: Readonly<Record<string, string>> = {
   approval: "approval",

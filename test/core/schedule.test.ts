@@ -241,3 +241,21 @@ test("no runnable session waits for ever, whatever arrives, and limits are never
     { numRuns: 200 },
   );
 });
+
+test("a trigger that can fire no more is not waited for", () => {
+  const at = {
+    do: "trigger",
+    name: "once",
+    kind: "at",
+    spec: { kind: "at", at: 5_000 },
+    nextMs: 5_000,
+  } as const;
+  const set = given().when(at);
+  assert.equal(waitsFor(set.state), "trigger");
+  const passed = set.when({ do: "skip", name: "once", setSeq: 2, dueMs: 5_000, count: 1 });
+  assert.deepEqual(
+    [waitsFor(passed.state), waitsFor(passed.when({ do: "sleep" }).state)],
+    ["input", "input"],
+  );
+  assert.equal(waitsFor(passed.when({ ...at, name: "next" }).state), "trigger");
+});

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openEngine, type Engine, type Session } from "../../src/index.ts";
+import { waitsFor } from "../../src/core/schedule.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 
 const open = () => openEngine({ store: "memory:" });
@@ -56,6 +57,9 @@ test("a session opened after others sleeps until all have ended, and is told wha
   assert.match(text!, /rate.*4\.1/s);
   assert.match(text!, new RegExp(`## ${b.id}: cancelled`));
   assert.equal(await fired(c), 1);
+  // It waits for nobody any more.
+  const { standing } = await c.fold();
+  assert.deepEqual([[...standing.triggers.keys()], waitsFor(await c.fold())], [[], "input"]);
 });
 
 test("what had ended before, and what was deleted, counts; it wakes through the worker", async () => {

@@ -346,3 +346,12 @@ test("a template is opened by webhook, once for each delivery", async () => {
   await engine.webhook(token, { body: "again" });
   assert.equal((await engine.sessions()).rows.length, 2);
 });
+
+test("a session that is over shows no next times of its triggers", async () => {
+  await using engine = await openEngine({ store: "memory:" });
+  const session = await engine.open({ objective: "Tick", wake: [{ kind: "every", everyMs: 60_000 }] });
+  const next = async () => (await session.triggers()).map(({ nextMs }) => typeof nextMs);
+  assert.deepEqual(await next(), ["number"]);
+  await session.close();
+  assert.deepEqual(await next(), ["object"]);
+});

@@ -28,6 +28,8 @@ export type TriggerCommand =
       readonly dueMs?: number;
       readonly nextMs?: number;
       readonly count?: number;
+      /** Nothing more can come of it: it goes with this firing. */
+      readonly last?: true;
       readonly detail?: unknown;
       /** What the session is told. */
       readonly text: string;

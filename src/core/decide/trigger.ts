@@ -18,7 +18,7 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
     if (!state.standing.triggers.has(name)) return refuse("not-found", `there is no trigger "${name}"`);
     return forbidden(state, "write", "lose a trigger") ?? accept(draft("trigger.removed", { name }));
   },
-  fire: (state, { name, setSeq, digest, was, dueMs, nextMs, count, detail, text }) => {
+  fire: (state, { name, setSeq, digest, was, dueMs, nextMs, count, last, detail, text }) => {
     const trigger = current(state, name, setSeq);
     if ("ok" in trigger) return trigger;
     const isStale =
@@ -40,6 +40,7 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
     const body = present({ name, digest, dueMs, nextMs: next, count, input });
     return accept(
       draft("trigger.fired", body, detail === undefined ? undefined : { detail }),
+      ...(last === true ? [draft("trigger.removed", { name })] : []),
       ...(wakes ? [draft("session.woken", { by: "trigger", trigger: name })] : []),
       ...(input === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text }, input)]),
     );

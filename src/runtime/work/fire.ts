@@ -31,7 +31,7 @@ export async function fire(
   cause: Cause,
 ): Promise<string | null | undefined> {
   const { name, setSeq } = trigger;
-  const { digest, was, once, text, detail, count } = cause;
+  const { digest, was, once, text, detail, count, last } = cause;
   const command = {
     do: "fire" as const,
     name,
@@ -41,6 +41,7 @@ export async function fire(
     ...(was === undefined ? {} : { was }),
     ...(detail === undefined ? {} : { detail }),
     ...(count === undefined ? {} : { count }),
+    ...(last === undefined ? {} : { last }),
   };
   const key = once === undefined ? undefined : causeKey(context, trigger, once);
   try {

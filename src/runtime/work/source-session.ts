@@ -110,7 +110,8 @@ const lookAtAll: Looking = async ({ context, watch, spec, fire, seen }) => {
     if (one === null) return false;
     ended.push(one);
   }
-  await fire(await endCause(context, watch, spec, { once: "all", ended }));
+  const cause = await endCause(context, watch, spec, { once: "all", ended });
+  await fire({ ...cause, last: true });
   return true;
 };
 

@@ -33,6 +33,8 @@ export interface Cause {
   readonly detail?: unknown;
   /** How many changes came together; absent: one. */
   readonly count?: number;
+  /** Nothing more can come: the trigger goes with this firing. Templates stay. */
+  readonly last?: true;
 }
 
 export interface Source {

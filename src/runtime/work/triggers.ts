@@ -164,6 +164,7 @@ export async function listTriggers(context: Context, session: SessionId): Promis
   const { store, writer } = context;
   const { standing, seq: toSeq } = await writer.current(session);
   const refs = [...standing.triggers.entries()];
+  const isOver = ["closed", "archived", "moved"].includes(standing.status);
   const fromSeq = Math.min(Infinity, ...refs.map(([, { seq }]) => seq));
   const firedAt = new Map<string, number>();
   for (let from = fromSeq; from <= toSeq;) {
@@ -177,7 +178,9 @@ export async function listTriggers(context: Context, session: SessionId): Promis
   }
   return Promise.all(
     refs.map(async ([name, ref]) => {
-      const { kind, missed, nextMs, lastCause, seq } = ref;
+      const { kind, missed, lastCause, seq } = ref;
+      // A session that is over is woken by nothing.
+      const nextMs = isOver ? null : ref.nextMs;
       const spec = await specOf(context, session, ref);
       return { name, kind, missed, nextMs, lastCause, seq, spec, firedAt: firedAt.get(name) ?? null };
     }),

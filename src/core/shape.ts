@@ -27,7 +27,7 @@ export function checkShape<S extends z.ZodObject>(
   }
   const value = withoutUndefined(given);
   checkJson(`${where}: ${what}`, value);
-  const checked = schema.safeParse(value);
+  const checked = schema.safeParse(value, { error: (issue) => wordsFor(issue as z.core.$ZodIssue) });
   if (checked.success) return checked.data;
   // A name that was misspelled is often why another is missing.
   const { issues } = checked.error;
@@ -37,6 +37,22 @@ export function checkShape<S extends z.ZodObject>(
   const line = lineOf?.(path);
   const place = line === undefined ? where : `${where}, line ${line}`;
   throw new SkeinError("invalid", `${place}: ${message}`, { hint });
+}
+
+/** What is counted, one and many. */
+const units: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  array: ["entry", "entries"],
+  string: ["character", "characters"],
+  record: ["field", "fields"],
+};
+
+/** What is wrong in our own words, where the schema has none for it. */
+function wordsFor(issue: z.core.$ZodIssue): string {
+  if (issue.code !== "too_small" && issue.code !== "too_big") return "this is not of the right form";
+  const few = issue.code === "too_small";
+  const bound = Number(few ? issue.minimum : issue.maximum);
+  const unit = units[issue.origin]?.[bound === 1 ? 0 : 1];
+  return `${few ? "at least" : "at most"} ${bound}${unit === undefined ? "" : ` ${unit}`}`;
 }
 
 interface Complaint {

@@ -105,7 +105,14 @@ export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec
       hint: `one of ${Object.keys(kinds).join(", ")}`,
     });
   }
-  return checkShape(kinds[kind as TriggerKind], given, { what: "trigger", where });
+  const schema = kinds[kind as TriggerKind];
+  try {
+    return checkShape(schema, given, { what: "trigger", where });
+  } catch (error) {
+    if (!(error instanceof SkeinError) || error.hint !== undefined) throw error;
+    const hint = `its fields: ${Object.keys(schema.shape).join(", ")}`;
+    throw new SkeinError(error.code, error.message, { hint, cause: error });
+  }
 }
 
 /** Checks what becomes of missed times; undefined when nothing was said. */

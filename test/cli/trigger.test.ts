@@ -25,6 +25,17 @@ function place() {
 }
 
 suite("trigger", { concurrency: true }, () => {
+  test("says when the secret of a webhook is not set", async () => {
+    const { say, open } = place();
+    const id = await open("Hooked");
+    const add = async (secret: string) => {
+      const words = ["trigger", "add", id, secret, "--webhook", "--secret", secret];
+      return (await say(...words)).stderr;
+    };
+    assert.match(await add("SKEIN_NO_SUCH_SECRET"), /SKEIN_NO_SUCH_SECRET is not set here/);
+    assert.equal(await add("PATH"), "");
+  });
+
   test("is set with open, added, listed, fired and removed", async () => {
     const { say, json, open } = place();
     const id = await open("Payroll", "--wake", "cron@Europe/Berlin:0 9 1 * *", "--wake", "every:10m");

@@ -355,3 +355,28 @@ test("a session that is over shows no next times of its triggers", async () => {
   await session.close();
   assert.deepEqual(await next(), ["object"]);
 });
+
+test("what is wrong with a trigger is told in words of its own, always with a hint", async () => {
+  await using engine = await open();
+  const session = await engine.open({ objective: "Wrong" });
+  const told = (spec: object) =>
+    session.trigger("t", spec as never).then(
+      () => null,
+      ({ message, hint }: { message: string; hint?: string }) => [message, hint],
+    );
+  const fields = "its fields: kind, sessions, on, all, item, give, since";
+  assert.deepEqual(await told({ kind: "session", sessions: [], on: "end" }), [
+    'trigger "t": "sessions": at least 1 entry',
+    fields,
+  ]);
+  assert.deepEqual(await told({ kind: "session", on: "end" }), [
+    'trigger "t": "sessions" is missing',
+    fields,
+  ]);
+  const every = await told({ kind: "every", everyMs: 5 });
+  assert.equal(every?.[0], 'trigger "t": "everyMs": a trigger fires at most once a second');
+  assert.deepEqual(await told({ kind: "webhook", secret: "sk-live 123" }), [
+    'trigger "t": its secret is not the name of a variable',
+    "name the variable of the environment that holds it, such as HOOK_SECRET",
+  ]);
+});

@@ -217,6 +217,7 @@ async function add(here: Here, words: readonly string[]): Promise<void> {
     const opened = await engine({ create: true });
     const spec = await specOf(given, opened, nowMs);
     const set = await opened.trigger(first, spec, { open: openingOf(given), ...missed });
+    warnUnset(here);
     return out.answer(set, () => lines(`set ${oneLine(first)}: ${specText(set.spec)}`, set));
   }
   if (name === undefined)
@@ -228,7 +229,14 @@ async function add(here: Here, words: readonly string[]): Promise<void> {
   const { token, ...written } = await found.trigger(name, spec, missed);
   const told = { session: found.id, name, ...written, ...present({ token }) };
   const done = `set ${oneLine(name)} at ${written.seq} of ${found.id}`;
+  warnUnset(here);
   await out.answer(told, () => lines(done, told));
+}
+
+/** The secret may be set where the calls come in; but here it is not. */
+function warnUnset({ out, options: { secret } }: Here): void {
+  if (secret === undefined || process.env[secret]) return;
+  out.note(`${secret} is not set here: where calls are taken it must be, or they are turned away`);
 }
 
 /** The token stands alone on its line, so that it can be taken from there. */

@@ -70,7 +70,7 @@ function lastBefore(spec: TimeSpec, toMs: number): number {
   }
 }
 
-/** Throws `invalid` for a line or a zone that is none, with the library's words, and for what is past. */
+/** Throws `invalid` for a line or a zone that is none, and for what is past. */
 export function checkTime(spec: TimeSpec, nowMs: number, where: string): void {
   const lastMs = 8.64e15;
   const moment = spec.kind === "at" ? spec.at : spec.kind === "every" ? (spec.fromMs ?? 0) : 0;
@@ -151,10 +151,18 @@ function cronOf({ cron, zone = "UTC" }: SpecOf<"cron">): Line {
     known.set(name, made);
     return made;
   } catch (cause) {
-    const said = cause instanceof Error ? cause.message.replace(/^Cron\w*: /, "") : String(cause);
-    throw new SkeinError("invalid", `not a cron line: ${quote(cron)} (${said})`, {
+    throw new SkeinError("invalid", `not a cron line: ${quote(cron)}${whyNot(cron, cause)}`, {
       hint: 'minute, hour, day of the month, month, day of the week; for example "0 9 * * 1-5"',
       cause,
     });
   }
+}
+
+/** What is wrong with a line, in a word or two; nothing where that cannot be told. */
+function whyNot(line: string, cause: unknown): string {
+  const parts = line.split(/\s+/).filter((part) => part !== "").length;
+  if (parts !== 5 && parts !== 6) return ` (it has ${parts} ${parts === 1 ? "part" : "parts"}, not 5 or 6)`;
+  const said = cause instanceof Error ? cause.message : "";
+  const [, unit, value] = /Invalid value for (\w+): (\S+)$/.exec(said) ?? [];
+  return unit === undefined ? "" : ` (${value} is no ${unit})`;
 }

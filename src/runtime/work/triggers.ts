@@ -90,6 +90,8 @@ function freeName(kind: string, taken: ReadonlyMap<string, unknown>): string {
   }
 }
 
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
 interface Wanted {
   readonly name: string;
   readonly spec: TriggerSpec;
@@ -122,8 +124,13 @@ export async function prepareTrigger(
   if (spec.kind === "webhook") {
     if (spec.digest !== undefined || owner === null)
       throw new SkeinError("invalid", `${where}: the digest of its token is made, not given`);
-    const { token, digest } = makeToken(context.world, owner, name);
     const signedBy = spec.secret ?? spec.signedBy;
+    // It is not shown: what is no name may be the secret itself.
+    if (signedBy !== undefined && !variableName.test(signedBy))
+      throw new SkeinError("invalid", `${where}: its secret is not the name of a variable`, {
+        hint: "name the variable of the environment that holds it, such as HOOK_SECRET",
+      });
+    const { token, digest } = makeToken(context.world, owner, name);
     const stored = { kind: spec.kind, digest, ...(signedBy === undefined ? {} : { signedBy }) };
     return { setting: { name, kind, spec: stored }, token };
   }

@@ -13,7 +13,7 @@ import type { Ticket } from "../core/ticket.ts";
 import { instructionFiles, prepareOpening } from "./bootstrap.ts";
 import type { Context } from "./engine-context.ts";
 import { handoffDocument } from "./handoff.ts";
-import { makeWorktree, type Repository, type Worktree } from "./tickets-git.ts";
+import { inTurn, makeWorktree, type Repository, type Worktree } from "./tickets-git.ts";
 import { textMark, type TicketRow } from "./tickets-standing.ts";
 
 /** What all tickets of a run get. */
@@ -46,6 +46,7 @@ export async function beginTicket(
   { last, before }: { readonly last: TicketRow; readonly before: readonly TicketRow[] },
 ): Promise<SessionId> {
   const worktree = await worktreeOf(context, ticket, manner, { last, before });
+  if (typeof worktree === "string") return worktree;
   const agent = ticket.agent ?? manner.agent;
   const budget = ticket.budget ?? manner.budget;
   const opening = await prepareOpening(context, {
@@ -102,15 +103,21 @@ export async function tellTicket(
 const repeatedCharsMax = 4_000;
 const pointed = "Your instructions say what is to be done.";
 
+/** Where somebody else has begun the ticket in the meantime, its session: the worktree is that one's. */
 async function worktreeOf(
-  { world }: Context,
+  context: Context,
   { id, after }: Ticket,
   { plan, repository }: Manner,
   { last, before }: { readonly last: TicketRow; readonly before: readonly TicketRow[] },
-): Promise<Worktree | null> {
+): Promise<Worktree | SessionId | null> {
   if (repository === null) return null;
+  const { world, store } = context;
   const branches = after.flatMap((one) => before.find(({ ticket }) => ticket === one)?.branch ?? []);
-  return makeWorktree(world, repository, { plan, id, after: branches, isBegun: last.attempt > 0 });
+  return inTurn(world, repository, async () => {
+    const session = sessionIdOf(context, plan, id, last.attempt + 1);
+    if ((await store.head(session)) !== undefined) return session;
+    return makeWorktree(world, repository, { plan, id, after: branches, isBegun: last.attempt > 0 });
+  });
 }
 
 function constraintsOf({ id }: Ticket, { plan }: Manner, worktree: Worktree | null): string[] {

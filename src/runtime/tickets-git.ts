@@ -6,6 +6,7 @@ import { mkdir, readdir, realpath, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
+import { locked } from "./tickets-lock.ts";
 import type { World } from "./world.ts";
 
 /** What Git said. */
@@ -88,9 +89,10 @@ async function must(world: World, cwd: string, args: readonly string[], what: st
   });
 }
 
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isDirectory(),
+/** What has lost its `.git` is none: Git would take what is around it. */
+const isTree = (directory: string): Promise<boolean> =>
+  stat(join(directory, ".git")).then(
+    () => true,
     () => false,
   );
 
@@ -135,26 +137,38 @@ const markOf = (branch: string): string => `branch.${branch}.skein`;
 const has = async (world: World, top: string, branch: string): Promise<boolean> =>
   (await git(world, top, ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`])).code === 0;
 
+interface Wanted {
+  readonly plan: string;
+  readonly id: string;
+  readonly after: readonly string[];
+  readonly isBegun: boolean;
+}
+
+/** One process at a time makes worktrees in a repository. */
+export async function inTurn<Result>(
+  world: World,
+  { top }: Repository,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await ignoreFolder(top);
+  return locked(world, join(top, ".skein", "worktrees.lock"), work);
+}
+
 /**
  * The worktree of a ticket, made if it is not there. It begins at the base, or at what the tickets before it
- * have made, merged. Throws `refused`, with the files, when that does not go together.
+ * have made, merged. Throws `refused`, with the files, when that does not go together. To be done in turn,
+ * and while no session of the ticket is under way.
  */
 export async function makeWorktree(
   world: World,
   { top, base }: Repository,
-  ticket: {
-    readonly plan: string;
-    readonly id: string;
-    readonly after: readonly string[];
-    readonly isBegun: boolean;
-  },
+  { plan, id, after, isBegun }: Wanted,
 ): Promise<Worktree> {
-  const { plan, id, isBegun } = ticket;
   const branch = branchOf(plan, id);
   const directory = worktreeDirectory(top, plan, id);
   const before: string[] = [];
   // What was merged elsewhere and whose branch was deleted is in the base by now.
-  for (const other of ticket.after) if (await has(world, top, other)) before.push(other);
+  for (const other of after) if (await has(world, top, other)) before.push(other);
   const exists = await has(world, top, branch);
   const mark = await git(world, top, ["config", "--local", "--get", markOf(branch)]);
   if (exists && mark.code !== 0) {
@@ -163,16 +177,53 @@ export async function makeWorktree(
     });
   }
   if (!exists) await must(world, top, ["config", "--local", markOf(branch), "ticket"], `marking ${branch}`);
-  await ignoreFolder(top);
   if (!(await isThere(world, top, { directory, branch }))) {
-    await makeRoom(world, top, directory);
-    await mkdir(dirname(directory), { recursive: true });
+    await clearHalf(world, top, directory);
     const start = exists ? [directory, branch] : ["-b", branch, directory, before[0] ?? base];
-    await must(world, top, ["worktree", "add", ...start], `making the worktree of ${id}`);
+    await addWorktree(world, top, { directory, branch }, start);
   }
   // What lies in it later is the session's work, and not touched.
   if (!isBegun) for (const other of before) await bring(world, directory, { id, branch, other });
   return { directory, branch };
+}
+
+/**
+ * The worktree of a ticket whose session is under way, made again from its branch if it is gone. Nothing that
+ * is there is taken away. To be done in turn.
+ */
+export async function restoreWorktree(
+  world: World,
+  { top }: Repository,
+  { plan, id, branch }: { readonly plan: string; readonly id: string; readonly branch: string },
+): Promise<void> {
+  const directory = worktreeDirectory(top, plan, id);
+  const found = await listed(world, top, directory);
+  if (found?.isHalf === true)
+    throw new SkeinError("refused", `the worktree ${directory} is half made`, {
+      hint: `git worktree remove --force --force ${directory}, then run the plan again`,
+    });
+  if (found !== null && (await isTree(directory))) return;
+  if (!(await has(world, top, branch)))
+    throw new SkeinError("refused", `its worktree is gone, and its branch ${branch} too`, {
+      hint: `git branch ${branch} COMMIT, then run the plan again`,
+    });
+  await addWorktree(world, top, { directory, branch }, [directory, branch]);
+}
+
+async function addWorktree(
+  world: World,
+  top: string,
+  { directory, branch }: Worktree,
+  start: readonly string[],
+): Promise<void> {
+  await makeRoom(world, top, directory);
+  await mkdir(dirname(directory), { recursive: true });
+  try {
+    await must(world, top, ["worktree", "add", ...start], `making the worktree ${directory}`);
+  } catch (error) {
+    // A Git that outlived whoever started it may have been quicker.
+    if (!(await isThere(world, top, { directory, branch }))) throw error;
+  }
 }
 
 /** Keeps what is in it out of everybody's sight, without a change to any file of the project. */
@@ -198,7 +249,7 @@ async function listed(world: World, top: string, directory: string): Promise<Lis
 
 async function isThere(world: World, top: string, { directory, branch }: Worktree): Promise<boolean> {
   const found = await listed(world, top, directory);
-  if (found === null || found.isHalf || !(await isFolder(directory))) return false;
+  if (found === null || found.isHalf || !(await isTree(directory))) return false;
   if (found.branch === branch) return true;
   // In the middle of a rebase, or wherever the session has gone, it is still the one.
   if (found.branch === null) return true;
@@ -207,12 +258,16 @@ async function isThere(world: World, top: string, { directory, branch }: Worktre
   });
 }
 
-/** Takes away what was cut off while it was made; anything else that is in the way stays. */
+/** Takes away what was cut off while it was made. */
+async function clearHalf(world: World, top: string, directory: string): Promise<void> {
+  if ((await listed(world, top, directory))?.isHalf !== true) return;
+  await must(world, top, ["worktree", "remove", "--force", "--force", directory], `clearing ${directory}`);
+}
+
+/** Lets Git forget what is gone; anything that is in the way stays. */
 async function makeRoom(world: World, top: string, directory: string): Promise<void> {
-  const found = await listed(world, top, directory);
-  if (found?.isHalf === true)
-    await must(world, top, ["worktree", "remove", "--force", "--force", directory], `clearing ${directory}`);
-  else if (found !== null) await must(world, top, ["worktree", "prune"], `clearing ${directory}`);
+  if ((await listed(world, top, directory)) !== null)
+    await must(world, top, ["worktree", "prune"], `clearing ${directory}`);
   const left = await readdir(directory).catch(() => []);
   if (left.length > 0)
     throw new SkeinError("refused", `${directory} is in the way of a worktree`, {

@@ -18,7 +18,7 @@ import { handoffSession } from "./handoff.ts";
 import { checkBinding, checkBudget } from "./options.ts";
 import { checkBound } from "./redact.ts";
 import { beginTicket, tellTicket, type Manner } from "./tickets-begin.ts";
-import { commitAll, repositoryOf, worktreeDirectory } from "./tickets-git.ts";
+import { commitAll, inTurn, repositoryOf, restoreWorktree, worktreeDirectory } from "./tickets-git.ts";
 import { standingsOf, type Known, type Standing, type TicketRow, type Trouble } from "./tickets-standing.ts";
 import { startWork } from "./work.ts";
 import type { Told } from "./work/worker.ts";
@@ -136,6 +136,8 @@ class PlanRun {
   readonly #again = new Set<string>();
   /** What was begun in this run: the same must not come twice. */
   readonly #begun = new Map<string, SessionId>();
+  /** Sessions whose worktrees are there. */
+  readonly #placed = new Set<SessionId>();
   #going: readonly SessionId[] = [];
 
   constructor(context: Context, plan: Plan, manner: Manner, options: TicketsOptions) {
@@ -178,7 +180,8 @@ class PlanRun {
   }
 
   async #look(): Promise<readonly Standing[]> {
-    const found = await standingsOf(this.#context, this.#plan, this.#known);
+    let found = await standingsOf(this.#context, this.#plan, this.#known);
+    if (await this.#place(found)) found = await standingsOf(this.#context, this.#plan, this.#known);
     const standings = found.map((one) => {
       const isAgain = one.row.status === "failed" && this.#again.has(one.row.ticket);
       return isAgain ? { ...one, row: { ...one.row, status: "ready" as const, why: "once more" } } : one;
@@ -188,6 +191,23 @@ class PlanRun {
     );
     this.#options.tell?.(standings.map(({ row }) => row));
     return standings;
+  }
+
+  /** Sessions that are about to run get their worktrees back. True when one cannot. */
+  async #place(standings: readonly Standing[]): Promise<boolean> {
+    const { repository, plan } = this.#manner;
+    const { world } = this.#context;
+    const before = this.#troubles.size;
+    for (const { row } of standings) {
+      const { session, branch, ticket: id } = row;
+      if (repository === null || session === null || branch === null) continue;
+      if (row.status !== "running" || this.#placed.has(session)) continue;
+      await this.#try(row, "blocked", async () => {
+        await inTurn(world, repository, () => restoreWorktree(world, repository, { plan, id, branch }));
+        this.#placed.add(session);
+      });
+    }
+    return this.#troubles.size > before;
   }
 
   /** Does what is to be done by whoever runs the plan. True when something was: all is looked at anew. */
@@ -225,6 +245,7 @@ class PlanRun {
       });
     }
     this.#begun.set(row.ticket, session);
+    this.#placed.add(session);
     await tellTicket(this.#context, session, ticket);
   }
 

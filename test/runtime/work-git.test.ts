@@ -106,6 +106,33 @@ test("a rebase of what is checked out fires once, at its end, and is told as mov
   assert.match((await firedOf(branch))[0]?.text ?? "", /by force.*\n4 commits:\n/);
 });
 
+test("another branch that is checked out is told as that, and not as moved by force", async () => {
+  using repository = makeRepository();
+  const { path, git, commit } = repository;
+  git("checkout", "-qb", "feature");
+  const there = commit("f", "1");
+  git("checkout", "-q", "main");
+  const here = commit("a", "2");
+  await using engine = await open();
+  const session = await watching(engine, path);
+  git("checkout", "-q", "feature");
+  await using _ = await engine.work();
+  await until(async () => (await commits(session)).length === 1);
+  const [told] = await firedOf(session);
+  assert.equal(
+    told?.text,
+    `Trigger "moved" fired: another branch is checked out: refs/heads/feature of ${path}, ` +
+      `${short(here)}..${short(there)}.\n1 commit:\n  ${git("rev-parse", "--short", there)} f: 1`,
+  );
+  assert.deepEqual(told?.detail, { from: here, to: there, forced: false, switched: true, commits: 1 });
+  // There and back, and rewritten then: that is by force.
+  git("checkout", "-q", "main");
+  git("checkout", "-q", "feature");
+  git("commit", "-q", "--amend", "-m", "again");
+  await until(async () => (await commits(session)).at(-1) === git("rev-parse", "HEAD"));
+  assert.match((await firedOf(session)).at(-1)?.text ?? "", /feature of .* moved, .* by force/);
+});
+
 test("with paths only what touches them counts, over any number of commits and over a rewrite", async () => {
   using repository = makeRepository();
   const { path, git, commit } = repository;

@@ -102,6 +102,21 @@ export async function beforeRebase({ own }: Repository): Promise<string | null> 
   return null;
 }
 
+/**
+ * Whether something else was checked out since HEAD was at a commit, as Git's own log of HEAD says; false when
+ * that does not go back so far, or is not kept.
+ */
+export async function isSwitched({ own }: Repository, from: string): Promise<boolean> {
+  const lines = ((await text(join(own, "logs", "HEAD"))) ?? "").trimEnd().split("\n");
+  const begin = lines.findLastIndex((line) => line.split(" ", 2)[1] === from);
+  const moves = lines.slice(begin + 1).flatMap((line) => {
+    const [, left, came] = /\tcheckout: moving from (\S+) to (\S+)$/.exec(line) ?? [];
+    return left === undefined || came === undefined ? [] : [{ left, came }];
+  });
+  // There and back again is where it was.
+  return begin >= 0 && moves.length > 0 && moves[0]?.left !== moves.at(-1)?.came;
+}
+
 /** The directories whose changes tell that a ref may have moved. */
 export async function foldersOf(repository: Repository, way: readonly string[]): Promise<readonly string[]> {
   const { own, shared } = repository;

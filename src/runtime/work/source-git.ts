@@ -13,6 +13,7 @@ import {
   foldersOf,
   fullName,
   isOfRefs,
+  isSwitched,
   pointed,
   repositoryAt,
   type Pointed,
@@ -116,7 +117,10 @@ function gitSubject(world: World, spec: SpecOf<"git">, notice: () => void): Subj
           const moved = asked.get(from) ?? movedBetween(world, top, { from, to: id, paths });
           asked.set(from, moved);
           const told = await moved;
-          return told.touches ? toldOf(name, where, { from, to: id, paths }, told) : null;
+          if (!told.touches) return null;
+          const repository = ref === undefined ? await repositoryAt(top) : null;
+          const switched = repository !== null && (await isSwitched(repository, from));
+          return toldOf(name, where, { from, to: id, paths }, { ...told, switched });
         },
       };
     },
@@ -132,14 +136,16 @@ function toldOf(
   name: string,
   where: string,
   { from, to, paths }: { readonly from: string; readonly to: string; readonly paths: readonly string[] },
-  { isForced, commits, subjects }: Moved,
+  { isForced, commits, subjects, switched }: Moved & { readonly switched: boolean },
 ) {
-  const how = isForced ? " by force: the new commit does not follow from the old one" : "";
+  const how = isForced && !switched ? " by force: the new commit does not follow from the old one" : "";
   const touching =
     paths.length === 0 ? "" : ` that ${commits === 1 ? "touches" : "touch"} ${paths.join(", ")}`;
   const counted = commits === 0 ? [] : [`${commits} ${commits === 1 ? "commit" : "commits"}${touching}:`];
   const more = commits > subjects.length ? [`… and ${commits - subjects.length} before them`] : [];
-  const head = `Trigger "${name}" fired: ${where} moved, ${short(from)}..${short(to)}${how}.`;
+  const what = switched ? `another branch is checked out: ${where}` : `${where} moved`;
+  const head = `Trigger "${name}" fired: ${what}, ${short(from)}..${short(to)}${how}.`;
+  const manner = switched ? { forced: false, switched } : { forced: isForced };
   const text = [head, ...counted, ...subjects.map((subject) => `  ${subject}`), ...more].join("\n");
-  return { text, detail: { from, to, forced: isForced, commits } };
+  return { text, detail: { from, to, ...manner, commits } };
 }

@@ -129,6 +129,10 @@ test("what is no check, fails at once or asks where it must not is refused when 
     [() => set({ command: ["true"], everyMs: 999 }), /at most once a second/],
     [() => set({ command: ["true"] }, bare), /only in a shell that is bound/],
     [() => set({ command: ["no-such-program"] }), /the check fails: there is no program no-such-program/],
+    [
+      () => set({ command: ["sh", "-c", "no-such-program --now"] }),
+      /fails: a program of "no-such-program --now" is not there .* \(sh -c ended with 127\)$/,
+    ],
     [() => set({ url: "ftp://example.com" }), /no http or https address/],
     [() => set({ url: "http://me:secret@example.com" }), /would be kept in the log/],
     [() => set({ url: "http://127.0.0.1:9/" }), /not a public address/],

@@ -1,6 +1,7 @@
 /** Checks: a command, an address or a query, asked without any model. Results are told apart by digest. */
 import { resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SpecOf } from "../../core/trigger.ts";
 import { ToolOutput, type Bound } from "../../tool/port.ts";
@@ -135,13 +136,19 @@ async function runCommand(
     if (output === null) throw new SkeinError("refused", `it gives more than ${limit.checkBytesMax} bytes`);
     if (code === null || signal.aborted) throw new SkeinError("unavailable", "it was ended by a signal");
     // What the shell says of a program that it cannot run.
-    if (code === 126 || code === 127)
-      throw new SkeinError("not-found", `there is no program ${command[0]} that can be run`);
+    if (code === 126 || code === 127) throw new SkeinError("not-found", notRun(command, code));
     return ["exit code", code, output];
   } finally {
     signal.removeEventListener("abort", stop);
     child.kill();
   }
+}
+
+/** A shell that was asked for is there: what it was to run is not. */
+function notRun([program = "", option, line = ""]: readonly string[], code: number): string {
+  if (option !== "-c" || !/^(?:.*\/)?(?:ba|da|z)?sh$/.test(program))
+    return `there is no program ${program} that can be run`;
+  return `a program of ${quote(line)} is not there or cannot be run (${program} -c ended with ${code})`;
 }
 
 const fallback: Readonly<Record<string, string>> = {

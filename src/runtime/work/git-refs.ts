@@ -103,8 +103,8 @@ export async function beforeRebase({ own }: Repository): Promise<string | null> 
 }
 
 /**
- * Whether something else was checked out since HEAD was at a commit, as Git's own log of HEAD says; false when
- * that does not go back so far, or is not kept.
+ * Whether something else was checked out since HEAD was at a commit, as Git's own log of HEAD says; false
+ * when that does not go back so far, or is not kept.
  */
 export async function isSwitched({ own }: Repository, from: string): Promise<boolean> {
   const lines = ((await text(join(own, "logs", "HEAD"))) ?? "").trimEnd().split("\n");

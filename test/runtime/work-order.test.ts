@@ -181,6 +181,19 @@ test("one that cannot be run is tried again, then suspended with the reason; the
   assert.deepEqual(failures, [1_000, 2_000, null]);
 });
 
+test("a binding that is gone does not come back by itself: three times, and it is suspended", async () => {
+  const told: Told[] = [];
+  await using engine = engineWith(scripted(["done"]));
+  const bind = [{ kind: "directory", name: "gone", path: "/nowhere/at/all" }] as const;
+  const broken = await openOne(engine, { bind });
+  await using _ = await engine.work({ tell: (one) => void told.push(one) });
+  await until(async () => (await broken.fold()).standing.status === "suspended", 6_000);
+  const { reason } = (await broken.state()).why ?? {};
+  assert.equal(reason, 'it could not be run: "gone" is bound to /nowhere/at/all, which cannot be opened');
+  const failures = told.flatMap((one) => (one.told === "failed" ? [one.againMs] : []));
+  assert.deepEqual(failures, [1_000, 2_000, null]);
+});
+
 test("what a dead worker of this machine left is taken over at once, its call written off", async () => {
   let gone = "";
   const knowing: World = { ...world, isGone: (holder) => holder === gone };

@@ -36,9 +36,17 @@ const overtakenMs = 50;
 const overtaken: readonly ErrorCode[] = ["conflict", "fenced"];
 /** May be well again by itself, or on another worker. */
 const passing: readonly ErrorCode[] = ["unavailable", "unknown"];
+/** What is bound and cannot be opened for such a reason is not there until somebody puts it there. */
+const lasting = ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "EISDIR", "ELOOP"];
 /** How often it is tried before it is suspended. */
 const timesMax = 3;
 const passingTimesMax = 8;
+
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof SkeinError) || !passing.includes(error.code)) return false;
+  const code = error.cause instanceof Error && "code" in error.cause ? error.cause.code : null;
+  return typeof code !== "string" || !lasting.includes(code);
+}
 
 export function makeTrials(context: Context, tell: (told: Told) => void): Trials {
   const { world, writer, store } = context;
@@ -85,7 +93,7 @@ export function makeTrials(context: Context, tell: (told: Told) => void): Trials
       const times = (trials.get(session)?.times ?? 0) + 1;
       const againMs = Math.min(mostMs, firstMs * 2 ** (times - 1));
       trials.set(session, { times, untilMs: world.now() + againMs });
-      const most = code !== null && passing.includes(code) ? passingTimesMax : timesMax;
+      const most = mayPass(error) ? passingTimesMax : timesMax;
       const isOver = times >= most && (await suspended(session, error));
       if (isOver) trials.delete(session);
       tell({ told: "failed", session, error, againMs: isOver ? null : againMs });

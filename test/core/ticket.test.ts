@@ -110,6 +110,8 @@ describe("a plan in Markdown", () => {
       ["1", "One", "", 1],
       ["2", "Two", "1", 2],
     ]);
+    assert.deepEqual(short(parsePlan("## Fix it\n").tickets), [["fix-it", "Fix it", "", 1]]);
+    assert.deepEqual(short(parsePlan("# Plan\n- [ ] Write it\n").tickets), [["write-it", "Write it", "", 2]]);
     assert.deepEqual(short(parsePlan("- [ ] Write it\n- [ ] Test it {#t}\n").tickets), [
       ["write-it", "Write it", "", 1],
       ["t", "Test it", "", 2],
@@ -169,6 +171,7 @@ describe("a plan that cannot be", () => {
   test("is refused with file and line", () => {
     assert.match(wrong("Just a text.\n"), /^plan\.md:1: there is no ticket in it .*## login: Fix login/);
     assert.match(wrong(""), /^plan\.md:1: there is no ticket/);
+    assert.match(wrong("# The November release\n\nWhat it is for.\n"), /^plan\.md:1: there is no ticket/);
     assert.match(wrong("## a: A\n\n## A: again\n"), /^plan\.md:3: there is a ticket "A" already, at line 1/);
     assert.match(
       wrong("## login: A\n## b: B\nafter: logn\n"),

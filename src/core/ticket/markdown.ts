@@ -33,13 +33,14 @@ export function readMarkdown(text: string, file: string): Draft {
   const starts = lines.flatMap((line, place) => startAt(line, place) ?? []);
   const headings = starts.filter(({ level }) => level > 0);
   const items = starts.filter(({ level }) => level === 0);
+  const below = withoutTitle(headings);
   const isNamed = ({ id }: Start): boolean => id !== null;
   // Headings that name their ids are tickets; else items that do; else whatever there is.
   const of = headings.some(isNamed)
     ? ticketHeadings(headings.filter(isNamed))
-    : items.some(isNamed) || headings.length === 0
+    : items.some(isNamed) || below.length === 0
       ? items
-      : ticketHeadings(withoutTitle(headings));
+      : ticketHeadings(below);
   const tickets = of.map((start) => ticketAt(start, lines, { starts, of, file }));
   const preface = lines.slice(0, of[0]?.place ?? lines.length);
   const named = preface.flatMap(({ text: one }) => /^plan:[ \t]*(\S.*?)[ \t]*$/i.exec(one)?.[1] ?? []);
@@ -96,10 +97,11 @@ function ticketHeadings(headings: readonly Start[]): Start[] {
   return headings.filter((one) => one.level === level);
 }
 
-/** A first heading that stands above all others is the plan's title. */
+/** A first heading that stands above all others is the plan's title; one of the first level also alone. */
 function withoutTitle(headings: readonly Start[]): readonly Start[] {
   const [first, ...rest] = headings;
-  const isTitle = rest.length > 0 && rest.every(({ level }) => level > (first?.level ?? 0));
+  const level = first?.level ?? 0;
+  const isTitle = rest.length === 0 ? level === 1 : rest.every((one) => one.level > level);
   return isTitle ? rest : headings;
 }
 

@@ -75,7 +75,12 @@ describe("tickets", () => {
     assert.equal(code, 1, stderr);
     assert.match(stdout, /\na +done .* skein\/release\/a +\w{8} +Make A\n/);
     assert.match(stdout, /\nc +failed .*Both: skein\/release\/b cannot be merged: conflict in x\.txt/);
-    assert.match(stderr, /3 tickets: 2 done, 1 failed; \$0\.00\nto begin failed tickets anew: /);
+    assert.match(stderr, /\(merge it by hand into skein\/release\/c, in .*, then run the plan again\)\n/);
+    assert.match(
+      stderr,
+      /2 done, 1 failed; \$0\.00\nc could not be begun: put right what it says, then run again: skein /,
+    );
+    assert.ok(!stderr.includes("--retry"), "which would not help");
     assert.deepEqual(repository.subjects("skein/release/a"), ["ticket a: Make A"]);
   });
 

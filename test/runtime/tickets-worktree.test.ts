@@ -91,7 +91,7 @@ describe("a ticket that is begun and whose worktree is gone", () => {
       assert.deepEqual(repository.subjects("skein/plan/a"), ["ticket a: Alpha"]);
     });
 
-  test("is blocked when its branch is gone too, or its worktree half made, and nothing is removed", async () => {
+  test("is blocked when its branch is gone too or its worktree half made; nothing is removed", async () => {
     using repository = newRepository();
     const { engine, run } = await interrupted(repository);
     await using _ = engine;

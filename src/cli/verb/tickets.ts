@@ -170,6 +170,10 @@ async function tellMore({ out, args }: Here, engine: Engine, rows: readonly Tick
   const again = `skein tickets run ${args.PLAN}`;
   if (rows.some(({ status }) => status === "blocked")) out.note(`then run the plan again: ${again} …`);
   if (rows.some(({ status }) => status === "running" || status === "ready")) out.note(`to go on: ${again} …`);
-  if (rows.some(({ status }) => status === "failed"))
+  const failed = rows.filter(({ status }) => status === "failed");
+  // One that has no session has nothing to begin anew: what was in its way is to be put right.
+  for (const { ticket } of failed.filter(({ session }) => session === null))
+    out.note(`${out.yellow(ticket)} could not be begun: put right what it says, then run again: ${again} …`);
+  if (failed.some(({ session }) => session !== null))
     out.note(`to begin failed tickets anew: ${again} --retry …`);
 }

@@ -263,7 +263,9 @@ class PlanRun {
     const { repository, plan } = this.#manner;
     if (repository === null || branch === null || this.#options.commit === false) return;
     const directory = worktreeDirectory(repository.top, plan, ticket);
-    await commitAll(this.#context.world, directory, `ticket ${ticket}: ${title}`);
+    const { world } = this.#context;
+    // Of two that find something to commit, the second would be told that there is nothing.
+    await inTurn(world, repository, () => commitAll(world, directory, `ticket ${ticket}: ${title}`));
   }
 
   /** Unless something was said to it in the meantime: then it goes on. */

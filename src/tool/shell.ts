@@ -70,12 +70,15 @@ async function openShell(world: ToolWorld, bound: Bound): Promise<Shell> {
   const given = typeof options === "object" && options !== null && "cwd" in options ? options.cwd : path;
   if (given !== undefined && typeof given !== "string")
     throw new SkeinError("invalid", `the shell "${name}" is bound to a directory that is no text`);
-  const cwd = await realpath(resolve(given ?? ".")).catch(() => undefined);
-  if (cwd === undefined || !(await stat(cwd)).isDirectory()) {
-    throw new SkeinError("unavailable", `the shell "${name}" is bound to ${given}, which is no directory`, {
+  const noDirectory = (cause?: unknown): SkeinError =>
+    new SkeinError("unavailable", `the shell "${name}" is bound to ${given}, which is no directory`, {
       hint: "create it, or bind the shell elsewhere",
+      cause,
     });
-  }
+  const cwd = await realpath(resolve(given ?? ".")).catch((cause: unknown) => {
+    throw noDirectory(cause);
+  });
+  if (!(await stat(cwd)).isDirectory()) throw noDirectory();
   return { name, cwd, secrets: secretsOf(world, bound) };
 }
 

@@ -142,7 +142,7 @@ test("while there is room, a model that gives no summary is not asked again at e
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Small steps" });
   await ask(session, `Turn 1: ${"Read 12 records. ".repeat(700)}`);
-  await ask(session, `Turn 2: ${"Read 12 records. ".repeat(340)}`);
+  await ask(session, `Turn 2: ${"Read 12 records. ".repeat(260)}`);
   assert.equal(steps, 11);
   const prompts = script.calls.filter(isPrompt).length;
   assert.ok(prompts >= 1 && prompts <= 3, `${prompts} prompts in 10 steps`);

@@ -246,8 +246,8 @@ function rowOf(log: Log): SessionRow[] {
   const [first, last] = [log.records[0], log.records.at(-1)];
   if (log.dropped || !index || !first || !last || !isSessionId(session)) return [];
   const { seq: headSeq, at: activeAt } = last;
-  const { status, agent, name, objective, priority, labels, outbox } = indexOf(index);
-  const sent = outbox === undefined ? {} : { outbox };
+  const { status, agent, name, objective, priority, labels, outbox, full } = indexOf(index);
+  const sent = { ...(outbox === undefined ? {} : { outbox }), ...(full === true ? { full } : {}) };
   const shown = { status, agent, name, objective, priority, labels, ...sent };
   const row = { ...shown, session, headSeq, openedAt: first.at, activeAt, parent };
   return [log.copy ? { ...row, copy: true } : row];

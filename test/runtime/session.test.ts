@@ -305,7 +305,11 @@ test("a held or running session is not deleted", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   await writeRaw(place, session.id, [{ type: "hold.set", body: { name: "audit" } }]);
-  const held = { code: "refused", message: /under the hold "audit"/, hint: /^lift the hold first: skein hold / };
+  const held = {
+    code: "refused",
+    message: /under the hold "audit"/,
+    hint: /^lift the hold first: skein hold /,
+  };
   await assert.rejects(place.engine.delete(session.id), held);
   await writeRaw(place, session.id, [
     { type: "hold.lifted", body: { name: "audit" } },

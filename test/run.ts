@@ -28,19 +28,12 @@ if (failedChecks.length > 0 || skippedInSilence || files.length === 0) process.e
 
 function testFiles(path: string): string[] {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  return isFolder ? globSync(`${path}/**/*.test.ts`).toSorted(longestFirst) : [path];
+  return isFolder ? globSync(`${path}/**/*.test.ts`).toSorted() : [path];
 }
 
 interface Outcome {
   readonly skips: readonly { readonly name: string; readonly reason: string }[];
   readonly summary: readonly string[];
-}
-
-/** What takes minutes begins first, so that the rest runs beside it. */
-function longestFirst(a: string, b: string): number {
-  const rank = (path: string): number =>
-    ["test/sim/", "test/crash/"].findIndex((long) => path.startsWith(long)) >>> 0;
-  return rank(a) - rank(b) || (a < b ? -1 : 1);
 }
 
 async function runTests(files: readonly string[]): Promise<Outcome> {

@@ -155,13 +155,17 @@ class PlanRun {
     let news = new AbortController();
     const unwatch = store.watch(() => news.abort());
     const stopped = this.#options.signal ?? new AbortController().signal;
-    const stop = (): void => news.abort();
-    stopped.addEventListener("abort", stop);
     const worker = startWork(this.#context, {
       concurrency: this.#parallel,
       only: () => this.#going,
       tell: (told) => this.#note(told),
     });
+    // The worker hears it at once, so that no step begins after it; how its stop ends is asked below.
+    const stop = (): void => {
+      news.abort();
+      worker.stop().catch(() => undefined);
+    };
+    stopped.addEventListener("abort", stop);
     try {
       for (;;) {
         news = new AbortController();

@@ -13,6 +13,7 @@ export const appendCases: readonly ConformanceCase[] = [
   { name: "the workspace has a log of its own", run: workspaceLog },
   { name: "each expectation holds where it should and nowhere else", run: expectations },
   { name: "a stale head is refused and nothing is written", run: staleHead },
+  { name: "a head of another history is refused and nothing is written", run: otherHead },
   { name: "a session's first append says what the index shows", run: firstIndex },
   { name: "several logs are appended to as one", run: severalLogs },
   { name: "of several parts one refused means none is written", run: allOrNone },
@@ -132,6 +133,17 @@ async function staleHead(bench: Bench): Promise<void> {
     rows.map((row) => row.name),
     [null],
   );
+}
+
+async function otherHead(bench: Bench): Promise<void> {
+  const session = await opened(bench, 2);
+  const hash = (await bench.store.head(session))?.hash ?? "";
+  const other = hash.replaceAll(/./g, (digit) => (digit === "0" ? "1" : "0"));
+  const outcome = await bench.store.append([partOf(bench, session, { seq: 2, hash: other })]);
+  assert.deepEqual(outcome, { kind: "conflict", session, headSeq: 2 });
+  await assertWhole(bench, session, 2);
+  await append(bench, partOf(bench, session, { seq: 2, hash }));
+  await assertWhole(bench, session, 3);
 }
 
 async function firstIndex(bench: Bench): Promise<void> {

@@ -28,7 +28,7 @@ export type Fault =
   | "unavailable";
 
 /** The calls that can be disturbed. */
-export type FaultyOp = Exclude<keyof Store, "workspace" | "program" | "watch" | "close">;
+export type FaultyOp = Exclude<keyof Store, "workspace" | "program" | "now" | "watch" | "close">;
 
 export interface FaultyCall {
   readonly op: FaultyOp;
@@ -69,6 +69,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
   return {
     workspace: inner.workspace,
     program: inner.program,
+    now: () => inner.now(),
     append: (parts) => append(inner, faults, next("append", { parts }), late),
     head: through("head"),
     read: through("read"),

@@ -134,7 +134,7 @@ function refusalOf(logs: Logs, part: Part): Outcome | null {
   if (part.epoch !== undefined && part.epoch !== epoch) return { kind: "fenced", session, epoch };
   const headSeq = headSeqIn(logs, session);
   const deleted = logs.gone.has(session) || logs.all.get(session)?.dropped === true;
-  if (deleted || !agrees(headSeq, expect) || (part.drop && !log))
+  if (deleted || !agrees(headSeq, log?.records.at(-1)?.hash, expect) || (part.drop && !log))
     return { kind: "conflict", session, headSeq };
   return null;
 }
@@ -163,10 +163,11 @@ function checkBeginnings(logs: Logs, parts: readonly Part[]): void {
   }
 }
 
-function agrees(headSeq: number, expect: Expect): boolean {
+function agrees(headSeq: number, hash: string | undefined, expect: Expect): boolean {
   if (expect === "unchecked") return true;
   if (expect === "absent") return headSeq === 0;
-  return expect === "exists" ? headSeq > 0 : headSeq === expect.seq;
+  if (expect === "exists") return headSeq > 0;
+  return headSeq === expect.seq && (expect.hash ?? hash) === hash;
 }
 
 function headSeqIn(logs: Logs, id: LogId): number {

@@ -69,6 +69,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
   return {
     workspace,
     program: version,
+    now: () => world.now(),
     append: open((parts) => append(state, parts)),
     head: open((session) => mapped(log(session), headOf)),
     read: open((session, range) =>

@@ -38,8 +38,11 @@ export interface StoreWorld {
  */
 export type Durability = "disk" | "process";
 
-/** What the writer believes about the head of a log. There is no default. */
-export type Expect = { readonly seq: number } | "absent" | "exists" | "unchecked";
+/**
+ * What the writer believes about the head of a log: its position, and if the writer knows it, the hash of the
+ * record there, so that nobody goes on from another history. There is no default.
+ */
+export type Expect = { readonly seq: number; readonly hash?: string } | "absent" | "exists" | "unchecked";
 
 /** A record on its way in. The store adds session, seq, at and hash; all else is final. */
 export interface Draft {
@@ -334,13 +337,16 @@ export interface Store extends ScheduleStore {
   readonly workspace: WorkspaceId;
   /** The newest version of Skein that opened this store; it says what is needed to understand all of it. */
   readonly program: string;
+  /** The store's clock, by which leases run out; as well as this process knows it since its last call. */
+  now(): number;
 
   /**
    * Appends to one or several logs, all or none. Resolves to `ok` only after the bytes are as durable as
    * promised. For each part in order: `duplicate` is found before `fenced`, `fenced` before `conflict`. `at`
    * is the store's clock, or that of the record before if the clock is behind it. Two appends at once never
    * disturb one another: one that is refused does not fail the other. Rejects with `unavailable` when
-   * certainly nothing was written, and with `refused` when a log is a copy or is being received.
+   * certainly nothing was written, and with `refused` when a log is a copy or is being received, or when the
+   * tenant has used up its quota.
    */
   append(parts: readonly Part[]): Promise<Outcome>;
 

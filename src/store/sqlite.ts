@@ -83,6 +83,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const store: Store = {
     workspace: workspaceOf(connection),
     program: await keepProgram(connection, writer),
+    now: () => world.now(),
     append(parts) {
       const wrong = partsFlaw(parts);
       if (wrong !== null) return Promise.reject(new SkeinError("invalid", wrong));

@@ -83,7 +83,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
       return { kind: "fenced", session, epoch: head?.epoch ?? 0 };
     }
     const headSeq = head?.seq ?? 0;
-    if (!agrees(headSeq, expect) || (head === null && wasDropped(session))) {
+    if (!agrees(headSeq, head?.hash, expect) || (head === null && wasDropped(session))) {
       return { kind: "conflict", session, headSeq };
     }
     if (head !== null && part.parent !== undefined) {
@@ -208,7 +208,9 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     if (part === undefined || draft === undefined || parts.length > 1 || part.drafts.length > 1) return null;
     const line = logs.find(part.session);
     const head = line && heads.get(line.id);
-    if (head === undefined || typeof part.expect === "string" || part.expect.seq !== head.seq) return null;
+    if (head === undefined || typeof part.expect === "string" || !agrees(head.seq, head.hash, part.expect)) {
+      return null;
+    }
     if (head.closed) return null;
     if (part.epoch !== undefined && part.epoch !== head.epoch) return null;
     if (part.index !== undefined || part.lease !== undefined || part.parent !== undefined) return null;
@@ -389,10 +391,11 @@ function bytesOf(hex: string, into: Buffer): Buffer {
   return into;
 }
 
-const agrees = (headSeq: number, expect: Part["expect"]): boolean => {
+const agrees = (headSeq: number, hash: string | undefined, expect: Part["expect"]): boolean => {
   if (expect === "unchecked") return true;
   if (expect === "absent") return headSeq === 0;
-  return expect === "exists" ? headSeq > 0 : headSeq === expect.seq;
+  if (expect === "exists") return headSeq > 0;
+  return headSeq === expect.seq && (expect.hash ?? hash) === hash;
 };
 
 /** What is wrong with an append, whatever the store holds; null when nothing is. */

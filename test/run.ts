@@ -9,15 +9,17 @@ import { run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
 import { spec } from "node:test/reporters";
 import { runChecks } from "./check.ts";
+import { offerServer } from "./postgres/offer.ts";
 
 process.chdir(join(import.meta.dirname, ".."));
 const named = process.argv.slice(2);
 const files = (named.length > 0 ? named : ["test"]).flatMap(testFiles);
 
 if (named.length > 0) console.log("checks left out: files were named");
-const failedChecks = named.length > 0 ? [] : await runChecks();
+const [failedChecks, server] = await Promise.all([named.length > 0 ? [] : runChecks(), offerServer(files)]);
 
 const { skips, summary } = await runTests(files);
+await server?.stop();
 const bareSkips = skips.filter((skip) => skip.reason === "");
 for (const { name, reason } of skips) console.log(`﹣ skipped: ${name}: ${reason || "no reason given"}`);
 if (failedChecks.length > 0) console.log(`✖ failed before the tests: ${failedChecks.join(", ")}`);

@@ -11,7 +11,9 @@ import { collectingSurface } from "../../src/cli/screen.ts";
 
 /** What is run in this process must find no key and no configuration of whoever runs the tests. */
 for (const name of Object.keys(process.env)) {
-  if (/_(API_KEY|BASE_URL)$/.test(name) || name.startsWith("SKEIN_")) delete process.env[name];
+  const isOfTests = /^SKEIN_(TEST_|PG_BIN$)/.test(name);
+  const isOfUser = /_(API_KEY|BASE_URL)$|^SKEIN_/.test(name);
+  if (isOfUser && !isOfTests) delete process.env[name];
 }
 process.env["XDG_CONFIG_HOME"] = join(tmpdir(), "skein-test-no-config");
 

@@ -29,6 +29,8 @@ interface Around {
   readonly workers: readonly WorkerRow[];
   readonly running: readonly DueRow[];
   readonly nowMs: number;
+  /** By the store's clock, as leases are. */
+  readonly clockMs: number;
 }
 
 export async function standingRows(
@@ -41,20 +43,22 @@ export async function standingRows(
   );
   const runnable = [...known.values()].some(({ due }) => due === 0);
   // Limits and workers matter only to those that could be run.
+  const clockMs = store.now();
   const around: Around = {
-    workers: runnable ? (await store.workers()).filter(({ untilMs }) => untilMs > nowMs) : [],
-    running: runnable ? (await store.leased()).filter((row) => isHeld(row, nowMs)) : [],
+    workers: runnable ? (await store.workers()).filter(({ untilMs }) => untilMs > clockMs) : [],
+    running: runnable ? (await store.leased()).filter((row) => isHeld(row, clockMs)) : [],
     nowMs,
+    clockMs,
   };
   return rows.map((row) => standingRow(row, known.get(row.session), around));
 }
 
-const isHeld = ({ lease }: DueRow, nowMs: number): boolean => lease !== null && lease.untilMs > nowMs;
+const isHeld = ({ lease }: DueRow, clockMs: number): boolean => lease !== null && lease.untilMs > clockMs;
 
 function standingRow(row: SessionRow, known: ScheduledRow | undefined, around: Around): StandingRow {
   const { zone = "smart", nanoUsd = 0, model = null, triggers = null, lease = null } = known ?? {};
   const { deadlineMs = null } = known ?? {};
-  const isRun = known !== undefined && isHeld(known, around.nowMs);
+  const isRun = known !== undefined && isHeld(known, around.clockMs);
   const runnable = !isRun && known?.due === 0;
   return {
     ...row,

@@ -121,7 +121,7 @@ async function released(
   for (;;) {
     const lease = (await store.head(session))?.lease ?? null;
     if (lease === null || isFree(context, lease) || signal?.aborted === true) return;
-    const leftMs = lease.untilMs - world.now();
+    const leftMs = lease.untilMs - store.now();
     const changed = new AbortController();
     const unwatch = store.watch(() => changed.abort());
     const either = signal === undefined ? changed.signal : AbortSignal.any([changed.signal, signal]);

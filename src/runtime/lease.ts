@@ -109,10 +109,10 @@ export class Lease implements AsyncDisposable {
  * process of this machine that is no more.
  */
 export function isFree(
-  { world }: Pick<Context, "world">,
+  { store, world }: Pick<Context, "store" | "world">,
   lease: { readonly holder: string; readonly untilMs: number } | null,
 ): boolean {
-  return lease === null || lease.untilMs <= world.now() || world.isGone?.(lease.holder) === true;
+  return lease === null || lease.untilMs <= store.now() || world.isGone?.(lease.holder) === true;
 }
 
 export async function takeLease(

@@ -22,7 +22,7 @@ export function schedules(logs: () => Iterable<Scheduled>, now: () => number): P
   const workers = new Map<string, WorkerRow>();
   const rows = (): DueRow[] => [...logs()].flatMap(dueRow);
   return {
-    due: async (options) => dueOf(rows(), options),
+    due: async (options) => dueOf(rows(), options, now()),
     async nextDue(afterMs) {
       const later = rows().flatMap(({ due }) => (due !== null && due > afterMs ? [due] : []));
       return later.length === 0 ? null : Math.min(...later);
@@ -50,11 +50,12 @@ export function schedules(logs: () => Iterable<Scheduled>, now: () => number): P
 function dueOf(
   all: readonly DueRow[],
   { nowMs, limit, perAgent, except = [] }: Parameters<Store["due"]>[0],
+  clockMs: number,
 ): DueRow[] {
   const byGroup = new Map<string, DueRow[]>();
   for (const row of all.toSorted((a, b) => a.sinceMs - b.sinceMs)) {
     const { due, lease, priority, agent } = row;
-    if (due === null || due > nowMs || (lease !== null && lease.untilMs > nowMs)) continue;
+    if (due === null || due > nowMs || (lease !== null && lease.untilMs > clockMs)) continue;
     if (except.some((match) => matches(match, row))) continue;
     const group = `${priority}/${hurry(row) === Infinity ? (agent ?? "") : `!${row.session}`}`;
     byGroup.set(group, [...(byGroup.get(group) ?? []), row]);

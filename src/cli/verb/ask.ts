@@ -48,9 +48,10 @@ function makeWaiting({ store, out }: Pick<Call, "store" | "out">, session: Sessi
   const world = realWorld();
   let told = "";
   return async () => {
-    const { holder = "", untilMs = 0 } = (await (await store()).head(session.id))?.lease ?? {};
+    const opened = await store();
+    const { holder = "", untilMs = 0 } = (await opened.head(session.id))?.lease ?? {};
     const isElse = holder !== "" && holder !== world.self && world.isGone?.(holder) !== true;
-    if (!isElse || untilMs <= world.now() || holder === told) return;
+    if (!isElse || untilMs <= opened.now() || holder === told) return;
     told = holder;
     out.note(out.dim(`${oneLine(holder)} runs it; your input waits for that`));
   };

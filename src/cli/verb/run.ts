@@ -64,11 +64,12 @@ async function untilFree({ store, out, untilStopped }: Call, session: Session): 
     told = text;
   };
   while (!stopped.aborted) {
-    const head = await (await store()).head(session.id);
+    const opened = await store();
+    const head = await opened.head(session.id);
     const lease = head?.lease ?? null;
     const { status, sleep } = (await session.fold()).standing;
     const nowMs = Date.now();
-    const heldMs = lease === null ? 0 : lease.untilMs - nowMs;
+    const heldMs = lease === null ? 0 : lease.untilMs - opened.now();
     const asleepMs = status === "sleeping" ? (sleep?.untilMs ?? Infinity) - nowMs : 0;
     if (heldMs <= 0 && asleepMs <= 0) return;
     if (heldMs > 0) tell(`${oneLine(lease?.holder ?? "somebody")} runs it; waiting`);

@@ -20,9 +20,10 @@ export const workers = verb({
     { command: "skein workers", what: "who works, on what, and since when" },
     { command: "skein workers --json | jq -r .name", what: "their names" },
   ],
-  async run({ out, store, nowMs }) {
+  async run({ out, store }) {
     const opened = await store();
     const leased = await opened.leased();
+    const nowMs = opened.now();
     const { isGone } = realWorld();
     const rows = (await opened.workers()).map(({ name, sinceMs, untilMs, concurrency, limits }) => {
       const running = leased.filter(

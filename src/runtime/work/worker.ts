@@ -115,7 +115,7 @@ export class Worker implements AsyncDisposable {
     this.#options = options;
     this.name = options.name ?? context.holder;
     this.#concurrency = options.concurrency ?? concurrencyDefault;
-    this.#sinceMs = context.world.now();
+    this.#sinceMs = context.store.now();
     this.#limits = makeLimits(context, options.limits ?? []);
     this.#trials = makeTrials(context, (told) => this.#tell(told));
     this.#watches = makeWatches(context, sources, (session, text) =>
@@ -176,7 +176,7 @@ export class Worker implements AsyncDisposable {
       if ((row.deadlineMs ?? Infinity) <= nowMs) await this.#attendOne(row.session);
     const leased = await store.leased();
     const rows = await this.#due(nowMs);
-    const { ready, attended } = await this.#attend([...this.#left(leased, nowMs), ...rows], nowMs);
+    const { ready, attended } = await this.#attend([...this.#left(leased), ...rows], nowMs);
     const others = leased.filter(({ session, lease }) => !this.#running.has(session) && !this.#isFree(lease));
     const cut = this.#options.only === undefined && rows.length >= this.#page(nowMs).limit;
     const seen = { limits, others, ready, cut };
@@ -193,9 +193,11 @@ export class Worker implements AsyncDisposable {
         (row.deadlineMs ?? 0) > nowMs ? [row.deadlineMs ?? 0] : [],
       ),
       this.#watches.nextMs(),
-      ...others.flatMap(({ due, lease }) => (due === 0 && lease !== null ? [lease.untilMs] : [])),
     ];
-    return Math.max(0, Math.min(lookMs, ...times.map((atMs) => atMs - world.now())));
+    const waits = times.map((atMs) => atMs - world.now());
+    for (const { due, lease } of others)
+      if (due === 0 && lease !== null) waits.push(lease.untilMs - store.now());
+    return Math.max(0, Math.min(lookMs, ...waits));
   }
 
   async #due(nowMs: number): Promise<readonly DueRow[]> {
@@ -203,7 +205,7 @@ export class Worker implements AsyncDisposable {
     const { only } = this.#options;
     if (only === undefined) return store.due(this.#page(nowMs));
     const rows = await store.scheduled(only());
-    const isOver = (lease: DueRow["lease"]): boolean => lease === null || lease.untilMs <= nowMs;
+    const isOver = (lease: DueRow["lease"]): boolean => lease === null || lease.untilMs <= store.now();
     return rows.filter(({ due, lease }) => due !== null && due <= nowMs && isOver(lease));
   }
 
@@ -220,7 +222,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /** What the dead of this machine left behind: nobody has to wait until their leases run out. */
-  #left(leased: readonly DueRow[], nowMs: number): DueRow[] {
+  #left(leased: readonly DueRow[]): DueRow[] {
+    const nowMs = this.#context.store.now();
     return leased.filter(
       ({ session, due, lease }) =>
         due === 0 && lease !== null && lease.untilMs > nowMs && this.#isFree(lease) && this.#isMine(session),
@@ -395,7 +398,7 @@ export class Worker implements AsyncDisposable {
     this.#nextBeatMs = nowMs + beatMs;
     this.#beaten = said;
     const worker = { name: this.name, sinceMs: this.#sinceMs, concurrency: this.#concurrency, limits };
-    await store.beat({ ...worker, untilMs: untilMs ?? nowMs + workerMs });
+    await store.beat({ ...worker, untilMs: untilMs ?? store.now() + workerMs });
   }
 
   async #deliver(): Promise<void> {

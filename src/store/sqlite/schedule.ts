@@ -94,7 +94,7 @@ export function schedules(
   );
   for (const statement of [next, held, one]) statement.setReturnArrays(true);
   const rowOf = makeRows(database);
-  const due = makeDue(database, tenant, rowOf);
+  const due = makeDue(database, { tenant, now }, rowOf);
 
   function scheduledRow(session: SessionId): ScheduledRow[] {
     const row = one.get(tenant, session) as unknown as MoreArray | undefined;
@@ -148,7 +148,7 @@ function makeRows(database: DatabaseSync): (row: DueArray) => DueRow {
 /** One step an agent, however many sessions it has. */
 function makeDue(
   database: DatabaseSync,
-  tenant: string,
+  { tenant, now }: Pick<Given, "tenant" | "now">,
   rowOf: (row: DueArray) => DueRow,
 ): (options: Parameters<Store["due"]>[0]) => DueRow[] {
   const priorities = database.prepare(
@@ -183,7 +183,7 @@ function makeDue(
     );
   const [atOnce, byTime] = [
     ofAgent("s.due = 0 AND s.deadline IS NULL", "s.since"),
-    ofAgent("s.due > 0 AND s.due <= ?4", "s.due"),
+    ofAgent("s.due > 0 AND s.due <= ?5", "s.due"),
   ];
   for (const statement of [priorities, agents, byDeadline, atOnce, byTime]) statement.setReturnArrays(true);
 
@@ -200,9 +200,11 @@ function makeDue(
       return found;
     };
     const firstOf = (priority: number, agent: string, most: number): DueArray[] => {
-      const found = [atOnce, byTime].flatMap((statement) =>
-        taken(statement.iterate(tenant, priority, agent, nowMs), most),
-      );
+      const clockMs = now();
+      const found = [
+        ...taken(atOnce.iterate(tenant, priority, agent, clockMs), most),
+        ...taken(byTime.iterate(tenant, priority, agent, clockMs, nowMs), most),
+      ];
       return found.toSorted((a, b) => sinceOf(a) - sinceOf(b)).slice(0, most);
     };
     const ofPriority = (priority: number, wanted: number): DueArray[] => {
@@ -225,7 +227,7 @@ function makeDue(
     const found: DueArray[] = [];
     for (const [priority] of priorities.all(tenant) as unknown as [number][]) {
       if (found.length >= limit || whole.has(undefined)) break;
-      found.push(...taken(byDeadline.iterate(tenant, priority, nowMs), limit - found.length));
+      found.push(...taken(byDeadline.iterate(tenant, priority, now()), limit - found.length));
       if (found.length < limit) found.push(...ofPriority(priority, limit - found.length));
     }
     return found.slice(0, limit).map(rowOf);

@@ -1,0 +1,68 @@
+/** Addresses of stores in PostgreSQL: postgres://user:password@host:port/database?tenant=acme&connections=10 */
+import { nearest, SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+
+export interface Address {
+  /** For the library, without what only Skein knows. */
+  readonly url: string;
+  /** As it may be shown: without the password. */
+  readonly shown: string;
+  readonly tenant: string | undefined;
+  /** Connections at most. */
+  readonly connections: number;
+  /** The server is reached through a pooler that gives each transaction another connection. */
+  readonly pooled: boolean;
+}
+
+const connectionsUsual = 10;
+const connectionsMax = 200;
+/** What stands in keys, lists and addresses. */
+const tenantName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+
+/** What an address may say behind its `?`; `sslmode` is the library's own. */
+const parameters = ["tenant", "connections", "pooler", "sslmode"];
+
+export const isPostgresAddress = (place: string): boolean => /^postgres(ql)?:\/\//i.test(place);
+
+/** Without its password, for messages. What is no address is not shown at all. */
+export function shownAddress(place: string): string {
+  const url = URL.canParse(place) ? new URL(place) : null;
+  if (url === null) return "postgres://…";
+  url.password = "";
+  return url.href;
+}
+
+export function parseAddress(place: string): Address {
+  const url = URL.canParse(place) ? new URL(place) : null;
+  const wrong = (message: string, hint: string): SkeinError => new SkeinError("invalid", message, { hint });
+  if (url === null || url.pathname.length < 2) {
+    throw wrong("the address of the store is not complete", "postgres://user:password@host:5432/database");
+  }
+  const shown = shownAddress(place);
+  for (const name of url.searchParams.keys()) {
+    if (parameters.includes(name)) continue;
+    const near = nearest(name, parameters);
+    const hint = near === undefined ? `it may say ${parameters.join(", ")}` : `did you mean "${near}"?`;
+    throw wrong(`the address says ${quote(name)}, which nobody knows: ${shown}`, hint);
+  }
+  const tenant = url.searchParams.get("tenant") ?? undefined;
+  if (tenant !== undefined) checkTenant(tenant);
+  const asked = url.searchParams.get("connections") ?? String(connectionsUsual);
+  const connections = /^\d{1,4}$/.test(asked) ? Number(asked) : 0;
+  if (connections < 1 || connections > connectionsMax) {
+    throw wrong(`connections=${quote(asked)} cannot be: ${shown}`, `from 1 to ${connectionsMax}`);
+  }
+  const pooler = url.searchParams.get("pooler");
+  if (pooler !== null && pooler !== "transaction" && pooler !== "session") {
+    throw wrong(`pooler=${quote(pooler)} is not known: ${shown}`, '"transaction" or "session"');
+  }
+  for (const name of ["tenant", "connections", "pooler"]) url.searchParams.delete(name);
+  return { url: url.href, shown, tenant, connections, pooled: pooler === "transaction" };
+}
+
+export function checkTenant(tenant: string): void {
+  if (tenantName.test(tenant)) return;
+  throw new SkeinError("invalid", `${quote(tenant)} cannot be the name of a tenant`, {
+    hint: "letters, digits, points, hyphens and underscores; at most 63",
+  });
+}

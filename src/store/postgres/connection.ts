@@ -1,0 +1,182 @@
+/**
+ * The way to PostgreSQL: a pool of connections, statements and transactions on it, and what is done when it
+ * breaks. A statement that only reads, or may be done twice, is tried again for as long as an outage may
+ * last; any other says that its outcome is lost, and nobody guesses.
+ */
+import postgres from "postgres";
+import { SkeinError } from "../../core/error.ts";
+import type { StoreWorld } from "../port.ts";
+import type { Address } from "./address.ts";
+import { asSkeinError, Lost, troubleOf } from "./trouble.ts";
+
+/** Arrays are given as texts, see literal.ts. */
+export type Value = string | number | boolean | Uint8Array | null;
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Runs one statement; `T` is what its rows are, by the names of the columns. */
+export type Statement = <T extends Row = Row>(
+  sql: string,
+  values?: readonly Value[],
+) => Promise<readonly T[] & { readonly count: number }>;
+
+export interface Database {
+  /** A statement that may be done twice without harm, on its own: tried again after any outage. */
+  readonly run: Statement;
+  /** A statement on its own. Rejects with `Lost` when it may have been done. */
+  readonly once: Statement;
+  /**
+   * A transaction under READ COMMITTED. Statements that do not wait for one another are sent together. It is
+   * begun again while it fails for reasons that pass: a deadlock, a server that is not there. When the answer
+   * to COMMIT is lost: again, if it may be done twice; else it rejects with `Lost`.
+   */
+  transaction<T>(
+    work: (statement: Statement) => Promise<T>,
+    options?: { readonly twice?: boolean },
+  ): Promise<T>;
+  /** Calls `heard` with each notice on the channel; null where the way to the server has no notices. */
+  listen(channel: string, heard: () => void): Promise<(() => Promise<void>) | null>;
+  /** For skein.clock: null is the database's clock. */
+  readonly given: () => number | null;
+  /** The store's clock, as well as it is known here. */
+  readonly now: () => number;
+  /** Tells what the store's clock said in an answer to what was asked at `askedAt` by the world's clock. */
+  readonly heardClock: (nowMs: number, askedAt: number) => void;
+  readonly shown: string;
+  readonly pooled: boolean;
+  close(): Promise<void>;
+}
+
+/** How long an outage may last until callers are told. */
+const outageMs = 30_000;
+/** Between tries; it doubles up to the second. */
+const pauseMs = [20, 1_000] as const;
+/** Without an answer for so long, a connection counts as lost. */
+const answerMs = 120_000;
+const connectSeconds = 5;
+
+export interface DatabaseOptions {
+  readonly address: Address;
+  readonly world: StoreWorld;
+  /** `world` is for tests that set the clock. */
+  readonly clock: "database" | "world";
+  /** What each connection is set to, beyond what all are. */
+  readonly settings?: Readonly<Record<string, string | number>>;
+}
+
+export function openDatabase({ address, world, clock, settings = {} }: DatabaseOptions): Database {
+  const sql = postgres(address.url, {
+    max: address.connections,
+    idle_timeout: 300,
+    connect_timeout: connectSeconds,
+    max_lifetime: null,
+    fetch_types: false,
+    onnotice: () => undefined,
+    // What is tried again is decided here, and not by the library.
+    backoff: false,
+    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+    connection: { application_name: "skein", ...(address.pooled ? {} : { ...usual, ...settings }) },
+  });
+  const prepare = !address.pooled;
+  let offsetMs = 0;
+  let closed = false;
+
+  const ask =
+    (way: postgres.Sql<{ bigint: number }> | postgres.TransactionSql<{ bigint: number }>): Statement =>
+    async (text, values = []) => {
+      const rows = await inTime(way.unsafe(text, values as never[], { prepare }), text);
+      return rows as never;
+    };
+
+  /** The library may wait for ever for an answer that was lost on the way. */
+  async function inTime<T>(answer: Promise<T>, text: string): Promise<T> {
+    const answered = new AbortController();
+    const late = world.sleep(answerMs, answered.signal).then(() => {
+      throw new Lost(`no answer to ${text.slice(0, 80)}`);
+    });
+    late.catch(() => undefined);
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      answered.abort();
+    }
+  }
+
+  function checkOpen(): void {
+    if (closed) throw new SkeinError("unavailable", "the store is closed", { hint: "open it again" });
+  }
+
+  /** Tries until it goes well, fails for good, or the outage has lasted too long. */
+  async function persist<T>(work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
+    const giveUpAt = world.now() + outageMs;
+    for (let waitMs: number = pauseMs[0]; ; waitMs = Math.min(waitMs * 2, pauseMs[1])) {
+      checkOpen();
+      try {
+        return await work();
+      } catch (error) {
+        if (closed) checkOpen();
+        if (error instanceof Lost && !passes(error)) throw error;
+        if (!passes(error) || world.now() >= giveUpAt) throw asSkeinError(address.shown, error);
+        await world.sleep(waitMs);
+      }
+    }
+  }
+
+  const passesIf = (twice: boolean) => (error: unknown) => {
+    const trouble = troubleOf(error);
+    return trouble === "lost" ? twice : trouble !== null;
+  };
+
+  async function transact<T>(work: (statement: Statement) => Promise<T>): Promise<T> {
+    let committing = false;
+    try {
+      const done = await inTime(
+        sql.begin(async (way) => {
+          const result = await work(ask(way as never));
+          committing = true;
+          return { result };
+        }),
+        "COMMIT",
+      );
+      return (done as { result: T }).result;
+    } catch (error) {
+      const isLost = troubleOf(error) === "lost";
+      if (isLost && committing) throw new Lost("the answer to COMMIT was lost", { cause: error });
+      // Before COMMIT was sent, a lost connection means that nothing was written.
+      throw isLost ? Object.assign(new Error("busy", { cause: error }), { code: "40001" }) : error;
+    }
+  }
+
+  return {
+    run: (text, values) => persist(() => ask(sql)(text, values), passesIf(true)) as never,
+    once: async (text, values) =>
+      (await persist(async () => {
+        try {
+          return await ask(sql)(text, values);
+        } catch (error) {
+          throw troubleOf(error) === "lost" ? new Lost("the answer was lost", { cause: error }) : error;
+        }
+      }, passesIf(false))) as never,
+    transaction: (work, { twice = false } = {}) => persist(() => transact(work), passesIf(twice)),
+    async listen(channel, heard) {
+      if (address.pooled) return null;
+      const { unlisten } = await sql.listen(channel, heard, heard);
+      return unlisten;
+    },
+    given: () => (clock === "world" ? world.now() : null),
+    now: () => world.now() + offsetMs,
+    heardClock(nowMs, askedAt) {
+      if (clock === "database") offsetMs = nowMs - (askedAt + world.now()) / 2;
+    },
+    shown: address.shown,
+    pooled: address.pooled,
+    async close() {
+      if (closed) return;
+      closed = true;
+      await sql.end({ timeout: 5 });
+    },
+  };
+}
+
+/** Whoever forgets a transaction holds up the feed of all. */
+const usual = { idle_in_transaction_session_timeout: 60_000 };

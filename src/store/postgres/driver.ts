@@ -1,0 +1,18 @@
+/** What all parts of the driver work with. */
+import type { StoreWorld } from "../port.ts";
+import type { Database } from "./connection.ts";
+
+export interface Driver {
+  readonly database: Database;
+  /** The number of the tenant; every statement names it. */
+  readonly tenant: number;
+  readonly world: StoreWorld;
+  /** After a commit that others should hear of. */
+  readonly changed: () => void;
+}
+
+/** As `state` in the schema. */
+export const state = { seen: 0, deleted: 1, prefix: 2, receiving: 3 } as const;
+
+export const hexOf = (bytes: unknown): string =>
+  Buffer.isBuffer(bytes) ? bytes.toString("hex") : Buffer.from(bytes as Uint8Array).toString("hex");

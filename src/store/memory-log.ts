@@ -5,7 +5,8 @@ import { SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import type { Appended, Draft, Expect, FeedPage, Head, IndexEntry, Outcome, Part } from "./port.ts";
+import { agrees } from "./parts.ts";
+import type { Appended, Draft, FeedPage, Head, IndexEntry, Outcome, Part } from "./port.ts";
 import type { ReadRange, Snapshot } from "./port.ts";
 
 export interface Log {
@@ -161,13 +162,6 @@ function checkBeginnings(logs: Logs, parts: readonly Part[]): void {
     }
     after.set(session, { seq: drop ? 0 : (parent?.seq ?? before.seq) + drafts.length, depth });
   }
-}
-
-function agrees(headSeq: number, hash: string | undefined, expect: Expect): boolean {
-  if (expect === "unchecked") return true;
-  if (expect === "absent") return headSeq === 0;
-  if (expect === "exists") return headSeq > 0;
-  return headSeq === expect.seq && (expect.hash ?? hash) === hash;
 }
 
 function headSeqIn(logs: Logs, id: LogId): number {

@@ -51,6 +51,8 @@ CREATE TABLE skein.heads (
   -- Of two leases the one with the smaller number was taken first.
   lease_order bigint,
   put_seq bigint,
+  -- Bodies and contents of its own records, as counted when they were appended or put.
+  bytes bigint NOT NULL DEFAULT 0,
   session text COLLATE "C" NOT NULL,
   hash bytea NOT NULL,
   put_hash bytea,
@@ -79,8 +81,6 @@ CREATE TABLE skein.logs (
   active_at bigint NOT NULL,
   -- When something was last put to it, while it is being received.
   put_at bigint,
-  -- Contents of its own records that are not erased, as counted when they were appended or put.
-  bytes bigint NOT NULL DEFAULT 0,
   status text COLLATE "C",
   agent text COLLATE "C",
   name text COLLATE "C",

@@ -4,9 +4,10 @@ import { genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { agrees } from "../parts.ts";
 import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
 import { isConstraint } from "./connection.ts";
-import { makeEraser, markUnscrubbed, rangesFlaw } from "./erase.ts";
+import { makeEraser, markUnscrubbed } from "./erase.ts";
 import type { HeadRow, Logs } from "./log.ts";
 import type { Names } from "./names.ts";
 import type { Reader } from "./read.ts";
@@ -389,27 +390,4 @@ function preparedForIndex(database: DatabaseSync) {
 function bytesOf(hex: string, into: Buffer): Buffer {
   into.write(hex, "hex");
   return into;
-}
-
-const agrees = (headSeq: number, hash: string | undefined, expect: Part["expect"]): boolean => {
-  if (expect === "unchecked") return true;
-  if (expect === "absent") return headSeq === 0;
-  if (expect === "exists") return headSeq > 0;
-  return headSeq === expect.seq && (expect.hash ?? hash) === hash;
-};
-
-/** What is wrong with an append, whatever the store holds; null when nothing is. */
-export function partsFlaw(parts: readonly Part[]): string | null {
-  const records = parts.reduce((sum, part) => sum + part.drafts.length, 0);
-  if (parts.length > limit.appendLogsMax) {
-    return `${parts.length} logs in one append; at most ${limit.appendLogsMax}`;
-  }
-  if (records > limit.appendRecordsMax) {
-    return `${records} records in one append; at most ${limit.appendRecordsMax}`;
-  }
-  if (new Set(parts.map(({ session }) => session)).size < parts.length) return "one log twice in one append";
-  if (parts.length === 0 || parts.some((part) => (part.drafts.length === 0) !== (part.drop === true))) {
-    return "a part has either drafts or a drop";
-  }
-  return parts.map(rangesFlaw).find((wrong) => wrong !== null) ?? null;
 }

@@ -126,18 +126,6 @@ function prepared(database: DatabaseSync) {
   return statements;
 }
 
-/** What is wrong with what a part is to erase; null when nothing is. */
-export function rangesFlaw({ erase, drafts, drop }: Part): string | null {
-  if (erase === undefined) return null;
-  if (drop === true || drafts.length === 0) return "erasing goes with drafts that say so";
-  if (erase.length > limit.eraseRecordsMax) {
-    return `${erase.length} ranges to erase in one part; at most ${limit.eraseRecordsMax}`;
-  }
-  const isRange = ([fromSeq, toSeq]: readonly [number, number]): boolean =>
-    Number.isSafeInteger(fromSeq) && Number.isSafeInteger(toSeq) && fromSeq >= 1 && fromSeq <= toSeq;
-  return erase.every(isRange) ? null : "a range to erase goes from a position, from 1, to one not before it";
-}
-
 /**
  * A blob that is lost is not there any more: its name is free for another, and its chunks go in small steps.
  */

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { existsSync, globSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { installedBinaries } from "./install.ts";
+import { installBinaries } from "./install.ts";
 
 const versionMin = 15;
 
@@ -29,7 +29,8 @@ export async function findBinaries(): Promise<Binaries> {
     );
   }
   const inPath = await firstOf(await pathFolders());
-  const found = inPath ?? (await newestOf(usualFolders())) ?? (await newestOf(await installedBinaries()));
+  const found =
+    inPath ?? (await newestOf(usualFolders())) ?? (await newestOf(await installBinaries(versionMin)));
   if (found !== undefined) return found;
   throw new PostgresMissing(
     `no PostgreSQL ${versionMin} or later: install the package "postgresql" ` +

@@ -53,8 +53,9 @@ async function findServer(): Promise<string> {
   if (given !== undefined) return given;
   const missing = process.env[missingVariable];
   if (missing !== undefined) throw new PostgresMissing(missing);
-  // It is not stopped here: it ends with this process, and the processes started by this one share it.
-  const { url } = await startPostgres();
+  // The processes that this one starts share it.
+  const { url, stop } = await startPostgres();
   process.env[serverVariable] = url;
+  process.once("beforeExit", () => void stop());
   return url;
 }

@@ -16,6 +16,7 @@ import type { DeliverProgress, DeliverReport } from "./deliver.ts";
 import type { Event } from "./event-reader.ts";
 import type { ExportOptions } from "./bundle.ts";
 import type { ImportOptions, ImportReport } from "./import.ts";
+import type { MigrateAllOptions, MigrateAllReport } from "./move-all.ts";
 import type { Policy } from "../core/policy.ts";
 import type { PolicyEntry, SetPolicyOptions } from "./policies.ts";
 import type { RetainOptions, RetainReport } from "./retain.ts";
@@ -284,6 +285,11 @@ export class Engine implements AsyncDisposable {
   /** Takes in a bundle. Nothing of it is seen before all of it was verified. Twice is as good as once. */
   async import(source: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportReport> {
     return (await import("./import.ts")).importBundle(this.#context, source, options);
+  }
+
+  /** Moves every session to another store, with what the workspace knows. Doing it again goes on with it. */
+  async migrate(options: MigrateAllOptions): Promise<MigrateAllReport> {
+    return (await import("./move-all.ts")).migrateAll(this.#context, options);
   }
 
   /** What a person sends: an input with a topic, held to the contract that the session has for it. */

@@ -3,6 +3,7 @@ import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import type { Store } from "../store/port.ts";
 import { changeModel, type ModelReport } from "./move-model.ts";
+import { shownPlace } from "./move-step.ts";
 import { moveSession, type MoveReport } from "./move.ts";
 import type { Context } from "./engine-context.ts";
 
@@ -53,7 +54,7 @@ async function moveToPlace(context: Context, session: SessionId, place: string):
   }
   const store = await context.openStore(place);
   try {
-    return await moveSession(context, session, store, place);
+    return await moveSession(context, session, store, shownPlace(place));
   } finally {
     await store.close();
   }

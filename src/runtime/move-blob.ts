@@ -121,3 +121,15 @@ export async function* checkedChunks(
     hint: 'run "skein verify --all" where it comes from',
   });
 }
+
+/** The blobs that a record refers to, from one store to another; gives how many were not there. */
+export async function copyBlobs(from: Store, to: Store, record: StoredRecord): Promise<number> {
+  let count = 0;
+  const refers = await blobsOf(record, (blob) => blobText(from, blob));
+  for (const hash of await blobsHere(from, refers, () => undefined)) {
+    if ((await to.blob(hash)) !== undefined) continue;
+    await to.putBlob(hash, checkedChunks(hash, await blobIn(from, hash)));
+    count++;
+  }
+  return count;
+}

@@ -35,10 +35,14 @@ export interface Receiver {
    */
   begin(log: BundleLog, options: { readonly whole: boolean }): Promise<Meeting>;
   add(record: StoredRecord): Promise<void>;
+  /** The log that is being received got longer where it comes from. */
+  extend(end: { readonly seq: number; readonly hash: string }): void;
   /** The log is whole, or it is not what it said it would be. */
   end(): Promise<void>;
   /** The state at the end of a log that was ended. */
   state(session: SessionId): Promise<State>;
+  /** What the store is told to make of them; by default each is folded to find what the index shows. */
+  finished(as: (log: BundleLog) => Finished["as"], known?: Entries): Promise<readonly Finished[]>;
   /** Makes all of them what they are to be. */
   finish(as: (log: BundleLog) => Finished["as"]): Promise<void>;
   /** Gives everything back. */
@@ -50,8 +54,11 @@ export interface Receiver {
   readonly referred: ReadonlySet<string>;
 }
 
+/** What the index shows of logs, if that is known from where they come from. */
+export type Entries = ReadonlyMap<SessionId, IndexEntry>;
+
 interface Current {
-  readonly log: BundleLog;
+  log: BundleLog;
   /** The last record that is here. */
   readonly thereSeq: number;
   /** The hash here at the last position that both have. */
@@ -61,7 +68,8 @@ interface Current {
   batchBytes: number;
 }
 
-export function makeReceiver(store: Store, world: World): Receiver {
+/** `deleted`: what `deletedIn` gives, if it is known. */
+export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<string>): Receiver {
   const view = receivedView(store, world);
   const states = makeStateReader(view);
   const begun: BundleLog[] = [];
@@ -71,11 +79,11 @@ export function makeReceiver(store: Store, world: World): Receiver {
   /** Folding a long log takes a while, so it is done once. */
   const folded = new Map<SessionId, State>();
   let current: Current | null = null;
-  let gone: ReadonlySet<string> | null = null;
+  let gone = deleted ?? null;
 
   async function begin(log: BundleLog, { whole }: { readonly whole: boolean }): Promise<Meeting> {
     const { session, parent, base } = log;
-    gone ??= await deletedHere(store);
+    gone ??= await deletedIn(store);
     if (log.kind === "session" && gone.has(session)) {
       throw new SkeinError("refused", `${session} was deleted here`, {
         hint: "a session that was deleted does not come back; use another store",
@@ -140,6 +148,13 @@ export function makeReceiver(store: Store, world: World): Receiver {
     if (now.batchBytes >= batchBytesMax || now.batch.length >= batchRecordsMax) await flush(now);
   }
 
+  function extend({ seq: toSeq, hash }: { readonly seq: number; readonly hash: string }): void {
+    const now = assertCurrent(current);
+    const longer = { ...now.log, toSeq, hash };
+    begun.splice(begun.indexOf(now.log), 1, longer);
+    now.log = longer;
+  }
+
   async function flush(now: Current): Promise<void> {
     if (now.batch.length === 0) return;
     await store.put(now.log.session, now.batch);
@@ -169,24 +184,35 @@ export function makeReceiver(store: Store, world: World): Receiver {
     return known;
   }
 
-  async function finish(as: (log: BundleLog) => Finished["as"]): Promise<void> {
+  async function finished(
+    as: (log: BundleLog) => Finished["as"],
+    known?: Entries,
+  ): Promise<readonly Finished[]> {
     const list: Finished[] = [];
     for (const log of begun) {
       const { session, toSeq: seq, hash } = log;
       const becomes = as(log);
-      const index: { index?: IndexEntry } =
-        becomes === "prefix" ? {} : { index: await indexEntryOf(view, session, await state(session)) };
-      list.push({ session, seq, hash, as: becomes, ...index });
+      const entry = async (): Promise<IndexEntry> =>
+        known?.get(session) ?? indexEntryOf(view, session, await state(session));
+      list.push({
+        session,
+        seq,
+        hash,
+        as: becomes,
+        ...(becomes === "prefix" ? {} : { index: await entry() }),
+      });
     }
-    await store.finish(list);
+    return list;
   }
 
   return {
     begin,
     add,
+    extend,
     end,
     state,
-    finish,
+    finished,
+    finish: async (as) => store.finish(await finished(as)),
     put,
     lost,
     referred,
@@ -268,7 +294,8 @@ const receivedView = (store: Store, world: World): Store => ({
 /** Records folded before the others get their turn: a few milliseconds. */
 const foldedAtOnce = 250;
 
-async function deletedHere(store: Store): Promise<ReadonlySet<string>> {
+/** Sessions that were deleted in a store, and do not come back. */
+export async function deletedIn(store: Store): Promise<ReadonlySet<string>> {
   const deleted = new Set<string>();
   for (let fromSeq = 1; ;) {
     const page = await store.read(store.workspace, {

@@ -38,6 +38,15 @@ export async function whereTo(store: Store, session: SessionId, state: State): P
 /** What the log says of a move with a bundle, when nobody knows yet where that will go. */
 export const byBundle = "a bundle";
 
+/** The place of a store as the log may say it: an address without its password. */
+export function shownPlace(place: string): string {
+  if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(place)) return place;
+  const url = URL.canParse(place) ? new URL(place) : null;
+  if (url === null) return "an address that cannot be read";
+  url.password = "";
+  return url.href;
+}
+
 /** What is refused of a session that lives elsewhere, said so that one knows where to go. */
 export async function refusedElsewhere(
   store: Store,

@@ -10,7 +10,7 @@ import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
-import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
+import { copyBlobs } from "./move-blob.ts";
 import { lineageOf, pagesOf } from "./move-lineage.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
 import { arriveHere, movedBy, moveAway, whereTo } from "./move-step.ts";
@@ -124,7 +124,7 @@ async function copyAll(
     }
     for await (const page of pagesOf(from, { ...log, fromSeq: Math.max(log.fromSeq, there.seq + 1) })) {
       for (const record of page) {
-        counts.blobs += await copyBlobs(copying, record);
+        counts.blobs += await copyBlobs(from, to, record);
         await receiver.add(record);
       }
       await new Promise<void>((resolve) => world.defer(resolve));
@@ -138,15 +138,4 @@ async function copyAll(
 async function recordAt(store: Store, session: SessionId, seq: number): Promise<StoredRecord | null> {
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   return record ?? null;
-}
-
-async function copyBlobs({ from, to }: Copying, record: StoredRecord): Promise<number> {
-  let count = 0;
-  const refers = await blobsOf(record, (blob) => blobText(from, blob));
-  for (const hash of await blobsHere(from, refers, () => undefined)) {
-    if ((await to.blob(hash)) !== undefined) continue;
-    await to.putBlob(hash, checkedChunks(hash, await blobIn(from, hash)));
-    count++;
-  }
-  return count;
 }

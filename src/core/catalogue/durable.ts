@@ -18,6 +18,7 @@ import {
   Sha256,
   Usage,
   Word,
+  WorkspaceRef,
 } from "./entry.ts";
 
 export const itemKinds = ["fact", "decision", "task", "artifact"] as const;
@@ -182,7 +183,14 @@ export const triggerEvents = {
       open: Json.optional(),
     }),
   }),
-  "trigger.removed": bare("The trigger is gone.", z.looseObject({ name: Key })),
+  "trigger.removed": bare(
+    "The trigger is gone.",
+    z.looseObject({
+      name: Key,
+      /** Of a template that moved: the workspace in which it is set from now on. */
+      to: WorkspaceRef.optional(),
+    }),
+  ),
   "trigger.fired": event({
     meaning: "The trigger fired for this cause, once.",
     erased: "It fired for the cause with this digest; the details are gone.",

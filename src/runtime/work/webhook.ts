@@ -1,6 +1,6 @@
 /** Webhooks: a call by token fires a trigger, once for each delivery, with the body as input. */
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, quote, type LogId, type SessionId } from "../../core/ids.ts";
+import { isWorkspaceId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { isFull } from "../../core/decide/message.ts";
@@ -39,7 +39,7 @@ export async function callWebhook(
   );
   const bytes = typeof call.body === "string" ? Buffer.from(call.body) : (call.body ?? new Uint8Array());
   if (isWorkspaceId(place.owner)) {
-    const template = await templateFor(context, place, token);
+    const template = await templateFor(context, place.mark, token);
     const { text, once, digest, detail } = read(context, template.name, template.spec, { bytes, headers });
     const opened = await fireTemplate(context, template, { digest, text, detail, ...(once && { once }) });
     if (opened !== null) return { session: opened, duplicate: false };
@@ -82,12 +82,11 @@ async function triggerFor(
 
 async function templateFor(
   context: Context,
-  { owner, mark }: { readonly owner: LogId; readonly mark: string },
+  mark: string,
   token: string,
 ): Promise<Template & { readonly spec: Hook }> {
-  const isHere = owner === context.store.workspace;
-  const refs = isHere ? (await foldedTemplates(context)).refs.values() : [];
-  for (const ref of refs) {
+  // Whatever workspace it names: a template that moved keeps its token.
+  for (const ref of (await foldedTemplates(context)).refs.values()) {
     if (ref.kind !== "webhook" || nameMark(context.world, ref.name) !== mark) continue;
     const template = await withContent(context, ref);
     const { spec } = template;

@@ -45,8 +45,9 @@ const troubles: ReadonlyMap<string, Trouble> = new Map([
 export const troubleOf = (error: unknown): Trouble | null =>
   error instanceof Lost ? "lost" : (troubles.get(codeOf(error)) ?? null);
 
-/** SQLSTATE of a row that would be there twice. */
-export const isUnique = (error: unknown): boolean => codeOf(error) === "23505";
+/** A row that would be there twice. */
+export const isUnique = (error: unknown): boolean =>
+  error instanceof SkeinError ? isUnique(error.cause) : codeOf(error) === "23505";
 
 interface Words {
   readonly code: "unavailable" | "refused" | "invalid" | "not-found";

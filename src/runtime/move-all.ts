@@ -56,6 +56,8 @@ export interface MigrateAllReport {
   /** What was not there before; or would be sent. */
   readonly records: number;
   readonly blobs: number;
+  /** Records of which the hash was read back there and is the one that it has here. */
+  readonly verified: number;
   readonly carried: CarriedCounts;
   readonly ms: number;
   /** Whether it was stopped before its end. */
@@ -168,7 +170,7 @@ async function surveyAll(context: Context, to: Store | null): Promise<MigrateAll
   }
   const ms = context.world.now() - startedMs;
   const workspace = to?.workspace ?? null;
-  const sum = { records, blobs: 0, carried: nothingCarried, ms, stopped: false };
+  const sum = { records, blobs: 0, verified: 0, carried: nothingCarried, ms, stopped: false };
   return { dryRun: true, workspace, ...tally.sum(), ...sum };
 }
 
@@ -213,19 +215,14 @@ async function moveAll(
   const { world } = context;
   const startedMs = world.now();
   const writer = makeWriter(to, world, makeStateReader(to), { tenant: "default" });
-  const sent = { records: 0, blobs: 0 };
+  const sent = { records: 0, blobs: 0, verified: 0 };
   const moving: Moving = { context, to, where, writer, deleted: await deletedIn(to), sent };
   const all = await countAll(context);
   const tally = makeTally();
   const tell = (): void => {
+    const [sessions, records] = [tally.done, sent.verified];
     const ms = world.now() - startedMs;
-    progress?.({
-      sessions: tally.done,
-      sessionsAll: all.sessions,
-      ...moving.sent,
-      recordsAll: all.records,
-      ms,
-    });
+    progress?.({ sessions, sessionsAll: all.sessions, records, recordsAll: all.records, ms });
   };
   tell();
   // First, because sessions that have arrived may be run at once; and once more for what came meanwhile.
@@ -271,36 +268,33 @@ interface Manner {
 /** Gives those that may go if they are tried again. */
 async function moveEach(moving: Moving, tally: Tally, { tell, signal }: Manner): Promise<SessionId[]> {
   const again: SessionId[] = [];
-  const flying = new Map<ReadonlySet<SessionId>, Promise<void>>();
+  const flying = new Map<ReadonlySet<SessionId>, Promise<unknown>>();
+  const failures: unknown[] = [];
+  const isOver = (): boolean => signal?.aborted === true || failures.length > 0;
   const settle = async (most: number): Promise<void> => {
     while (flying.size > most) await Promise.race(flying.values());
   };
-  const start = async (list: readonly Leaving[]): Promise<void> => {
-    const ids = new Set(list.map(({ session }) => session));
+  const move = async (list: readonly Leaving[]): Promise<void> => {
+    for (const fate of await moveGroup(moving, list)) {
+      tally.fate(fate);
+      if (fate.again === true) again.push(fate.session);
+    }
+    tell();
+  };
+  for await (const list of groupsOf(lookAtAll(moving.context, moving.to), tally)) {
     const needs = (among: ReadonlySet<SessionId>): boolean =>
       list.some(({ lineage }) => lineage.some(({ session }) => among.has(session)));
     await settle([...flying.keys()].some(needs) ? 0 : group.atOnce - 1);
-    const work = moveGroup(moving, list).then((fates) => {
-      for (const fate of fates) {
-        tally.fate(fate);
-        if (fate.again === true) again.push(fate.session);
-      }
-      tell();
-    });
+    if (isOver()) break;
+    const ids = new Set(list.map(({ session }) => session));
+    const done = move(list).catch((error: unknown) => failures.push(error));
     flying.set(
       ids,
-      work.finally(() => flying.delete(ids)),
+      done.finally(() => flying.delete(ids)),
     );
-  };
-  try {
-    for await (const list of groupsOf(lookAtAll(moving.context, moving.to), tally)) {
-      if (signal?.aborted === true) break;
-      await start(list);
-    }
-  } finally {
-    await Promise.allSettled(flying.values()).then(() => undefined);
   }
   await settle(0);
+  if (failures.length > 0) throw failures[0];
   return again;
 }
 

@@ -32,8 +32,8 @@ export interface Moving {
   readonly writer: Writer;
   /** Sessions that were deleted there. */
   readonly deleted: ReadonlySet<string>;
-  /** What was not there before, so far. */
-  readonly sent: { records: number; blobs: number };
+  /** What was not there before, so far; and the records that were held against those here. */
+  readonly sent: { records: number; blobs: number; verified: number };
 }
 
 /** A session that is to go, as it was found. */
@@ -304,7 +304,7 @@ async function fence(
 }
 
 /** Before anything of it is seen there: every record has the hash there that it has here. */
-async function checkSame({ to }: Moving, view: Store, log: Travelling): Promise<void> {
+async function checkSame({ to, sent }: Moving, view: Store, log: Travelling): Promise<void> {
   const { session, toSeq } = log;
   for (let fromSeq = log.fromSeq; fromSeq <= toSeq;) {
     const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false } as const;
@@ -318,6 +318,7 @@ async function checkSame({ to }: Moving, view: Store, log: Travelling): Promise<
       });
     }
     fromSeq += here.length;
+    sent.verified += here.length;
   }
 }
 

@@ -18,6 +18,8 @@ export type Row = Readonly<Record<string, unknown>>;
 export type Statement = <T extends Row = Row>(
   sql: string,
   values?: readonly Value[],
+  /** `prepare: false` for a text that will not come again: the server keeps nothing of it. */
+  options?: { readonly prepare?: false },
 ) => Promise<readonly T[] & { readonly count: number }>;
 
 export interface Database {
@@ -49,11 +51,18 @@ export interface Database {
 
 /** How long an outage may last until callers are told. */
 const outageMs = 30_000;
+/** The same before the server was ever reached: then the address is as likely to be wrong. */
+const firstOutageMs = 3_000;
 /** Between tries; it doubles up to the second. */
 const pauseMs = [20, 1_000] as const;
 /** Without an answer for so long, a connection counts as lost. */
 const answerMs = 120_000;
 const connectSeconds = 5;
+
+interface Parsed extends Record<string, unknown> {
+  readonly bigint: number;
+  readonly date: string;
+}
 
 export interface DatabaseOptions {
   readonly address: Address;
@@ -74,17 +83,22 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     onnotice: () => undefined,
     // What is tried again is decided here, and not by the library.
     backoff: false,
-    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+    types: {
+      bigint: { to: 20, from: [20], parse: Number, serialize: String },
+      // Dates and times are given as the server writes them.
+      date: { to: 1184, from: [1082, 1114, 1184], parse: String, serialize: String },
+    },
     connection: { application_name: "skein", ...(address.pooled ? {} : { ...usual, ...settings }) },
   });
-  const prepare = !address.pooled;
   let offsetMs = 0;
   let closed = false;
+  let reached = false;
 
   const ask =
-    (way: postgres.Sql<{ bigint: number }> | postgres.TransactionSql<{ bigint: number }>): Statement =>
-    async (text, values = []) => {
+    (way: postgres.Sql<Parsed> | postgres.TransactionSql<Parsed>): Statement =>
+    async (text, values = [], { prepare = !address.pooled } = {}) => {
       const rows = await inTime(way.unsafe(text, values as never[], { prepare }), text);
+      reached = true;
       return rows as never;
     };
 
@@ -108,7 +122,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
 
   /** Tries until it goes well, fails for good, or the outage has lasted too long. */
   async function persist<T>(work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
-    const giveUpAt = world.now() + outageMs;
+    const giveUpAt = world.now() + (reached ? outageMs : firstOutageMs);
     for (let waitMs: number = pauseMs[0]; ; waitMs = Math.min(waitMs * 2, pauseMs[1])) {
       checkOpen();
       try {
@@ -148,11 +162,11 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   }
 
   return {
-    run: (text, values) => persist(() => ask(sql)(text, values), passesIf(true)) as never,
-    once: async (text, values) =>
+    run: (text, values, how) => persist(() => ask(sql)(text, values, how), passesIf(true)) as never,
+    once: async (text, values, how) =>
       (await persist(async () => {
         try {
-          return await ask(sql)(text, values);
+          return await ask(sql)(text, values, how);
         } catch (error) {
           throw troubleOf(error) === "lost" ? new Lost("the answer was lost", { cause: error }) : error;
         }

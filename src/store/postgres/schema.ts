@@ -61,6 +61,7 @@ CREATE TABLE skein.heads (
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05);
 CREATE UNIQUE INDEX heads_log ON skein.heads (log);
 CREATE INDEX heads_leased ON skein.heads (tenant, log) WHERE epoch > 0;
+CREATE INDEX heads_unseen ON skein.heads (tenant, log) WHERE state <> 0;
 CREATE SEQUENCE skein.lease_numbers;
 
 -- What changes seldom, and what lists show. parent is the log it was forked from, base the one that holds the
@@ -169,13 +170,15 @@ CREATE TABLE skein.snapshots (
   PRIMARY KEY (log, seq)
 );
 
--- bytes is null until all chunks are there. Blobs that no record refers to are swept away after a day.
--- A blob that is lost (put_at = -1) has another hash, and its chunks go in small steps.
+-- bytes is null until all chunks are there: till then its hash is a name that no blob has. Blobs that no
+-- record refers to are swept away after a day. One that is lost (put_at = -1) has such a name again, and its
+-- chunks go in small steps.
 CREATE TABLE skein.blobs (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tenant integer NOT NULL, put_at bigint NOT NULL, bytes bigint, hash bytea NOT NULL,
   UNIQUE (tenant, hash)
 );
+CREATE INDEX blobs_part ON skein.blobs (tenant, id) WHERE bytes IS NULL;
 CREATE TABLE skein.blob_chunks (
   tenant integer NOT NULL, number integer NOT NULL, blob bigint NOT NULL, bytes bytea NOT NULL,
   PRIMARY KEY (blob, number)

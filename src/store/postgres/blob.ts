@@ -1,0 +1,307 @@
+/**
+ * Blobs in PostgreSQL, in chunks. A row that has a blob's hash is whole: a large one is written under a name
+ * of its own and takes its hash at the end, so that of two who write the same one neither is in the other's
+ * way, and what a dead process leaves behind is nobody's and is swept away after a day.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { Store } from "../port.ts";
+import type { Database, Statement } from "./connection.ts";
+import type { Driver } from "./driver.ts";
+import { arrayOf } from "./literal.ts";
+
+/** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
+export const unreferredMs = 86_400_000;
+/** A blob that is put again is as good as new; how old it may be without being touched. */
+const freshMs = 3_600_000;
+/** Pieces of a blob that are written together: a content of any size goes in at once. */
+const piecesAtOnce = limit.contentBytesMax / limit.blobChunkBytesMax;
+/** Chunks of lost blobs that go in one transaction. */
+const chunksAtOnce = 8;
+
+type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+export function makeBlobs(driver: Driver): Pick<Store, "putBlob" | "dropBlob" | "blob"> {
+  const { database, tenant } = driver;
+  return {
+    async putBlob(hash, chunks) {
+      if (await isThere(driver, hash)) return;
+      const pieces = piecesOf(chunks);
+      const { taken, done } = await take(pieces);
+      if (done) await putWhole(driver, hash, taken);
+      else await putLarge(driver, hash, taken, pieces);
+    },
+    async dropBlob(hash) {
+      const dropped = await database.transaction(
+        async (statement) => {
+          const [row] = await statement<{ id: number }>(
+            "SELECT id FROM skein.blobs WHERE tenant = $1 AND hash = decode($2, 'hex')",
+            [tenant, hash],
+          );
+          return row === undefined ? 0 : await loseUnreferred(statement, tenant, [row.id]);
+        },
+        { twice: true },
+      );
+      if (dropped > 0) await dropLost(driver);
+    },
+    async blob(hash) {
+      const [row] = await database.run<{ id: number; bytes: number }>(
+        "SELECT id, bytes FROM skein.blobs WHERE tenant = $1 AND hash = decode($2, 'hex') AND bytes IS NOT NULL",
+        [tenant, hash],
+      );
+      return row === undefined ? undefined : chunksOf(database, hash, row);
+    },
+  };
+}
+
+const touch = `
+UPDATE skein.blobs SET put_at = skein.clock($3)
+WHERE tenant = $1 AND hash = decode($2, 'hex') AND bytes IS NOT NULL AND put_at < skein.clock($3) - ${freshMs}`;
+
+/** One that lay there for long could be swept away before its record comes. */
+async function isThere({ database, tenant }: Driver, hash: string): Promise<boolean> {
+  const find = () =>
+    database.run<{ old: boolean }>(
+      `SELECT put_at < skein.clock($3) - ${freshMs} AS old FROM skein.blobs
+       WHERE tenant = $1 AND hash = decode($2, 'hex') AND bytes IS NOT NULL`,
+      [tenant, hash, database.given()],
+    );
+  const [row] = await find();
+  if (row === undefined || !row.old) return row !== undefined;
+  await database.run(touch, [tenant, hash, database.given()]);
+  return (await find()).length > 0;
+}
+
+const insertWhole = `
+WITH made AS (
+  INSERT INTO skein.blobs (tenant, put_at, bytes, hash) VALUES ($1, skein.clock($2), $3, decode($4, 'hex'))
+  ON CONFLICT (tenant, hash) DO NOTHING RETURNING id
+)`;
+/** By the number of chunks. */
+const insertsWhole = Array.from({ length: piecesAtOnce + 1 }, (_, count) =>
+  count === 0
+    ? `${insertWhole} SELECT 1 FROM made`
+    : `${insertWhole} INSERT INTO skein.blob_chunks (tenant, number, blob, bytes)
+       SELECT $1, c.number, made.id, c.bytes FROM made,
+       (VALUES ${Array.from({ length: count }, (_, place) => `(${place}, $${place + 5}::bytea)`).join(", ")})
+         c (number, bytes)`,
+);
+
+const bytesIn = (pieces: readonly Uint8Array[]): number =>
+  pieces.reduce((sum, piece) => sum + piece.length, 0);
+
+/** Most blobs are small and go in with one statement. */
+async function putWhole({ database, tenant }: Driver, hash: string, pieces: readonly Uint8Array[]) {
+  const values = [tenant, database.given(), bytesIn(pieces), hash, ...pieces];
+  await database.run(insertsWhole[pieces.length] ?? "", values);
+}
+
+/** Until it is whole its hash is a name that no blob has. */
+const begin = `
+INSERT INTO skein.blobs (tenant, put_at, hash)
+VALUES ($1, skein.clock($2), convert_to('part ' || gen_random_uuid(), 'UTF8')) RETURNING id`;
+
+const addChunk = `
+INSERT INTO skein.blob_chunks (tenant, number, blob, bytes) VALUES ($1, $2, $3, $4)
+ON CONFLICT (blob, number) DO NOTHING`;
+
+async function putLarge(
+  driver: Driver,
+  hash: string,
+  first: readonly Uint8Array[],
+  pieces: AsyncGenerator<Uint8Array, undefined>,
+): Promise<void> {
+  const { database, tenant } = driver;
+  const [row] = await database.run<{ id: number }>(begin, [tenant, database.given()]);
+  if (row === undefined) throw new Error("invariant: a row was just made");
+  const { id } = row;
+  let [bytes, number] = [0, 0];
+  try {
+    for (let step = { taken: first, done: false }; ; step = await take(pieces)) {
+      const from = number;
+      await Promise.all(
+        step.taken.map((piece, place) => database.run(addChunk, [tenant, from + place, id, piece])),
+      );
+      bytes += bytesIn(step.taken);
+      number += step.taken.length;
+      if (step.done) break;
+    }
+    await name(driver, { id, bytes, hash });
+  } catch (error) {
+    // What cannot be given back now is swept away later.
+    await lose(driver, id).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Gives a blob that is whole its hash. Whoever finds that another was first gives back what it wrote. */
+async function name(
+  driver: Driver,
+  { id, bytes, hash }: { readonly id: number; readonly bytes: number; readonly hash: string },
+): Promise<void> {
+  const { database, tenant } = driver;
+  const named = await database
+    .run(
+      `UPDATE skein.blobs SET bytes = $3, hash = decode($4, 'hex'), put_at = skein.clock($5)
+     WHERE tenant = $1 AND id = $2 AND put_at >= 0
+     AND NOT EXISTS (SELECT 1 FROM skein.blobs WHERE tenant = $1 AND hash = decode($4, 'hex') AND id <> $2)`,
+      [tenant, id, bytes, hash, database.given()],
+    )
+    .catch((error: unknown) => {
+      if (isTaken(error)) return { count: 0 };
+      throw error;
+    });
+  if (named.count === 1) return;
+  if (await isThere(driver, hash)) return lose(driver, id);
+  throw new SkeinError("conflict", `blob ${hash} was swept away while it was written`, {
+    hint: "put it again",
+  });
+}
+
+/** Both were written at the same moment. */
+const isTaken = (error: unknown): boolean =>
+  error instanceof SkeinError && error.cause instanceof Error && "code" in error.cause
+    ? error.cause.code === "23505"
+    : false;
+
+async function lose(driver: Driver, id: number): Promise<void> {
+  const { database, tenant } = driver;
+  await database.transaction((statement) => loseUnreferred(statement, tenant, [id]), { twice: true });
+  await dropLost(driver);
+}
+
+/** Pieces that are written together; `done` when there are no more. */
+async function take(
+  pieces: AsyncGenerator<Uint8Array, undefined>,
+): Promise<{ readonly taken: readonly Uint8Array[]; readonly done: boolean }> {
+  const taken: Uint8Array[] = [];
+  while (taken.length < piecesAtOnce) {
+    const next = await pieces.next();
+    if (next.done === true) return { taken, done: true };
+    taken.push(next.value);
+  }
+  return { taken, done: false };
+}
+
+/** Chunks cut down to the size that is stored, and copied: whoever gave them may use their memory again. */
+async function* piecesOf(chunks: Chunks): AsyncGenerator<Uint8Array, undefined> {
+  let total = 0;
+  for await (const chunk of chunks) {
+    for (let from = 0; from < chunk.length; from += limit.blobChunkBytesMax) {
+      const piece = chunk.slice(from, from + limit.blobChunkBytesMax);
+      total += piece.length;
+      if (total > limit.blobBytesMax) {
+        throw new SkeinError("invalid", `a blob holds at most ${limit.blobBytesMax} bytes`);
+      }
+      yield piece;
+    }
+  }
+  return undefined;
+}
+
+async function* chunksOf(
+  database: Database,
+  hash: string,
+  { id, bytes }: { readonly id: number; readonly bytes: number },
+): AsyncGenerator<Uint8Array> {
+  let left = bytes;
+  for (let number = 0; left > 0; number++) {
+    const [chunk] = await database.run<{ bytes: Uint8Array }>(
+      "SELECT bytes FROM skein.blob_chunks WHERE blob = $1 AND number = $2",
+      [id, number],
+    );
+    if (chunk === undefined) {
+      throw new SkeinError("not-found", `blob ${hash} was erased while it was read`);
+    }
+    left -= chunk.bytes.length;
+    yield chunk.bytes;
+  }
+}
+
+export interface BlobRef {
+  readonly log: number;
+  readonly seq: number;
+  /** Of the blob, hexadecimal. */
+  readonly hash: string;
+}
+
+/** Whoever would lose one of them waits until this transaction has ended, and then finds it referred to. */
+const lockBlobs = `
+SELECT encode(hash, 'hex') AS hash, id FROM skein.blobs
+WHERE tenant = $1 AND bytes IS NOT NULL
+  AND hash IN (SELECT decode(given, 'hex') FROM unnest($2::text[]) given)
+ORDER BY id FOR KEY SHARE`;
+
+const insertRefs = `
+INSERT INTO skein.blob_refs (tenant, blob, log, seq)
+SELECT $1, g.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) g (blob, log, seq)
+ON CONFLICT (blob, log, seq) DO NOTHING`;
+
+/** These records refer to these blobs from now on. Throws when one is not there. */
+export async function referBlobs(
+  statement: Statement,
+  tenant: number,
+  refs: readonly BlobRef[],
+): Promise<void> {
+  const hashes = [...new Set(refs.map(({ hash }) => hash))];
+  const rows = await statement<{ hash: string; id: number }>(lockBlobs, [tenant, arrayOf(hashes)]);
+  const ids = new Map(rows.map(({ hash, id }) => [hash, id]));
+  const missing = hashes.find((hash) => !ids.has(hash));
+  if (missing !== undefined) {
+    throw new SkeinError("not-found", `blob ${missing} is not in the store`, {
+      hint: "put it before the record",
+    });
+  }
+  await statement(insertRefs, [
+    tenant,
+    arrayOf(refs.map(({ hash }) => ids.get(hash) ?? 0)),
+    arrayOf(refs.map(({ log }) => log)),
+    arrayOf(refs.map(({ seq }) => seq)),
+  ]);
+}
+
+/**
+ * Two statements: the second sees what was committed while the first waited. A blob that is lost is not there
+ * any more: its name is free for another, and its chunks go in small steps.
+ */
+const lockLost =
+  "SELECT id FROM skein.blobs WHERE tenant = $1 AND id = ANY ($2::bigint[]) ORDER BY id FOR UPDATE";
+const setLost = `
+UPDATE skein.blobs b SET bytes = NULL, put_at = -1, hash = convert_to('lost ' || b.id, 'UTF8')
+WHERE tenant = $1 AND id = ANY ($2::bigint[]) AND put_at >= 0
+  AND NOT EXISTS (SELECT 1 FROM skein.blob_refs r WHERE r.blob = b.id)`;
+
+/** Within a transaction: those of these blobs are lost that no record refers to. Gives back how many. */
+export async function loseUnreferred(
+  statement: Statement,
+  tenant: number,
+  ids: readonly number[],
+): Promise<number> {
+  const values = [tenant, arrayOf(ids)];
+  const [, { count }] = await Promise.all([statement(lockLost, values), statement(setLost, values)]);
+  return count;
+}
+
+const dropChunks = `
+WITH gone AS (SELECT id FROM skein.blobs WHERE tenant = $1 AND bytes IS NULL AND put_at < 0 ORDER BY id LIMIT 1),
+chunks AS (
+  DELETE FROM skein.blob_chunks WHERE (blob, number) IN (
+    SELECT c.blob, c.number FROM skein.blob_chunks c JOIN gone ON c.blob = gone.id
+    ORDER BY c.number DESC LIMIT ${chunksAtOnce}
+  ) RETURNING blob
+)
+SELECT gone.id, (SELECT count(*) FROM chunks) AS count FROM gone`;
+
+/** Gives back the chunks of blobs that were lost, a few at a time. */
+export async function dropLost({ database, tenant }: Driver): Promise<void> {
+  for (;;) {
+    const [row] = await database.run<{ id: number; count: number }>(dropChunks, [tenant]);
+    if (row === undefined) return;
+    if (row.count >= chunksAtOnce) continue;
+    await database.run(
+      `DELETE FROM skein.blobs b WHERE tenant = $1 AND id = $2
+       AND NOT EXISTS (SELECT 1 FROM skein.blob_chunks c WHERE c.blob = b.id)`,
+      [tenant, row.id],
+    );
+  }
+}

@@ -282,11 +282,10 @@ async function moveEach(moving: Moving, tally: Tally, { tell, signal }: Manner):
     tell();
   };
   for await (const list of groupsOf(lookAtAll(moving.context, moving.to), tally)) {
-    const needs = (among: ReadonlySet<SessionId>): boolean =>
-      list.some(({ lineage }) => lineage.some(({ session }) => among.has(session)));
-    await settle([...flying.keys()].some(needs) ? 0 : group.atOnce - 1);
+    const ids = new Set(list.flatMap(({ lineage }) => lineage.map(({ session }) => session)));
+    const isKin = [...flying.keys()].some((others) => !others.isDisjointFrom(ids));
+    await settle(isKin ? 0 : group.atOnce - 1);
     if (isOver()) break;
-    const ids = new Set(list.map(({ session }) => session));
     const done = move(list).catch((error: unknown) => failures.push(error));
     flying.set(
       ids,
@@ -308,8 +307,8 @@ async function* groupsOf(all: AsyncIterable<Found>, tally: Tally): AsyncGenerato
       continue;
     }
     const own = ownRecords(found);
-    const isKin = found.lineage.some(({ session }) => list.some((one) => one.session === session));
-    if (list.length > 0 && (isKin || list.length === group.sessionsMax || records + own > group.recordsMax)) {
+    const isFull = list.length === group.sessionsMax || records + own > group.recordsMax;
+    if (list.length > 0 && (isFull || list.some((one) => isAncestor(one, found) || isAncestor(found, one)))) {
       yield list;
       [list, records] = [[], 0];
     }
@@ -318,6 +317,9 @@ async function* groupsOf(all: AsyncIterable<Found>, tally: Tally): AsyncGenerato
   }
   if (list.length > 0) yield list;
 }
+
+const isAncestor = ({ session }: Leaving, { lineage }: Leaving): boolean =>
+  lineage.some((log) => log.session === session);
 
 /** Between two looks at sessions that are run. */
 const lookMs = 250;

@@ -10,7 +10,7 @@ import { fold } from "../core/fold.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { snapshotForm, snapshotText, type State } from "../core/state.ts";
-import type { Finished, Head, IndexEntry, Part, Store } from "../store/port.ts";
+import type { Finished, Head, Part, Store } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
 import { isFree } from "./lease.ts";
 import { copyBlobs } from "./move-blob.ts";
@@ -62,51 +62,40 @@ interface Parcel {
   /** The log here, with what was read of it at hand. */
   readonly view: Store;
   readonly state: State;
-  readonly index: IndexEntry;
   readonly move: string | null;
   readonly finished: readonly Finished[];
 }
 
 /** None of the group is an ancestor of another. */
 export async function moveGroup(moving: Moving, group: readonly Leaving[]): Promise<readonly Fate[]> {
+  const { to } = moving;
   const fates = new Map<SessionId, Fate>();
   const each = async <T>(
     list: readonly T[],
     idOf: (one: T) => SessionId,
     work: (one: T) => Promise<void>,
-  ) => {
+  ): Promise<void> => {
     const results = await Promise.allSettled(list.map(work));
-    for (const [place, result] of results.entries()) {
-      if (result.status === "rejected")
-        fates.set(idOf(list[place] as T), left(idOf(list[place] as T), result.reason));
+    for (const [place, one] of list.entries()) {
+      const result = results[place];
+      if (result?.status === "rejected") fates.set(idOf(one), left(idOf(one), result.reason));
     }
   };
   const shared = await sendPrefixes(moving, group);
   const parcels: Parcel[] = [];
-  await each(
-    group,
-    ({ session }) => session,
-    async (leaving) => {
-      parcels.push(await send(moving, leaving));
-    },
-  );
+  const send = async (leaving: Leaving): Promise<void> => {
+    for (const { session } of leaving.lineage)
+      if (shared.failed.has(session)) throw shared.failed.get(session);
+    parcels.push(await sendOne(moving, leaving));
+  };
+  await each(group, ({ session }) => session, send);
   const whole = parcels.flatMap(({ finished }) => finished);
-  if (await finishTogether(moving.to, [...shared, ...whole])) {
-    await each(
-      parcels,
-      ({ leaving }) => leaving.session,
-      (parcel) => arrive(moving, parcel),
-    );
-  } else {
-    await each(
-      parcels,
-      ({ leaving }) => leaving.session,
-      async (parcel) => {
-        await moving.to.finish([...shared, ...parcel.finished]);
-        await arrive(moving, parcel);
-      },
-    );
-  }
+  const together = await finishTogether(to, [...shared.finished, ...whole]);
+  const settle = async (parcel: Parcel): Promise<void> => {
+    if (!together) await to.finish([...shared.finished, ...parcel.finished]);
+    await arrive(moving, parcel);
+  };
+  await each(parcels, ({ leaving }) => leaving.session, settle);
   return group.map(
     ({ session, stands }) =>
       fates.get(session) ?? { session, became: stands === "copy" ? "copied" : "moved" },
@@ -131,8 +120,14 @@ async function finishTogether(to: Store, list: readonly Finished[]): Promise<boo
   }
 }
 
+interface Shared {
+  readonly finished: readonly Finished[];
+  /** What could not be sent, and why: those who need it are left. */
+  readonly failed: ReadonlyMap<SessionId, unknown>;
+}
+
 /** What the group shares with sessions that are not there: as far as the longest of them needs it. */
-async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<readonly Finished[]> {
+async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<Shared> {
   const needed = new Map<SessionId, Travelling>();
   for (const { lineage } of group) {
     for (const log of lineage.slice(0, -1)) {
@@ -140,15 +135,26 @@ async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<
       if (known === undefined || known.toSeq < log.toSeq) needed.set(log.session, log);
     }
   }
-  const list: Finished[] = [];
+  const finished: Finished[] = [];
+  const failed = new Map<SessionId, unknown>();
   for (const log of needed.values()) {
-    const receiver = makeReceiver(moving.to, moving.context.world, moving.deleted);
-    await sendPages(moving, receiver, log, await meet(moving, receiver, log));
-    await receiver.end();
-    list.push(...(await receiver.finished(() => "prefix")));
-    moving.sent.records += receiver.put.records;
+    try {
+      finished.push(...(await sendPrefix(moving, log)));
+    } catch (error) {
+      failed.set(log.session, error);
+    }
   }
-  return list;
+  return { finished, failed };
+}
+
+async function sendPrefix(moving: Moving, log: Travelling): Promise<readonly Finished[]> {
+  const { context, to, deleted, sent } = moving;
+  const receiver = makeReceiver(to, context.world, deleted);
+  await sendPages(moving, receiver, log, await meet(moving, receiver, log));
+  await receiver.end();
+  sent.records += receiver.put.records;
+  await checkSame(moving, context.store, log);
+  return receiver.finished(() => "prefix");
 }
 
 /** The position up to which both have the same. */
@@ -208,7 +214,7 @@ async function sendRecords(
 }
 
 /** Fences it off, if that was not done before, and puts all of it there. */
-async function send(moving: Moving, leaving: Leaving): Promise<Parcel> {
+async function sendOne(moving: Moving, leaving: Leaving): Promise<Parcel> {
   const { context, to, sent } = moving;
   const { store, world } = context;
   const { session, stands, head } = leaving;
@@ -219,8 +225,8 @@ async function send(moving: Moving, leaving: Leaving): Promise<Parcel> {
   const isWhole = page.at(-1)?.seq === log.toSeq;
   const own = isWhole ? [...page] : [];
   const view = isWhole ? viewOf(store, own) : store;
-  const states = isWhole ? makeStateReader(view) : context.states;
-  let state = await states.at(session, head.seq);
+  let state = await (isWhole ? makeStateReader(view) : context.states).at(session, head.seq);
+  if (stands === "here") decideMove(moving, leaving, state);
   const receiver = makeReceiver(to, world, moving.deleted);
   const meetsSeq = await meet(moving, receiver, log, { ahead: stands !== "here" });
   // A long one is sent before it is fenced off, which only shortens the time that it stands still.
@@ -239,11 +245,14 @@ async function send(moving: Moving, leaving: Leaving): Promise<Parcel> {
   );
   await receiver.end();
   sent.records += receiver.put.records;
-  await checkSame(moving, view, { ...log, toSeq: state.seq });
+  await checkSame(moving, view, { ...log, toSeq: state.seq }).catch(async (error: unknown) => {
+    await receiver.discard();
+    throw error;
+  });
   const index = await indexEntryOf(view, session, state);
   const as = stands === "copy" ? "copy" : "own";
   const finished = await receiver.finished(() => as, new Map([[session, index]]));
-  return { leaving, view, state, index, move, finished };
+  return { leaving, view, state, move, finished };
 }
 
 /** The store with some records of a log at hand. Nothing is derived here from what leaves. */
@@ -278,13 +287,9 @@ interface Fenced {
   readonly move: string;
 }
 
-/** Appends `session.moved`, unless somebody has written to the session since it was read. */
-async function fence(
-  { context, to, where }: Moving,
-  { session, head }: Leaving,
-  { state, view }: Pick<Parcel, "state" | "view">,
-): Promise<Fenced> {
-  const { store, world, writer, actor } = context;
+/** Throws when the session cannot leave now: it is run, or stands in the middle of a turn. */
+function decideMove({ context, to, where }: Moving, { head }: Leaving, state: State) {
+  const { store, world, actor } = context;
   const move = `mov_${world.salt()}`;
   const held = !isFree(context, head.lease);
   const command = { do: "move", move, to: to.workspace, where, held } as const;
@@ -293,9 +298,21 @@ async function fence(
   if ("refusal" in sealed) throw refused(sealed.refusal);
   const [draft] = sealed.drafts;
   if (draft === undefined) throw new Error("invariant: a move is one record");
-  const index = await indexEntry(view, session, state, sealed.events);
+  return { move, draft, events: sealed.events };
+}
+
+/** Appends `session.moved`, unless somebody has written to the session since it was read. */
+async function fence(
+  moving: Moving,
+  leaving: Leaving,
+  { state, view }: Pick<Parcel, "state" | "view">,
+): Promise<Fenced> {
+  const { session, head } = leaving;
+  const { move, draft, events } = decideMove(moving, leaving, state);
+  const index = await indexEntry(view, session, state, events);
   const expect = { seq: head.seq, hash: head.hash };
-  const [appended] = await writer.commit([{ session, expect, drafts: [draft], lease: "release", index }]);
+  const part: Part = { session, expect, drafts: [draft], lease: "release", index };
+  const [appended] = await moving.context.writer.commit([part]);
   if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
   const { headSeq: seq, at, hashes } = appended;
   const { text: content = null, salt = null } = draft.content ?? {};
@@ -305,15 +322,14 @@ async function fence(
 
 /** Before anything of it is seen there: every record has the hash there that it has here. */
 async function checkSame({ to, sent }: Moving, view: Store, log: Travelling): Promise<void> {
-  const { session, toSeq } = log;
+  const { session, via, toSeq } = log;
   for (let fromSeq = log.fromSeq; fromSeq <= toSeq;) {
     const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false } as const;
     const there = await to.read(session, { ...range, received: true });
-    const here = await view.read(session, { ...range, toSeq: Math.min(toSeq, fromSeq + there.length - 1) });
-    const wrong =
-      there.length === 0 ? fromSeq : here.find(({ hash }, place) => there[place]?.hash !== hash)?.seq;
-    if (wrong !== undefined || here.length === 0) {
-      throw new SkeinError("corrupt", `record ${wrong ?? fromSeq} of ${session} is another one there`, {
+    const here = await view.read(via, { ...range, toSeq: Math.min(toSeq, fromSeq + there.length - 1) });
+    const wrong = here.find(({ hash }, place) => there[place]?.hash !== hash);
+    if (wrong !== undefined || here.length === 0 || there.length === 0) {
+      throw new SkeinError("corrupt", `record ${wrong?.seq ?? fromSeq} of ${session} is another one there`, {
         hint: "it is not seen there; run the same command again, or verify both stores",
       });
     }

@@ -204,6 +204,8 @@ export type Command =
       readonly by?: "person" | "budget" | "approval" | "unknown" | "error";
       /** The calls or events it waits for. */
       readonly on?: readonly number[];
+      /** It was set back, and lost these. */
+      readonly tail?: { readonly fromSeq?: number; readonly toSeq: number };
     }
   | {
       readonly do: "sleep";

@@ -7,7 +7,7 @@ import { deadlineOf, overdueLabel } from "./deadline.ts";
 import { SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
-import type { State } from "./state.ts";
+import { setBack, type State } from "./state.ts";
 import { nextOf } from "./turn.ts";
 
 /**
@@ -64,6 +64,7 @@ const suspendedFor: Readonly<Record<string, string>> = {
   unknown: "answer",
   error: "error",
   person: "person",
+  [setBack]: "set back",
 };
 
 const triggersCharsMax = 200;

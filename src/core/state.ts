@@ -186,6 +186,12 @@ export interface Standing {
   readonly newer: { readonly type: string; readonly v: number; readonly seq: number } | null;
 }
 
+/**
+ * Why a session is suspended whose log was set back: its store had acknowledged records that it does not hold
+ * any more. It stands still until a person activates it.
+ */
+export const setBack = "set-back";
+
 export interface State {
   /** The position this is the state at; 0 before the first record. */
   readonly seq: number;

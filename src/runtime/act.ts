@@ -78,7 +78,8 @@ async function perform(
     }
     case "send": {
       const { act: _, to = null, text: value, ...message } = act;
-      const sender = { id: call.id, epoch: drive.lease.epoch, actor: call.actor };
+      const { epoch, history } = drive.lease;
+      const sender = { id: call.id, epoch, history, actor: call.actor };
       await sendMessage(context, drive.session, { ...message, to, value }, sender);
       return;
     }
@@ -119,6 +120,7 @@ async function forkHere(
       {
         session: drive.session,
         epoch: drive.lease.epoch,
+        history: drive.lease.history,
         build: { ...settle, act },
       },
     ],

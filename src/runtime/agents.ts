@@ -10,6 +10,7 @@ import { limit } from "../core/limit.ts";
 import type { RunLimit } from "../core/schedule.ts";
 import type { Store } from "../store/port.ts";
 import { contentOf } from "./content.ts";
+import { workspaceHead } from "./noted.ts";
 import { checkMeant, safeJson } from "./redact.ts";
 import { writeWorkspace, type WorkspaceContext } from "./workspace.ts";
 
@@ -133,15 +134,16 @@ async function newestOf(store: Store, name: string): Promise<Defined | undefined
 }
 
 /** What was defined in each store up to a position, without the texts: so that a long log is read once. */
-const known = new WeakMap<Store, { seq: number; list: Defined[] }>();
+const known = new WeakMap<Store, { seq: number; times: number; list: Defined[] }>();
 
 /** What was defined, without the texts. */
 async function* definitions(
   store: Store,
   { reverse }: { readonly reverse: boolean },
 ): AsyncGenerator<Defined> {
-  const before = known.get(store) ?? { seq: 0, list: [] };
-  const toSeq = (await store.head(store.workspace))?.seq ?? 0;
+  const { seq: toSeq, times } = await workspaceHead(store);
+  const kept = known.get(store);
+  const before = kept?.times === times ? kept : { seq: 0, list: [] };
   const list = [...before.list];
   for (let fromSeq = before.seq + 1; fromSeq <= toSeq;) {
     const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["agent.defined"], contents: false };
@@ -149,7 +151,7 @@ async function* definitions(
     for (const record of page) list.push(definedBy(record));
     fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
   }
-  if (toSeq > before.seq) known.set(store, { seq: toSeq, list });
+  if (toSeq > before.seq) known.set(store, { seq: toSeq, times, list });
   yield* reverse ? list.toReversed() : list;
 }
 

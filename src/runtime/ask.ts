@@ -26,7 +26,8 @@ export async function* followRun(
   const unlisten = context.live.listen(session, queue.delta);
   const reading = (async () => {
     const follow = { fromSeq, follow: true, signal: over.signal };
-    for await (const event of readEvents(context.store, session, follow)) queue.event(event);
+    const { store, writer } = context;
+    for await (const event of readEvents(store, session, follow, writer.setBack)) queue.event(event);
   })();
   reading.catch(queue.fail);
   const running = wait ? runOrWait(context, session, run) : context.runs.run(session, run);

@@ -13,6 +13,8 @@ export interface AlsoChange {
 /** What goes into the workspace's log in the same append, decided on that log as it is at `headSeq`. */
 export interface Beside {
   readonly headSeq: number;
+  /** Of the record there, if it is known. */
+  readonly headHash?: string;
   /** None: the append is of the session alone. */
   readonly events: readonly DraftEvent[];
   /** Once it is written. */

@@ -55,8 +55,9 @@ export async function openChild(
     told: toldFirst(parent),
     ...opening,
   });
+  const { epoch, history } = drive.lease;
   const members = [
-    { session: parent, epoch: drive.lease.epoch, build: settle },
+    { session: parent, epoch, history, build: settle },
     { session: child, build: begin, start: {} },
   ];
   await writer.together(members, { actor: call.actor });

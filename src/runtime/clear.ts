@@ -8,6 +8,7 @@ import type { Part } from "../store/port.ts";
 import { instructionFiles } from "./bootstrap.ts";
 import { carriedFor } from "./carry.ts";
 import { handoffDocument } from "./handoff.ts";
+import { expectAt } from "./noted.ts";
 import { checkObjective } from "./options.ts";
 import { paybackOf, writableIn } from "./payback.ts";
 import { decideSealed, type Sealed } from "./seal.ts";
@@ -63,9 +64,9 @@ async function closing(context: Context, session: SessionId, state: State, reaso
   const index = await indexEntry(store, session, state, events);
   const ups = (payback?.ups ?? []).map((up): Part => {
     const { session: payer, state: on, command } = up;
-    return { session: payer, expect: { seq: on.seq }, drafts: decide(on, command).drafts };
+    return { session: payer, expect: expectAt(on), drafts: decide(on, command).drafts };
   });
-  return [{ session, expect: { seq: state.seq }, drafts, index }, ...ups];
+  return [{ session, expect: expectAt(state), drafts, index }, ...ups];
 }
 
 async function opening(

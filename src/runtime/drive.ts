@@ -79,8 +79,11 @@ export class Drive implements AsyncDisposable {
   }
 
   /** The state at the head, with what others wrote in the meantime. */
-  state(): Promise<State> {
-    return this.#context.writer.current(this.session);
+  async state(): Promise<State> {
+    const { writer } = this.#context;
+    const state = await writer.current(this.session);
+    writer.assertHistory(this.session, this.lease.history);
+    return state;
   }
 
   /** Any command of a turn, for loops that decide on the state themselves. */
@@ -89,6 +92,7 @@ export class Drive implements AsyncDisposable {
     return writer.change(this.session, build, {
       actor: options.actor ?? this.#actor,
       epoch: this.lease.epoch,
+      history: this.lease.history,
       also: options.also,
     });
   }

@@ -92,7 +92,9 @@ export class Engine implements AsyncDisposable {
     const world = { ...options.world, redactor: openRedactor(options.secrets, options.world.redactor) };
     const states = makeStateReader(store);
     const always: Also = (change) => memoryBeside(this.#context, change);
-    const writer = makeWriter(store, world, states, { tenant, always });
+    const cache = makeEventCache();
+    const forget = (log: LogId): void => cache.forget(log as SessionId);
+    const writer = makeWriter(store, world, states, { tenant, always, forget });
     const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
     this.#context = {
       store,
@@ -107,7 +109,7 @@ export class Engine implements AsyncDisposable {
       openStore: options.openStore,
       place: options.place,
       tokenizer: makeTokenizer(world),
-      cache: makeEventCache(),
+      cache,
       memory: makeMemoryReader(store),
       live: makeLive(),
       runs: makeRuns(() => this.#context),

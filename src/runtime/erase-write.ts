@@ -11,6 +11,7 @@ import * as range from "../core/range.ts";
 import type { Ranges } from "../core/range.ts";
 import type { Store } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
+import { workspaceHead } from "./noted.ts";
 import { seal } from "./seal.ts";
 import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type Survey } from "./erase-survey.ts";
 import type { Member } from "./writer.ts";
@@ -74,12 +75,13 @@ async function eraseOfWorkspace(context: Context, batch: Batch, reason: string |
   if (share === null) return;
   const content = reason === undefined ? {} : { content: { reason } };
   for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-    const head = await store.head(store.workspace);
+    const { seq, hash } = await workspaceHead(store);
+    const expect = seq === 0 ? { seq } : { seq, hash };
     const { drafts } = seal(world, [{ type: "content.erased", body: share, ...content }], {
       actor,
       key: null,
     });
-    const part = { session: store.workspace, expect: { seq: head?.seq ?? 0 }, drafts, erase: batch.ranges };
+    const part = { session: store.workspace, expect, drafts, erase: batch.ranges };
     try {
       await writer.commit([part]);
       return;

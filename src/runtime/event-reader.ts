@@ -3,8 +3,9 @@ import { readEvent, type OpaqueEvent, type SessionEvent, type WorkspaceEvent } f
 import { checkOptions, SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import type { Store } from "../store/port.ts";
+import type { Head, Store } from "../store/port.ts";
 import { blobReference, inflate } from "./content.ts";
+import { holds, isBehind, notAsBefore, type Noted } from "./noted.ts";
 
 /** Events of the catalogue, and records that only another program understands. */
 export type Event = SessionEvent | WorkspaceEvent | OpaqueEvent;
@@ -25,12 +26,16 @@ export interface EventsOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Told of a head that a follower knew, and that the log does not hold any more; gives what it throws. */
+export type WhenSetBack = (log: LogId, head: Noted) => Promise<SkeinError>;
+
 const known = ["fromSeq", "toSeq", "since", "until", "types", "reverse", "limit", "follow", "signal"];
 
 export async function* readEvents(
   store: Store,
   session: LogId,
   options: EventsOptions,
+  whenSetBack: WhenSetBack = async (log, { seq }) => notAsBefore(log, seq),
 ): AsyncGenerator<Event> {
   checkEventsOptions(options);
   const { types, reverse = false, follow = false, signal } = options;
@@ -38,11 +43,16 @@ export async function* readEvents(
   let { fromSeq, toSeq } = await bounds(store, session, options);
   const { since, until } = moments(options);
   const notice = follow ? makeNotice(store, signal) : null;
+  /** The newest head that was met; what is followed must still hold it. */
+  let met: Noted | null = null;
   try {
     while (left > 0 && fromSeq <= toSeq && !isAborted(signal)) {
       notice?.clear();
-      const headSeq = (await store.head(session))?.seq;
-      if (headSeq === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+      const head = await store.head(session);
+      if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+      if (met !== null && !(await isStill(store, head, met))) throw await whenSetBack(session, met);
+      const { seq: headSeq } = head;
+      if (follow) met = head;
       const want = Math.min(left, limit.pageRecordsMax);
       const range = { fromSeq, toSeq: Math.min(toSeq, headSeq), reverse, limit: want, contents: true };
       const page = await store.read(session, types === undefined ? range : { ...range, types });
@@ -66,6 +76,11 @@ export async function* readEvents(
   } finally {
     notice?.stop();
   }
+}
+
+async function isStill(store: Store, head: Head, met: Noted): Promise<boolean> {
+  if (isBehind(head, met)) return false;
+  return head.seq === met.seq || holds(store, head.session, met);
 }
 
 const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;

@@ -64,9 +64,20 @@ export function keepLease(context: Context, drive: Drive): Keeper {
     while (again && !over.signal.aborted) {
       again = false;
       const state = await writer.current(drive.session).catch(() => null);
+      stopIfSetBack();
       if (state !== null) heed(state);
     }
     looking = false;
+  }
+
+  /** Whoever of this process found it out: nothing of this run belongs to the log that is there now. */
+  function stopIfSetBack(): void {
+    try {
+      writer.assertHistory(drive.session, drive.lease.history);
+    } catch (error) {
+      lost ??= error as SkeinError;
+      control.abort(lost);
+    }
   }
 
   function heed({ standing }: State): void {

@@ -41,6 +41,8 @@ export class Lease implements AsyncDisposable {
   readonly holder: string;
   /** The position of the record that took it; every write under the lease carries it. */
   readonly epoch: number;
+  /** What else every write under the lease carries: it is of this history of the log alone. */
+  readonly history: number;
   readonly leaseMs: number;
   /** Right before it was asked for: it surely lasts `leaseMs` from here. */
   readonly asked: Moment;
@@ -55,6 +57,7 @@ export class Lease implements AsyncDisposable {
       readonly session: SessionId;
       readonly holder: string;
       readonly epoch: number;
+      readonly history: number;
       readonly leaseMs: number;
       readonly asked: Moment;
       readonly aloneFromMs: number;
@@ -64,6 +67,7 @@ export class Lease implements AsyncDisposable {
     this.session = taken.session;
     this.holder = taken.holder;
     this.epoch = taken.epoch;
+    this.history = taken.history;
     this.leaseMs = taken.leaseMs;
     this.asked = taken.asked;
     this.aloneFromMs = taken.aloneFromMs;
@@ -81,7 +85,7 @@ export class Lease implements AsyncDisposable {
     const change = await writer.change(
       this.session,
       { do: "append", records },
-      { actor, epoch: this.epoch, key: options.key },
+      { actor, epoch: this.epoch, history: this.history, key: options.key },
     );
     return { seq: change.firstSeq, headSeq: change.headSeq, duplicate: change.duplicate };
   }
@@ -91,9 +95,15 @@ export class Lease implements AsyncDisposable {
     if (this.#released) return;
     this.#released = true;
     const { writer, actor } = this.#context;
-    const { epoch } = this;
+    const { epoch, history } = this;
+    // What is held in its place, if anything, is not this one.
+    if (writer.history(this.session) !== history) return;
     try {
-      await writer.change(this.session, { do: "release", epoch }, { actor, epoch, lease: "release" });
+      await writer.change(
+        this.session,
+        { do: "release", epoch },
+        { actor, epoch, history, lease: "release" },
+      );
     } catch (error) {
       if (!(error instanceof SkeinError) || error.code !== "fenced") throw error;
     }
@@ -124,6 +134,7 @@ export async function takeLease(
   const { store, world, writer, actor } = context;
   let asked = momentOf(world);
   let rivalMs = 0;
+  const history = writer.history(session);
   const build = async ({ standing }: State) => {
     asked = momentOf(world);
     const held = (await store.head(session))?.lease ?? null;
@@ -131,9 +142,13 @@ export async function takeLease(
     rivalMs = before?.held === true ? before.leaseMs : 0;
     return { do: "take", holder, leaseMs, ranOut: isFree(context, held) } as const;
   };
-  const { firstSeq } = await writer.change(session, build, { actor, lease: { holder, leaseMs } });
+  const { firstSeq: epoch } = await writer.change(session, build, {
+    actor,
+    history,
+    lease: { holder, leaseMs },
+  });
   const aloneFromMs = momentOf(world).steadyMs + rivalMs;
-  return new Lease(context, { session, holder, leaseMs, asked, aloneFromMs, epoch: firstSeq });
+  return new Lease(context, { session, holder, leaseMs, asked, aloneFromMs, epoch, history });
 }
 
 const lostLease = (session: SessionId, epoch: number): SkeinError =>

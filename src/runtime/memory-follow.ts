@@ -42,17 +42,17 @@ export async function memoryBeside(context: Context, change: AlsoChange): Promis
   const given = { session, firstSeq: state.seq + 1, drafts, rules, owners };
   const folded = await context.memory.fold().catch(ifDamaged);
   if (folded === undefined) return null;
-  const { memory, headSeq } = folded;
+  const { memory, ...head } = folded;
   const events = memoryDrafts(memory, given);
   const room = limit.appendRecordsMax - drafts.length;
-  if (events.length > 0 && events.length <= room) return { headSeq, events };
+  if (events.length > 0 && events.length <= room) return { ...head, events };
   const named = items.map(({ body }) => body as Named);
   const after = async (): Promise<void> => {
     if (events.length > room) await writeRest(context, given);
     const now = (await context.store.head(context.store.workspace))?.seq ?? 0;
-    if (now !== headSeq) await mend(context, session, named);
+    if (now !== head.headSeq) await mend(context, session, named);
   };
-  return { headSeq, events: events.slice(0, room), after };
+  return { ...head, events: events.slice(0, room), after };
 }
 
 /** The principal behind an actor, if it is a person. */

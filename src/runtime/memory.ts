@@ -33,6 +33,7 @@ import { contentOf, readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
 import type { MemoryErasure } from "./memory-erase.ts";
 import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
+import { workspaceHead } from "./noted.ts";
 import { writeWorkspace } from "./workspace.ts";
 
 /** What is remembered, with its value. */
@@ -45,7 +46,7 @@ export interface MemoryEntry extends MemoryRef {
 
 export interface MemoryReader {
   /** What is remembered at the head of the workspace's log. */
-  fold(): Promise<{ readonly memory: Memory; readonly headSeq: number }>;
+  fold(): Promise<{ readonly memory: Memory; readonly headSeq: number; readonly headHash: string }>;
   /** The same, what it is about, and values that are not long, by id. */
   index(): Promise<{
     readonly memory: Memory;
@@ -58,10 +59,10 @@ export interface MemoryReader {
 const keptValueCharsMax = 2_000;
 
 export function makeMemoryReader(store: Store): MemoryReader {
-  const memory = new Memory();
-  const relevance = new Relevance();
-  const values = new Map<string, unknown>();
-  let [foldedSeq, indexedSeq] = [0, 0];
+  let memory = new Memory();
+  let relevance = new Relevance();
+  let values = new Map<string, unknown>();
+  let [foldedSeq, indexedSeq, times] = [0, 0, 0];
   let last: Promise<unknown> = Promise.resolve();
 
   /** One after the other, so that no record is applied twice. */
@@ -71,8 +72,18 @@ export function makeMemoryReader(store: Store): MemoryReader {
     return mine;
   }
 
-  async function advance(contents: boolean): Promise<number> {
-    const headSeq = (await store.head(store.workspace))?.seq ?? 0;
+  function begin(): void {
+    [memory, relevance, values] = [new Memory(), new Relevance(), new Map()];
+    [foldedSeq, indexedSeq] = [0, 0];
+  }
+
+  async function advance(
+    contents: boolean,
+  ): Promise<{ readonly headSeq: number; readonly headHash: string }> {
+    const head = await workspaceHead(store);
+    if (head.times !== times) begin();
+    ({ times } = head);
+    const headSeq = head.seq;
     for (let fromSeq = (contents ? indexedSeq : foldedSeq) + 1; fromSeq <= headSeq;) {
       // Of all types, since memory is most of the log, and a store gives whole pages faster.
       const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents };
@@ -87,7 +98,7 @@ export function makeMemoryReader(store: Store): MemoryReader {
     }
     foldedSeq = Math.max(foldedSeq, headSeq);
     if (contents) indexedSeq = Math.max(indexedSeq, headSeq);
-    return headSeq;
+    return { headSeq, headHash: head.hash };
   }
 
   function note(record: { readonly seq: number; readonly type: string; readonly body: unknown }, text: Text) {
@@ -113,8 +124,16 @@ export function makeMemoryReader(store: Store): MemoryReader {
   }
 
   return {
-    fold: () => inTurn(async () => ({ headSeq: await advance(false), memory })),
-    index: () => inTurn(async () => ({ headSeq: await advance(true), memory, relevance, values })),
+    fold: () =>
+      inTurn(async () => {
+        const head = await advance(false);
+        return { ...head, memory };
+      }),
+    index: () =>
+      inTurn(async () => {
+        await advance(true);
+        return { memory, relevance, values };
+      }),
   };
 }
 
@@ -441,7 +460,7 @@ export const rememberBeside =
   (context: Context, asked: Asked): Also =>
   async ({ session, state }) => {
     const promotion = await promotionOf(context, session, state, { ...asked, by: "tool" });
-    const { memory, headSeq } = await context.memory.fold();
+    const { memory, ...head } = await context.memory.fold();
     checkFits(memory, promotion);
-    return { headSeq, events: [promotedDraft({ ...promotion, actor: "tool:remember" })] };
+    return { ...head, events: [promotedDraft({ ...promotion, actor: "tool:remember" })] };
   };

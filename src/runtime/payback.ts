@@ -11,6 +11,7 @@ import { limit } from "../core/limit.ts";
 import { mayIn } from "../core/lifecycle.ts";
 import type { Amounts, State } from "../core/state.ts";
 import type { Part, Store } from "../store/port.ts";
+import { expectAt } from "./noted.ts";
 import type { Sealed } from "./seal.ts";
 
 export interface Payback {
@@ -79,7 +80,7 @@ export async function withPayback(
   for (const { session, state: payer, command: regain } of payback.ups) {
     const sealed = decide(payer, regain, false);
     if ("refusal" in sealed) return plain;
-    ups.push({ session, expect: { seq: payer.seq }, drafts: sealed.drafts });
+    ups.push({ session, expect: expectAt(payer), drafts: sealed.drafts });
   }
   const { returned } = payback;
   return { decision: decide(state, { ...command, returned } as Command, true), ups };

@@ -8,6 +8,7 @@ import { quote, type SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
 import type { Part } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
+import { expectAt } from "./noted.ts";
 import { paybackOf, writableIn } from "./payback.ts";
 import { decideSealed, seal } from "./seal.ts";
 
@@ -32,7 +33,7 @@ export async function dropSessions(context: Context, dropped: readonly Dropped[]
     const { seq } = state;
     const body = { session, headSeq: seq, headHash: head?.hash ?? "" };
     events.push({ type: "session.deleted", body, ...(reason === undefined ? {} : { content: { reason } }) });
-    parts.push({ session, expect: { seq }, drafts: [], drop: true });
+    parts.push({ session, expect: expectAt(state), drafts: [], drop: true });
     parts.push(...(await givenBack(context, state, doomed)));
   }
   const twice = parts.find(({ session }, place) => parts.findIndex((one) => one.session === session) < place);
@@ -55,7 +56,7 @@ async function givenBack(
   const facts = { actor, digest: world.digest, program: store.program };
   return payback.ups.flatMap(({ session, state: on, command }) => {
     const decision = decideSealed(world, on, command, { facts, key: null });
-    return "refusal" in decision ? [] : [{ session, expect: { seq: on.seq }, drafts: decision.drafts }];
+    return "refusal" in decision ? [] : [{ session, expect: expectAt(on), drafts: decision.drafts }];
   });
 }
 

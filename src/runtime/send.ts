@@ -50,6 +50,7 @@ export interface Sent {
 interface Calling {
   readonly id: string;
   readonly epoch: number;
+  readonly history: number;
   readonly actor: string;
 }
 
@@ -219,7 +220,7 @@ async function sendHere(
   try {
     const [sent] = await writer.together(
       [
-        { session: from, epoch: call?.epoch, key, build },
+        { session: from, epoch: call?.epoch, history: call?.history, key, build },
         { session: to, build: take },
       ],
       { actor: call?.actor ?? actor },
@@ -275,7 +276,7 @@ async function sendAway(
   const { firstSeq, duplicate } = await context.writer.change(
     from,
     { do: "send", to, message, text, place, ...about, ...inCall },
-    { actor: call?.actor ?? context.actor, epoch: call?.epoch, key },
+    { actor: call?.actor ?? context.actor, epoch: call?.epoch, history: call?.history, key },
   );
   const first = duplicate && key !== undefined ? await sentWith(context, from, key) : null;
   if (first !== null) return first;

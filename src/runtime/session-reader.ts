@@ -48,7 +48,8 @@ export class SessionReader {
 
   /** Events by position or time, to the end or on and on. */
   events(options: EventsOptions = {}): AsyncGenerator<Event> {
-    return readEvents(this.#context.store, this.id, options);
+    const { store, writer } = this.#context;
+    return readEvents(store, this.id, options, writer.setBack);
   }
 
   /**

@@ -17,6 +17,7 @@ import {
 } from "../core/state.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import type { Snapshot, Store } from "../store/port.ts";
+import { holds, isNotAsBefore, notAsBefore } from "./noted.ts";
 
 /** Between two snapshots there are at least this many events … */
 const snapshotEventsMin = 256;
@@ -35,6 +36,8 @@ export const recordBytes = (record: {
 /** A state, and what was added to the log since its last snapshot. */
 export interface Known {
   readonly state: State;
+  /** Of the record that was folded last; empty when there is none, or nobody knows. */
+  readonly hash: string;
   readonly events: number;
   readonly bytes: number;
   /** Logs that the way from the snapshot leads through, besides the first. */
@@ -43,12 +46,25 @@ export interface Known {
   readonly dueBytes: number;
 }
 
-const fresh = (state: State): Known => ({ state, events: 0, bytes: 0, forks: 0, dueBytes: 0 });
+const fresh = (state: State, hash: string): Known => ({
+  state,
+  hash,
+  events: 0,
+  bytes: 0,
+  forks: 0,
+  dueBytes: 0,
+});
+
+/** What is known before anything is read; for a fork that is to begin, its parent's state. */
+export const unread = (state: State = emptyState): Known => fresh(state, "");
 
 export interface StateReader {
   /** The state at a position that exists. */
   at(session: LogId, seq: number): Promise<State>;
-  /** From a known state to a later position. */
+  /**
+   * From a known state to a later position. Rejects when the log does not hold what is known: `isNotAsBefore`
+   * tells that from other damage.
+   */
   advance(session: LogId, from: Known, toSeq: number): Promise<Known>;
   load(session: LogId, seq: number): Promise<Known>;
   /** Writes a snapshot if it is due; gives back what is known then. */
@@ -65,40 +81,60 @@ export function makeStateReader(store: Store): StateReader {
   // Snapshots that the store does not have yet. Without them every rewind in a log would be folded to its
   // target from the last one that was written, and every rewind on that way again: time that doubles with
   // each.
-  const unwritten = new Map<LogId, Map<number, State>>();
+  const unwritten = new Map<LogId, Map<number, Known>>();
 
   async function load(session: LogId, seq: number): Promise<Known> {
-    const held = latest(unwritten.get(session), seq);
-    const stored = readSnapshot(await store.snapshot(session, seq));
-    return advance(session, fresh(held.seq >= stored.seq ? held : stored), seq);
+    for (let toSeq = seq; ;) {
+      const held = latest(unwritten.get(session), toSeq);
+      const stored = readSnapshot(await store.snapshot(session, toSeq));
+      const from = held.state.seq >= stored.state.seq ? held : stored;
+      try {
+        if (from.state.seq === seq && from.hash !== "") await assertHeld(session, from);
+        return await advance(session, from, seq);
+      } catch (error) {
+        if (!isNotAsBefore(error) || from.state.seq === 0) throw error;
+        // Made of records that are not there any more: an earlier one may be as good as new.
+        letGo(session, from);
+        toSeq = from.state.seq - 1;
+      }
+    }
   }
 
-  function hold(session: LogId, state: State): void {
-    const states = unwritten.get(session) ?? new Map<number, State>();
-    unwritten.set(session, states.set(state.seq, state));
+  async function assertHeld(session: LogId, { state: { seq }, hash }: Known): Promise<void> {
+    if (!(await holds(store, session, { seq, hash }))) throw notAsBefore(session, seq);
+  }
+
+  function hold(session: LogId, known: Known): void {
+    const states = unwritten.get(session) ?? new Map<number, Known>();
+    unwritten.set(session, states.set(known.state.seq, known));
     const [oldest] = states.keys();
     if (states.size > unwrittenMax && oldest !== undefined) states.delete(oldest);
   }
 
-  function letGo(session: LogId, state: State): void {
+  function letGo(session: LogId, { state }: Known): void {
     const states = unwritten.get(session);
-    if (states?.get(state.seq) === state) states.delete(state.seq);
+    if (states?.get(state.seq)?.state === state) states.delete(state.seq);
     if (states?.size === 0) unwritten.delete(session);
   }
 
   async function advance(session: LogId, from: Known, toSeq: number): Promise<Known> {
     let known = from;
+    // The last record that is known is read along, so that nobody goes on from another history.
+    let linked = known.hash === "";
     while (known.state.seq < toSeq) {
-      const fromSeq = known.state.seq + 1;
+      const fromSeq = known.state.seq + (linked ? 1 : 0);
       const page = await store.read(session, {
         fromSeq,
         toSeq,
         limit: limit.pageRecordsMax,
         contents: false,
       });
-      if (page[0]?.seq !== fromSeq) throw await missing(session, fromSeq);
-      for (const record of page) {
-        if (record.seq !== known.state.seq + 1) throw await missing(session, known.state.seq + 1);
+      if (page[0]?.seq !== fromSeq) throw await missing(session, fromSeq, !linked);
+      if (!linked && page[0].hash !== known.hash) throw notAsBefore(session, fromSeq);
+      const next = linked ? page : page.slice(1);
+      linked = next.length === 0;
+      for (const record of next) {
+        if (record.seq !== known.state.seq + 1) throw await missing(session, known.state.seq + 1, false);
         known = await step(session, known, record);
         known = note(session, known, isRewound(record) || known.forks >= snapshotForksMax);
       }
@@ -107,8 +143,9 @@ export function makeStateReader(store: Store): StateReader {
   }
 
   /** Another process may have deleted the session between two reads; that is no damage. */
-  async function missing(session: LogId, seq: number): Promise<SkeinError> {
-    if ((await store.head(session)) !== undefined) return gap(session, seq);
+  async function missing(session: LogId, seq: number, wasThere: boolean): Promise<SkeinError> {
+    const head = await store.head(session);
+    if (head !== undefined) return wasThere && head.seq < seq ? notAsBefore(session, seq) : gap(session, seq);
     return new SkeinError("not-found", `there is no session ${session}`, {
       hint: '"skein ps" lists what there is',
     });
@@ -129,6 +166,7 @@ export function makeStateReader(store: Store): StateReader {
     return {
       ...known,
       state,
+      hash: record.hash,
       events: known.events + 1,
       bytes: known.bytes + recordBytes(record),
       forks: known.forks + (record.type === "session.forked" ? 1 : 0),
@@ -140,16 +178,16 @@ export function makeStateReader(store: Store): StateReader {
     const text = snapshotText(known.state);
     const dueBytes = text.length * snapshotShare;
     if (!force && known.bytes < dueBytes) return { ...known, dueBytes };
-    const { state } = known;
-    hold(session, state);
+    const { state, hash } = known;
+    hold(session, known);
     // A snapshot that cannot be written costs memory and time later, and nothing else.
     const written = store
-      .putSnapshot(session, { seq: state.seq, form: snapshotForm, text })
-      .then(() => letGo(session, state))
+      .putSnapshot(session, { seq: state.seq, form: snapshotForm, text: withHash(text, hash) })
+      .then(() => letGo(session, known))
       .catch(() => undefined);
     writing.add(written);
     void written.then(() => writing.delete(written));
-    return fresh(state);
+    return fresh(state, hash);
   }
 
   return {
@@ -164,23 +202,28 @@ export function makeStateReader(store: Store): StateReader {
 }
 
 /** The last of the states that is not past the position. */
-function latest(states: ReadonlyMap<number, State> | undefined, seq: number): State {
-  let best = emptyState;
-  for (const state of states?.values() ?? []) if (state.seq <= seq && state.seq > best.seq) best = state;
-  return best;
+function latest(states: ReadonlyMap<number, Known> | undefined, seq: number): Known {
+  let best = unread();
+  for (const one of states?.values() ?? [])
+    if (one.state.seq <= seq && one.state.seq > best.state.seq) best = one;
+  return best.state.seq === 0 ? best : fresh(best.state, best.hash);
 }
+
+/** A snapshot says which record it was made at, so that it is never taken for one of another history. */
+const withHash = (text: string, hash: string): string =>
+  hash === "" ? text : `${text.slice(0, -1)},"hash":"${hash}"}`;
 
 /**
  * The state of a snapshot; the empty one when there is none that can be used. A bad snapshot bricks no
  * session.
  */
-function readSnapshot(snapshot: Snapshot | undefined): State {
-  if (snapshot === undefined || snapshot.form !== snapshotForm) return emptyState;
+function readSnapshot(snapshot: Snapshot | undefined): Known {
+  if (snapshot === undefined || snapshot.form !== snapshotForm) return unread();
   try {
-    const state = parseSnapshot(snapshot.text);
-    return state.seq === snapshot.seq ? state : emptyState;
+    const { hash = "", ...state } = parseSnapshot(snapshot.text) as State & { readonly hash?: string };
+    return state.seq === snapshot.seq ? fresh(state, hash) : unread();
   } catch {
-    return emptyState;
+    return unread();
   }
 }
 

@@ -7,6 +7,7 @@ import type { DraftEvent } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
 import type { Appended, Store } from "../store/port.ts";
+import { tellWorkspace, workspaceHead } from "./noted.ts";
 import { seal } from "./seal.ts";
 import type { World } from "./world.ts";
 import type { Writer } from "./writer.ts";
@@ -24,11 +25,12 @@ export async function writeWorkspace(
   build: (headSeq: number) => Promise<readonly DraftEvent[]>,
 ): Promise<Appended | null> {
   for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
-    const seq = (await store.head(store.workspace))?.seq ?? 0;
+    const { seq, hash } = await workspaceHead(store);
+    tellWorkspace(store);
     const events = await build(seq);
     if (events.length === 0) return null;
     const { drafts, blobs } = seal(world, events, { actor, key: null });
-    const expect = seq === 0 ? "absent" : { seq };
+    const expect = seq === 0 ? "absent" : { seq, hash };
     try {
       for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
       const [appended] = await writer.commit([{ session: store.workspace, expect, drafts }]);

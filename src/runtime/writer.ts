@@ -9,29 +9,32 @@ import type { Command, Facts } from "../core/command.ts";
 import { trustEvent } from "../core/event.ts";
 import { SkeinError } from "../core/error.ts";
 import { fold } from "../core/fold.ts";
-import type { LogId, SessionId } from "../core/ids.ts";
+import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../store/port.ts";
 import type { Also, Beside } from "./beside.ts";
 import { makeLine } from "./line.ts";
+import { certainly, keyedParts } from "./lost-answer.ts";
 import { refusedElsewhere } from "./move-step.ts";
+import {
+  expectAt,
+  holds,
+  isBehind,
+  isNotAsBefore,
+  makeNotedHeads,
+  notAsBefore,
+  noteState,
+  type Noted,
+} from "./noted.ts";
 import { withPayback, writableIn } from "./payback.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
+import { makeSetBacks } from "./set-back.ts";
 import { makeLearner } from "./redact-bound.ts";
-import { recordBytes, type Known, type StateReader } from "./state-reader.ts";
+import { recordBytes, unread, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
-import {
-  fenced,
-  findOwn,
-  moved,
-  neverAnswered,
-  noRecall,
-  notFoundOut,
-  recordOf,
-  refused,
-} from "./written.ts";
+import { fenced, moved, noRecall, notFoundOut, recordOf, refused } from "./written.ts";
 
 export interface ChangeOptions {
   readonly actor: string;
@@ -39,6 +42,8 @@ export interface ChangeOptions {
   readonly key?: string | undefined;
   /** From a runner: written only while its lease is in force. */
   readonly epoch?: number | undefined;
+  /** From a runner: what `history` gave when it took the lease. Written only if it still does. */
+  readonly history?: number | undefined;
   /** Written only if this is the head; otherwise a conflict for the caller, and nothing is decided again. */
   readonly expectSeq?: number | undefined;
   readonly lease?: Part["lease"];
@@ -71,6 +76,12 @@ export interface Writer {
   /** Where the change with this key of the caller's was written; undefined when there is none. */
   keyed(session: SessionId, key: string): Promise<number | undefined>;
   forget(session: SessionId): void;
+  /** How often this process has found the log set back; whoever began before that goes on no more. */
+  history(session: SessionId): number;
+  /** Throws what was found, when the log was set back since. */
+  assertHistory(session: SessionId, history: number): void;
+  /** Somebody knew this head, and the log does not hold it: it is suspended for it. Gives what to throw. */
+  setBack(session: LogId, head: Noted): Promise<SkeinError>;
 }
 
 /** One session's share of a change of several. */
@@ -78,6 +89,8 @@ export interface Member {
   readonly session: SessionId;
   readonly build: Build;
   readonly epoch?: number | undefined;
+  /** As in `ChangeOptions`. */
+  readonly history?: number | undefined;
   /** As in `ChangeOptions`; when it was written before, the whole is a conflict for the caller. */
   readonly key?: string | undefined;
   /** For a session that is begun with it. */
@@ -96,7 +109,7 @@ export interface Start {
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Certain = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
+type Written = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
 
 type WriteOptions = ChangeOptions &
   Pick<Part, "expect" | "parent"> & {
@@ -112,11 +125,15 @@ export interface WriterOptions {
   readonly tenant: string;
   /** What goes into the workspace's log with any change. */
   readonly always?: Also;
+  /** Told of a log that was set back, to forget what was kept of it. */
+  readonly forget?: (log: LogId) => void;
 }
 
 export function makeWriter(store: Store, world: World, states: StateReader, how: WriterOptions): Writer {
   const { tenant, always } = how;
   const cache = new Map<LogId, Known>();
+  const noted = makeNotedHeads();
+  const setBacks = makeSetBacks({ store, states, suspend });
   /** Changes of one session from one process wait for one another; between processes the store decides. */
   const inTurn = makeLine();
   const learn = makeLearner({ store, world });
@@ -129,6 +146,10 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     });
 
   function keep(session: LogId, known: Known): Known {
+    noteState(known.state, known.hash);
+    noted.note(session, { seq: known.state.seq, hash: known.hash });
+    // What was read earlier may come in later.
+    if ((cache.get(session)?.state.seq ?? 0) > known.state.seq) return known;
     cache.delete(session);
     cache.set(session, known);
     if (cache.size > cachedSessionsMax) {
@@ -140,6 +161,10 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
 
   /** What is known, brought up to the head of the log. */
   async function refresh(session: LogId): Promise<Known> {
+    await setBacks.tell(session);
+    // Before the head is read, so that the log must hold them.
+    const [last] = noted.of(session);
+    const known = cache.get(session);
     const head = await store.head(session);
     if (head === undefined) {
       cache.delete(session);
@@ -147,12 +172,32 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         hint: '"skein ps" lists what there is',
       });
     }
-    const known = cache.get(session);
-    const usable = known !== undefined && known.state.seq <= head.seq;
-    return keep(
-      session,
-      usable ? await states.advance(session, known, head.seq) : await states.load(session, head.seq),
-    );
+    try {
+      if (last !== undefined && isBehind(head, last)) throw notAsBefore(session, last.seq);
+      const newest = await (known === undefined
+        ? states.load(session, head.seq)
+        : states.advance(session, known, head.seq));
+      const isRead = known !== undefined || last === undefined || last.seq === head.seq;
+      if (!isRead && !(await holds(store, session, last))) throw notAsBefore(session, last.seq);
+      return keep(session, newest.hash === "" ? { ...newest, hash: head.hash } : newest);
+    } catch (error) {
+      if (!isNotAsBefore(error)) throw error;
+    }
+    const heads = noted.of(session);
+    noted.forget(session);
+    cache.delete(session);
+    how.forget?.(session);
+    setBacks.found(session, heads);
+    await setBacks.tell(session);
+    throw new Error("invariant: what was found is thrown");
+  }
+
+  /** False when the log is not there any more. */
+  async function suspend(session: LogId, known: Known, command: Command): Promise<boolean> {
+    const sealed = decided(known.state, command, { actor: "system" });
+    if ("refusal" in sealed || isWorkspaceId(session)) return true;
+    const expect = expectAt(noteState(known.state, known.hash));
+    return (await write(session, known, sealed, { actor: "system", expect })) !== null;
   }
 
   async function change(session: SessionId, build: Build, options: ChangeOptions): Promise<Change> {
@@ -168,6 +213,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         }
       }
       const { state } = known;
+      if (options.history !== undefined) setBacks.assertNone(session, options.history);
       const command = typeof build === "function" ? await build(state) : build;
       const alone = decided(state, command, options);
       const again = (on: State, one: Command, whole: boolean) =>
@@ -209,7 +255,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const also = options.also ?? always;
     const besides = async () => (await also?.({ session, state, drafts: sealed.events })) ?? null;
     const once = async (beside: Beside | null): Promise<Change | null> => {
-      const written = await write(session, known, sealed, { ...options, expect: { seq: state.seq }, beside });
+      const written = await write(session, known, sealed, { ...options, expect: expectAt(state), beside });
       if (written !== null) await beside?.after?.();
       return written;
     };
@@ -232,9 +278,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const state = start.from ?? emptyState;
     const decision = decided(state, start.command, options);
     if ("refusal" in decision) throw refused(decision.refusal);
-    const known: Known = { state, events: 0, bytes: 0, forks: 0, dueBytes: 0 };
     const { parent } = start;
-    const written = await write(session, known, decision, {
+    const written = await write(session, unread(state), decision, {
       ...options,
       expect: "absent",
       ...(parent && { parent }),
@@ -251,7 +296,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     if (beside === null || beside === undefined || beside.events.length === 0)
       return { parts: [], blobs: [] };
     const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
-    const expect = beside.headSeq === 0 ? "absent" : { seq: beside.headSeq };
+    const { headSeq: seq, headHash: hash } = beside;
+    const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
     return { parts: [{ session: store.workspace, expect, drafts }], blobs };
   }
 
@@ -277,7 +323,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       [...sealed.blobs, ...share.blobs],
     ];
     const answer = blobs.length === 0 ? await store.append(parts) : await withBlobs(parts, blobs);
-    const outcome = answer.kind === "ok" ? answer : await settle(answer, parts, known.state.seq);
+    const outcome = answer.kind === "ok" ? answer : await unfenced(parts, answer);
     if (outcome.kind === "conflict") return null;
     if (outcome.kind === "duplicate") {
       const newest = await refresh(session);
@@ -324,32 +370,15 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       state = fold(state, trustEvent(record), noRecall);
       bytes += recordBytes(record);
     }
-    const next = states.note(session, { ...known, state, events: known.events + drafts.length, bytes });
+    const next = states.note(session, {
+      ...known,
+      state,
+      hash: hashes.at(-1) ?? "",
+      events: known.events + drafts.length,
+      bytes,
+    });
     keep(session, next);
     return { state, firstSeq, headSeq, duplicate: false };
-  }
-
-  /** An append that was not simply written, followed through lost answers to an outcome that is certain. */
-  async function settle(first: Outcome, parts: readonly Part[], headSeq: number): Promise<Certain> {
-    const [part] = parts;
-    if (part === undefined) throw new Error("invariant: an append has parts");
-    let outcome = first;
-    let lost = false;
-    for (let tries = 0; outcome.kind === "unknown" && tries < limit.unknownRetriesMax; tries++) {
-      lost = true;
-      await world.sleep(Math.min(10 * 2 ** tries, 1_000));
-      try {
-        outcome = (await findOwn(store, part, headSeq)) ?? (await store.append(parts));
-      } catch (cause) {
-        throw neverAnswered(part, cause);
-      }
-    }
-    if (outcome.kind === "unknown") throw neverAnswered(part, outcome.cause);
-    if (outcome.kind === "ok") return outcome;
-    // The first try may have been written after all, and be the very thing that stands in the way.
-    const own = lost ? await findOwn(store, part, headSeq).catch(notFoundOut(part)) : null;
-    if (own !== null) return own;
-    return outcome.kind === "fenced" ? fenced(part) : outcome;
   }
 
   function together(
@@ -364,7 +393,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       const all = await decideAll(members, actor);
       if (all === null) continue;
-      const outcome = await appendAll(all.parts, all.heads, all.blobs);
+      const outcome = await appendAll(all.parts, all.blobs);
       if (outcome.kind === "ok") return outcome.parts;
       if (outcome.kind === "duplicate")
         throw new SkeinError("conflict", "a change with this key was written before");
@@ -378,12 +407,12 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   async function decideAll(
     members: readonly Member[],
     actor: string,
-  ): Promise<{ parts: Part[]; heads: number[]; blobs: Sealed["blobs"] } | null> {
+  ): Promise<{ parts: Part[]; blobs: Sealed["blobs"] } | null> {
     const parts: Part[] = [];
-    const heads: number[] = [];
     const blobs: Sealed["blobs"][number][] = [];
-    for (const { session, build, epoch, key, erase, start } of members) {
+    for (const { session, build, epoch, history, key, erase, start } of members) {
       const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
+      if (history !== undefined) setBacks.assertNone(session, history);
       if (state.standing.bindings.size > 0) await learn(session, state);
       const command = typeof build === "function" ? await build(state) : build;
       const sealed = decided(state, command, { actor, key });
@@ -399,46 +428,29 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         : undefined;
       parts.push({
         session,
-        expect: start === undefined ? { seq: state.seq } : "absent",
+        expect: start === undefined ? expectAt(state) : "absent",
         drafts: sealed.drafts,
         ...(epoch === undefined ? {} : { epoch }),
         ...(parent === undefined ? {} : { parent }),
         ...(index === undefined ? {} : { index }),
         ...(erase === undefined ? {} : { erase }),
       });
-      heads.push(state.seq);
       blobs.push(...sealed.blobs);
     }
-    return { parts, heads, blobs };
+    return { parts, blobs };
   }
 
   /** Conflicts are the caller's; a lost answer is followed until it is known. */
-  async function appendAll(
-    parts: readonly Part[],
-    heads: readonly number[],
-    blobs: Sealed["blobs"],
-  ): Promise<Certain> {
-    const [first] = parts;
-    if (first === undefined) throw new Error("invariant: a change of several sessions has members");
+  async function appendAll(parts: readonly Part[], blobs: Sealed["blobs"]): Promise<Written> {
     for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
-    let outcome = await store.append(parts);
-    for (let tries = 0, lost = false; tries < limit.unknownRetriesMax; tries++) {
-      lost ||= outcome.kind === "unknown";
-      if (!lost || outcome.kind === "ok") break;
-      await world.sleep(Math.min(10 * 2 ** tries, 1_000));
-      const own = await Promise.all(
-        parts.map((part, place) => findOwn(store, part, heads[place] ?? 0).catch(notFoundOut(part))),
-      );
-      const found = own.flatMap((one) => one?.parts ?? []);
-      if (found.length === parts.length) return { kind: "ok", parts: found };
-      if (outcome.kind !== "unknown") break;
-      outcome = await store.append(parts).catch(notFoundOut(first));
-    }
-    if (outcome.kind === "unknown") throw neverAnswered(first, outcome.cause);
-    const { kind } = outcome;
-    if (kind !== "fenced") return outcome;
+    return unfenced(parts, await store.append(parts));
+  }
+
+  async function unfenced(parts: readonly Part[], answer: Outcome): Promise<Written> {
+    const outcome = await certainly({ store, world }, parts, answer);
+    if (outcome.kind !== "fenced") return outcome;
     const whose = outcome.session;
-    return fenced(parts.find(({ session }) => session === whose) ?? first);
+    return fenced(parts.find(({ session }) => session === whose) ?? { session: whose });
   }
 
   const keyOf = (key: string): string => {
@@ -460,19 +472,24 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     change: (session, build, options) => inTurn([session], () => change(session, build, options)),
     begin,
     current: async (session) => (await refresh(session)).state,
-    async commit(parts) {
-      const outcome = await store.append(parts);
+    async commit(given) {
+      const parts = keyedParts(world, given);
+      const outcome = await certainly({ store, world }, parts, await store.append(parts));
       if (outcome.kind === "ok") return outcome.parts;
-      if (outcome.kind === "unknown") {
-        throw new SkeinError("unknown", "the store did not answer", {
-          hint: "read before trying again",
-          cause: outcome.cause,
-        });
-      }
       throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
     },
     together,
     keyed: (session, key) => store.keyed(session, keyOf(key)),
     forget: (session) => void cache.delete(session),
+    history: setBacks.times,
+    assertHistory: setBacks.assertNone,
+    async setBack(session, head) {
+      // What this process believes itself is looked after first.
+      const own = await refresh(session).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      return own instanceof SkeinError && own.code === "corrupt" ? own : setBacks.told(session, [head]);
+    },
   };
 }

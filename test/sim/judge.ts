@@ -4,7 +4,7 @@ import type { LogId, SessionId } from "../../src/core/ids.ts";
 import { emptyState, type State } from "../../src/core/state.ts";
 import { readContext } from "../../src/runtime/context-reader.ts";
 import { Engine } from "../../src/runtime/engine.ts";
-import { makeStateReader, type Known } from "../../src/runtime/state-reader.ts";
+import { makeStateReader, unread, type Known } from "../../src/runtime/state-reader.ts";
 import type { World } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
 import { followCalls, followInputs } from "./follow.ts";
@@ -77,7 +77,7 @@ function judgeWakes(
 async function statesOf(store: Store, session: SessionId, toSeq: number): Promise<State[]> {
   const reader = makeStateReader(store);
   const states: State[] = [emptyState];
-  let known: Known = { state: emptyState, events: 0, bytes: 0, forks: 0, dueBytes: 0 };
+  let known: Known = unread();
   for (let seq = 1; seq <= toSeq; seq++) {
     known = await reader.advance(session, known, seq);
     states.push(known.state);

@@ -5,11 +5,11 @@
  */
 import { createHash } from "node:crypto";
 import { makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
-import { emptyState, type State } from "../../src/core/state.ts";
+import type { State } from "../../src/core/state.ts";
 import { dueOf, type RunLimit } from "../../src/core/schedule.ts";
 import { nextOf } from "../../src/core/turn.ts";
 import { Engine } from "../../src/runtime/engine.ts";
-import { makeStateReader, type Known } from "../../src/runtime/state-reader.ts";
+import { makeStateReader, unread, type Known } from "../../src/runtime/state-reader.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/port.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
@@ -125,7 +125,7 @@ function makeLook(store: Store): (session: SessionId) => Promise<State> {
   const reader = makeStateReader(store);
   const known = new Map<SessionId, Known>();
   return async (session) => {
-    const before = known.get(session) ?? { state: emptyState, events: 0, bytes: 0, forks: 0, dueBytes: 0 };
+    const before = known.get(session) ?? unread();
     const now = await reader.advance(session, before, (await store.head(session))?.seq ?? 0);
     known.set(session, now);
     return now.state;

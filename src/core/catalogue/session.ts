@@ -83,6 +83,11 @@ export const sessionEvents = {
       by: z.enum(["person", "budget", "approval", "unknown", "error"]),
       /** The calls or events it waits for. */
       on: z.array(Seq).max(100).optional(),
+      /**
+       * It was set back: the store had acknowledged records up to `toSeq`, and no longer holds them. Those
+       * before `fromSeq` are still there; without it nobody knows where they end.
+       */
+      tail: z.looseObject({ fromSeq: Seq.optional(), toSeq: Seq }).optional(),
     }),
     content: MayReason,
   }),

@@ -15,7 +15,7 @@ import {
 } from "../decision.ts";
 import { Keyed } from "../keyed.ts";
 import { limit } from "../limit.ts";
-import { mindForm, mindHash, type Amounts, type State } from "../state.ts";
+import { mindForm, mindHash, setBack, type Amounts, type State } from "../state.ts";
 import type { Digest } from "../chain.ts";
 import { boundDraft, grantDraft, inputDraft } from "./work.ts";
 
@@ -58,9 +58,19 @@ export const lifecycleDecisions: Decisions<Names> = {
     forbidden(state, "describe", "be given a priority") ?? accept(draft("session.prioritized", { priority })),
   activate: (state, { reason }) =>
     forbidden(state, "activate", "be activated") ?? accept(draft("session.activated", {}, because(reason))),
-  suspend: (state, { reason, by = "person", on }) =>
-    forbidden(state, "suspend", "be suspended") ??
-    accept(draft("session.suspended", on === undefined ? { by } : { by, on: [...on] }, because(reason))),
+  suspend: (state, { reason, by = "person", on, tail }) => {
+    // Whatever it stood still for: from now on it is this, which nobody but a person ends.
+    const isSetBack = tail !== undefined && state.standing.status === "suspended";
+    const body = {
+      by,
+      ...(on === undefined ? {} : { on: [...on] }),
+      ...(tail === undefined ? {} : { tail }),
+    };
+    return (
+      (isSetBack ? null : forbidden(state, "suspend", "be suspended")) ??
+      accept(draft("session.suspended", body, because(reason)))
+    );
+  },
   sleep: (state, { untilMs, triggers, reason }) => {
     const body = {
       ...(untilMs === undefined ? {} : { untilMs }),
@@ -82,7 +92,7 @@ export const lifecycleDecisions: Decisions<Names> = {
     }
     const ended = idle ? endTurn({ ...state, seq: state.seq + 1 }, digest, "interrupted") : [];
     const goesOn =
-      idle && state.standing.status === "suspended" && state.standing.why?.by !== "person"
+      idle && state.standing.status === "suspended" && !isForPerson(state)
         ? [draft("session.activated", {})]
         : [];
     return (
@@ -132,6 +142,9 @@ export const lifecycleDecisions: Decisions<Names> = {
     return accept(draft("lease.released", { epoch }));
   },
 };
+
+/** Whether it stands still until a person activates it, and nothing else they do lets it go on. */
+const isForPerson = ({ standing: { why } }: State): boolean => why?.by === "person" || why?.by === setBack;
 
 function openNow(command: CommandOf<"open">): Decision {
   const { workspace, objective, name, agent, model, instructions, constraints, labels, from } = command;

@@ -2,7 +2,15 @@
 import { Keyed } from "../keyed.ts";
 import * as range from "../range.ts";
 import type { Folds } from "../fold.ts";
-import { emptyStanding, type Inbox, type Mind, type Ref, type Standing, type State } from "../state.ts";
+import {
+  emptyStanding,
+  setBack,
+  type Inbox,
+  type Mind,
+  type Ref,
+  type Standing,
+  type State,
+} from "../state.ts";
 import type { leaseEvents, sessionEvents } from "../catalogue/session.ts";
 
 type Types = keyof typeof sessionEvents | keyof typeof leaseEvents;
@@ -73,7 +81,8 @@ export const sessionFolds: Folds<Types> = {
     return stand(state, { status: turn === null ? "open" : "running", turn: anew, why: null, sleep: null });
   },
   "session.suspended": (state, { body, seq }) =>
-    stand(state, { status: "suspended", why: { by: body.by, seq } }),
+    // Older programs know no word for it; to them it is an error.
+    stand(state, { status: "suspended", why: { by: body.tail === undefined ? body.by : setBack, seq } }),
   "session.slept": (state, { body, seq }) =>
     stand(state, {
       status: state.standing.turn === null ? "sleeping" : state.standing.status,

@@ -28,6 +28,7 @@ import type { Part, Store } from "../../store/port.ts";
 import { absolute, prepareOpening } from "../bootstrap.ts";
 import { readContent } from "../content.ts";
 import type { Context } from "../engine-context.ts";
+import { workspaceHead } from "../noted.ts";
 import { checkOpen } from "../options.ts";
 import { decideSealed, seal } from "../seal.ts";
 import { indexEntry } from "../session-index.ts";
@@ -55,14 +56,17 @@ type Refs = ReadonlyMap<string, TemplateRef>;
 interface Folded {
   readonly refs: Refs;
   readonly headSeq: number;
+  readonly headHash: string;
+  readonly times: number;
 }
 
 const kept = new WeakMap<Store, Folded>();
 
 /** The templates at the head of the workspace's log. Only what is new is read. */
 export async function foldedTemplates({ store }: Pick<Context, "store">): Promise<Folded> {
-  const headSeq = (await store.head(store.workspace))?.seq ?? 0;
-  const before = kept.get(store);
+  const { seq: headSeq, hash: headHash, times } = await workspaceHead(store);
+  const last = kept.get(store);
+  const before = last?.times === times ? last : undefined;
   if (before?.headSeq === headSeq) return before;
   const refs = new Map(before?.refs);
   for (let seq = before?.headSeq ?? 0; seq < headSeq;) {
@@ -71,9 +75,10 @@ export async function foldedTemplates({ store }: Pick<Context, "store">): Promis
     for (const record of page) foldTemplate(refs, { ...record, body: JSON.parse(record.body) as unknown });
     seq = page.length < limit.pageRecordsMax ? headSeq : (page.at(-1)?.seq ?? headSeq);
   }
-  const folded = { refs, headSeq };
+  const folded = { refs, headSeq, headHash, times };
   // Two may read at one time; what is further on stays.
-  if ((kept.get(store)?.headSeq ?? 0) <= headSeq) kept.set(store, folded);
+  const other = kept.get(store);
+  if (other?.times !== times || other.headSeq <= headSeq) kept.set(store, folded);
   return folded;
 }
 
@@ -221,7 +226,7 @@ export async function fireTemplate(
   const index = await indexEntry(store, session, emptyState, sealed.events);
   const begun: Part = { session, expect: "absent", drafts: sealed.drafts, index };
   for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
-    const { refs, headSeq } = await foldedTemplates(context);
+    const { refs, headSeq, headHash } = await foldedTemplates(context);
     // After a lost answer: it was opened by this very call.
     if (lost > 0 && (await store.head(session)) !== undefined) return session;
     const template = refs.get(name);
@@ -229,7 +234,11 @@ export async function fireTemplate(
     if (!mayFire(template, wanted)) return null;
     if (key !== null && (await store.keyed(store.workspace, key)) !== undefined) return null;
     const fired = seal(world, [templateFired(template, wanted, session)], { actor: "system", key });
-    const told: Part = { session: store.workspace, expect: { seq: headSeq }, drafts: fired.drafts };
+    const told: Part = {
+      session: store.workspace,
+      expect: { seq: headSeq, hash: headHash },
+      drafts: fired.drafts,
+    };
     try {
       for (const { hash, bytes } of [...sealed.blobs, ...fired.blobs]) await store.putBlob(hash, [bytes]);
       await writer.commit([told, begun]);

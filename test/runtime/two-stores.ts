@@ -98,9 +98,10 @@ export function mortal(store: Store, life: Life, when: "before" | "after"): Stor
         if (life.dead) throw dies();
         life.steps++;
         life.left--;
-        if (life.left === 0 && when === "before") throw dies();
+        const isLast = life.left === 0;
+        if (isLast && when === "before") throw dies();
         const answer = await work(...args);
-        if (life.left === 0) throw dies();
+        if (isLast) throw dies();
         return answer;
       };
     },

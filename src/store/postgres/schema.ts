@@ -60,6 +60,7 @@ CREATE TABLE skein.heads (
   PRIMARY KEY (tenant, session)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05);
 CREATE UNIQUE INDEX heads_log ON skein.heads (log);
+CREATE INDEX heads_ending ON skein.heads (tenant, reverse(session)) WHERE state = 0;
 CREATE INDEX heads_leased ON skein.heads (tenant, log) WHERE epoch > 0;
 CREATE INDEX heads_unseen ON skein.heads (tenant, log) WHERE state <> 0;
 CREATE SEQUENCE skein.lease_numbers;
@@ -90,7 +91,9 @@ CREATE TABLE skein.logs (
   tags text[] COLLATE "C" NOT NULL DEFAULT '{}',
   UNIQUE (tenant, session)
 ) WITH (fillfactor = 80);
-CREATE INDEX logs_recent ON skein.logs (tenant, active_at DESC, session DESC) WHERE listed;
+-- Lists are merged from one stretch of these for each status.
+CREATE INDEX logs_status ON skein.logs (tenant, status, active_at DESC, session DESC) WHERE listed;
+CREATE INDEX logs_agent ON skein.logs (tenant, agent, status, active_at DESC, session DESC) WHERE listed;
 CREATE INDEX logs_parent ON skein.logs (parent) WHERE parent IS NOT NULL;
 CREATE INDEX logs_base ON skein.logs (base) WHERE base IS NOT NULL;
 CREATE INDEX logs_outbox ON skein.logs (tenant, id) WHERE outbox > 0;
@@ -246,6 +249,19 @@ RETURNS TABLE (log bigint, first bigint, last bigint) LANGUAGE sql STABLE ROWS 2
   )
   SELECT up.id, greatest(from_seq, up.fork_seq + 1), up.upto FROM up
   WHERE up.upto >= greatest(from_seq, up.fork_seq + 1) ORDER BY 2
+$$;
+
+-- The place in the feed of what this transaction writes behind a record of a log: its own number, or that of
+-- the record, whichever is greater. Whoever locks several heads has its number before it has them all, and
+-- another may have written to the last of them since, under a greater one. What is read is the same: until
+-- both have ended, neither is below the horizon.
+CREATE FUNCTION skein.place_after(of_log bigint, after_seq bigint) RETURNS xid8 LANGUAGE sql VOLATILE AS $$
+  SELECT greatest(
+    pg_current_xact_id(),
+    (SELECT e.xid FROM skein.events e WHERE e.log = of_log AND e.seq = after_seq),
+    (SELECT p.xid FROM skein.places p WHERE p.log = of_log AND p.from_seq <= after_seq
+      ORDER BY p.from_seq DESC LIMIT 1)
+  )
 $$;
 
 -- A log's own record, packed or not.

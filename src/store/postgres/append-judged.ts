@@ -319,9 +319,14 @@ UPDATE skein.logs l SET active_at = g.at FROM unnest($2::bigint[], $3::bigint[])
 WHERE l.tenant = $1 AND l.id = g.log`;
 
 const insertEvents = `
+WITH places AS MATERIALIZED (
+  SELECT g.log, skein.place_after(g.log, min(g.seq) - 1) AS xid FROM unnest($2::bigint[], $3::bigint[])
+    g (log, seq) GROUP BY g.log
+)
 INSERT INTO skein.events (tenant, log, seq, xid, at, ${draftColumns})
-SELECT $1, d.log, d.seq, pg_current_xact_id(), d.at, ${draftValues}
-FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], ${draftArrays(5)}) d (log, seq, at, ${draftColumns})`;
+SELECT $1, d.log, d.seq, p.xid, d.at, ${draftValues}
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], ${draftArrays(5)}) d (log, seq, at, ${draftColumns})
+JOIN places p ON p.log = d.log`;
 
 const insertKeys = `
 INSERT INTO skein.keys (tenant, log, seq, key)

@@ -1,59 +1,115 @@
-/** Takes a session to another store, or to another model. */
+/** Takes a session to another store or another model, or all sessions to another store. */
 import { SkeinError } from "../../core/error.ts";
 import type { State } from "../../core/state.ts";
 import type { MigrateReport } from "../../runtime/migrate.ts";
+import { shownPlace } from "../../runtime/move-step.ts";
 import type { Session } from "../../runtime/session.ts";
 import { isThere, takeAway } from "../fresh-store.ts";
+import { allMoved, movingText } from "../move-text.ts";
 import { oneLine, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import { verb, type Call, type Options } from "../verb.ts";
+
+const options = {
+  to: {
+    type: "text",
+    value: "STORE",
+    what: "the other store: a path or a URL; it is made if it is not there",
+  },
+  model: { type: "text", value: "PROVIDER/MODEL", what: "the other model" },
+  all: { type: "flag", what: "every session of the store, with what the workspace knows" },
+  "dry-run": { type: "flag", short: "n", what: "with --all: only show what would go" },
+  wait: { type: "span", value: "SPAN", what: "with --all: how long to wait for sessions that are run" },
+} as const satisfies Options;
+
+type MigrateCall = Call<typeof options, readonly ["ID?"]>;
 
 export const migrate = verb({
   name: "migrate",
   line: "Go on in another store, or with another model.",
-  args: ["ID"],
-  options: {
-    to: { type: "text", value: "PATH", what: "the other store; it is made if it is not there" },
-    model: { type: "text", value: "PROVIDER/MODEL", what: "the other model" },
-  },
+  args: ["ID?"],
+  options,
   about: [
     "In another store the session goes on as it is, with its ancestors and blobs; here it stays to be " +
       "read, and is written no more. If anything breaks on the way, the same command again finishes it. To " +
       'another machine it goes by a bundle: "skein export ID --move".',
+    "With --all every session goes, and agents, memory, policies and templates with them. Each lives in one " +
+      "place at any moment, and every hash is read back there before it does. Broken off, even by kill -9, " +
+      "the same command goes on with it; what is there is not sent again. Sessions that are run are named " +
+      "and left, and the exit code is 1: run it again, or give --wait.",
     "For another model the context is made anew. What that model cannot be shown is named, and a " +
       "transcript that is too long for it is compressed first.",
   ],
   examples: [
     { command: "skein migrate 4x8kz1 --to ~/archive.db", what: "to another store" },
     { command: "skein migrate 4x8kz1 --model openai/gpt-5.2", what: "to another model" },
+    { command: "skein migrate --all --to ~/team.db --dry-run", what: "what would go" },
+    { command: "skein migrate --all --to postgres://skein@db/skein --wait 1m", what: "a whole store" },
   ],
-  async run({ args, options: { to, model }, out, session }) {
-    if ((to === undefined) === (model === undefined)) {
-      throw new SkeinError("invalid", "migrate: give --to or --model, and not both", {
-        hint: "skein migrate ID --to PATH, or skein migrate ID --model PROVIDER/MODEL",
-      });
-    }
-    if (to === "") {
-      throw new SkeinError("invalid", "migrate: --to is empty", {
-        hint: "give the path of the other store: --to PATH",
-      });
-    }
-    const found = await session(args.ID);
-    const report = await (to === undefined ? found.migrate({ model: model ?? "" }) : toStore(found, to));
-    await out.answer(report, () => {
-      if ("workspace" in report) {
-        const { records, blobs } = report;
-        const more = blobs === 0 ? "" : `, ${plural(blobs, "blob")}`;
-        return [`${found.id} lives in ${oneLine(to ?? "")} now: ${plural(records, "record")}${more} copied`];
-      }
-      const { from, left, compacted, seq } = report;
-      return [
-        `${found.id} goes on with ${report.to}${from === null ? "" : ` in place of ${from}`}, from ${seq}`,
-        ...(compacted ? ["its transcript was compressed first"] : []),
-        ...left.map((one) => `left behind: ${oneLine(one)}`),
-      ];
-    });
-  },
+  run: (call) => (call.options.all || call.args.ID === undefined ? all(call) : one(call)),
 });
+
+async function one({
+  args,
+  options: { to, model, wait, ...rest },
+  out,
+  session,
+}: MigrateCall): Promise<number> {
+  if (rest["dry-run"] || wait !== undefined) {
+    throw new SkeinError("invalid", "migrate: --dry-run and --wait go with --all", {
+      hint: "skein migrate --all --to STORE --dry-run",
+    });
+  }
+  if ((to === undefined) === (model === undefined)) {
+    throw new SkeinError("invalid", "migrate: give --to or --model, and not both", {
+      hint: "skein migrate ID --to STORE, or skein migrate ID --model PROVIDER/MODEL",
+    });
+  }
+  if (to === "") {
+    throw new SkeinError("invalid", "migrate: --to is empty", {
+      hint: "give the path of the other store: --to STORE",
+    });
+  }
+  const found = await session(args.ID ?? "");
+  const report = await (to === undefined ? found.migrate({ model: model ?? "" }) : toStore(found, to));
+  await out.answer(report, () => {
+    if ("workspace" in report) {
+      const { records, blobs } = report;
+      const more = blobs === 0 ? "" : `, ${plural(blobs, "blob")}`;
+      return [
+        `${found.id} lives in ${oneLine(shownPlace(to ?? ""))} now: ${plural(records, "record")}${more} copied`,
+      ];
+    }
+    const { from, left, compacted, seq } = report;
+    return [
+      `${found.id} goes on with ${report.to}${from === null ? "" : ` in place of ${from}`}, from ${seq}`,
+      ...(compacted ? ["its transcript was compressed first"] : []),
+      ...left.map((one) => `left behind: ${oneLine(one)}`),
+    ];
+  });
+  return 0;
+}
+
+async function all({ args, options, out, engine, untilStopped }: MigrateCall): Promise<number> {
+  const { to = "", model, wait } = options;
+  if (!options.all || args.ID !== undefined || model !== undefined || to === "") {
+    throw new SkeinError("invalid", "migrate: give the id of a session, or --all and --to", {
+      hint: "skein migrate ID --to STORE, or skein migrate --all --to STORE",
+    });
+  }
+  const opened = await engine();
+  const progress = out.progress();
+  const report = await opened
+    .migrate({
+      to,
+      dryRun: options["dry-run"],
+      ...(wait === undefined ? {} : { waitMs: wait }),
+      signal: untilStopped(),
+      progress: (at) => progress.show(movingText(at)),
+    })
+    .finally(() => progress.end());
+  await out.answer(report, () => allMoved(report, shownPlace(to), out));
+  return report.left.length === 0 && !report.stopped ? 0 : 1;
+}
 
 /** A session that has just been moved can go on only in that very store, so then the store stays. */
 async function toStore(session: Session, to: string): Promise<MigrateReport> {

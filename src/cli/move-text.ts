@@ -31,7 +31,12 @@ export function allMoved(report: MigrateAllReport, place: string, out: Screen): 
   const head = `${plural(moved, "session")} ${verb} ${oneLine(place)}${dryRun ? "" : ` in ${lasting(ms)}`}`;
   const rows: readonly (readonly [string, string | null])[] = [
     ["records", sent(report)],
-    ["verified", dryRun ? null : `${plural(report.verified, "hash")} read back there, all the same as here`],
+    [
+      "verified",
+      dryRun
+        ? null
+        : `${plural(report.verified, "record")} read back there, with the hashes that they have here`,
+    ],
     ["carried", carried(report)],
     ["copies", copied === 0 ? null : `${plural(copied, "session")} that live in yet other stores`],
     ["before", before === 0 ? null : `${plural(before, "session")} had arrived there already`],
@@ -65,7 +70,7 @@ function carried({
   carried: { agents, memory, policies, templates, deleted },
 }: MigrateAllReport): string | null {
   const all = [
-    [agents, plural(agents, "version")],
+    [agents, `${plural(agents, "version")} of agents`],
     [memory, `${count(memory)} of memory`],
     [policies, policies === 1 ? "1 policy" : `${count(policies)} policies`],
     [templates, plural(templates, "template")],

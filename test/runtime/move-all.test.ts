@@ -176,7 +176,7 @@ test("a whole move that dies at any step, on either side, is finished by doing i
   assert.ok(steps > 50 && steps < 500, `${steps} steps were seen`);
 });
 
-test("a session that is run is named and left, or waited for; what it shares goes with its forks", async () => {
+test("a session that is run is named and left, or waited for; its forks go", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { root, fork } = await livedIn(a);

@@ -32,10 +32,10 @@ export const migrate = verb({
     "In another store the session goes on as it is, with its ancestors and blobs; here it stays to be " +
       "read, and is written no more. If anything breaks on the way, the same command again finishes it. To " +
       'another machine it goes by a bundle: "skein export ID --move".',
-    "With --all every session goes, and agents, memory, policies and templates with them. Each lives in one " +
-      "place at any moment, and every hash is read back there before it does. Broken off, even by kill -9, " +
-      "the same command goes on with it; what is there is not sent again. Sessions that are run are named " +
-      "and left, and the exit code is 1: run it again, or give --wait.",
+    "With --all every session goes, and agents, memory, policies and templates with them. Each lives in " +
+      "one place at any moment, and every hash is read back there before it does. Broken off, even by " +
+      "kill -9, the same command goes on with it; what is there is not sent again. Sessions that are run " +
+      "are named and left, and the exit code is 1: run it again, or give --wait.",
     "For another model the context is made anew. What that model cannot be shown is named, and a " +
       "transcript that is too long for it is compressed first.",
   ],
@@ -66,7 +66,7 @@ async function one({
   }
   if (to === "") {
     throw new SkeinError("invalid", "migrate: --to is empty", {
-      hint: "give the path of the other store: --to STORE",
+      hint: "give the path of the other store: --to PATH",
     });
   }
   const found = await session(args.ID ?? "");
@@ -74,10 +74,8 @@ async function one({
   await out.answer(report, () => {
     if ("workspace" in report) {
       const { records, blobs } = report;
-      const more = blobs === 0 ? "" : `, ${plural(blobs, "blob")}`;
-      return [
-        `${found.id} lives in ${oneLine(shownPlace(to ?? ""))} now: ${plural(records, "record")}${more} copied`,
-      ];
+      const copied = `${plural(records, "record")}${blobs === 0 ? "" : `, ${plural(blobs, "blob")}`} copied`;
+      return [`${found.id} lives in ${oneLine(shownPlace(to ?? ""))} now: ${copied}`];
     }
     const { from, left, compacted, seq } = report;
     return [

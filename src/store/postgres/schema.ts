@@ -3,6 +3,8 @@
  * transaction of its own. A migration that has landed is never changed. The views are documented in
  * docs/views.md and are what `query` may read; they show the tenant that `skein.tenant` names.
  */
+import { viewsText } from "./views.ts";
+import { wallsText } from "./walls.ts";
 
 /** How many partitions events lie in, by the hash of their log. It cannot be changed later without a move. */
 const partitions = 16;
@@ -275,6 +277,6 @@ $$;
 `;
 
 /** Each brings the layout to its number, from the one before. */
-export const migrations: readonly string[] = [`${tables}${functions}`];
+export const migrations: readonly string[] = [`${tables}${functions}${viewsText}${wallsText}`];
 
 export const layout = migrations.length;

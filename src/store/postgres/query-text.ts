@@ -1,0 +1,154 @@
+/**
+ * Reads a query closely enough to keep it to the views: tenants share a database, and a function or a table
+ * of PostgreSQL's own could tell of the others. It knows the words of SQL and not its grammar; what cannot be
+ * told apart for sure is refused.
+ */
+
+export interface QueryText {
+  /** Without what ends it. */
+  readonly text: string;
+  /** Names before a point: none may be that of a schema. */
+  readonly owners: readonly string[];
+  /** Names that are called, or could be: none may be that of a function that is not open to queries. */
+  readonly called: readonly string[];
+}
+
+interface Token {
+  readonly kind: "word" | "quoted" | "text" | "number" | "sign";
+  readonly value: string;
+  readonly end: number;
+}
+
+/** The query as it may be run, or what is wrong with it. */
+export function readQuery(sql: string): QueryText | string {
+  const tokens = tokensOf(sql);
+  if (typeof tokens === "string") return tokens;
+  while (tokens.at(-1)?.value === ";" && tokens.at(-1)?.kind === "sign") tokens.pop();
+  const wrong = signsFlaw(tokens) ?? firstFlaw(tokens) ?? wordsFlaw(tokens);
+  if (wrong !== null) return wrong;
+  const names = tokens.map((token) => (isName(token) ? token.value : null));
+  const isSign = (at: number, sign: string): boolean =>
+    tokens[at]?.kind === "sign" && tokens[at].value === sign;
+  const pick = (wanted: (at: number) => boolean): string[] => [
+    ...new Set(names.filter((name, at): name is string => name !== null && wanted(at))),
+  ];
+  return {
+    text: sql.slice(0, tokens.at(-1)?.end ?? 0),
+    owners: pick((at) => isSign(at + 1, ".")),
+    called: pick((at) => isSign(at + 1, "(") || isSign(at - 1, ".")).filter((name) => !open.has(name)),
+  };
+}
+
+const isName = ({ kind }: Token): boolean => kind === "word" || kind === "quoted";
+
+const shapes: readonly (readonly [Token["kind"] | "space", RegExp])[] = [
+  ["space", /(?:[ \t\n\r\f]|--[^\n\r]*)+/y],
+  ["text", /'(?:[^']|'')*'/y],
+  ["quoted", /"(?:[^"]|"")+"/y],
+  ["number", /\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?/y],
+  ["word", /[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y],
+  ["sign", /[-+*/<>=~!@#%^&|`?.,;:()[\]]/y],
+];
+
+function tokensOf(sql: string): Token[] | string {
+  const tokens: Token[] = [];
+  for (let at = 0; at < sql.length;) {
+    if (sql.startsWith("/*", at)) {
+      at = commentEnd(sql, at);
+      if (at < 0) return "a comment is not ended";
+      continue;
+    }
+    const found = shapes.flatMap(([kind, shape]) => {
+      shape.lastIndex = at;
+      const match = shape.exec(sql)?.[0];
+      return match === undefined ? [] : [{ kind, match }];
+    })[0];
+    if (found === undefined) return `it has ${JSON.stringify(sql[at])} where nothing like it can stand`;
+    const { kind, match } = found;
+    at += match.length;
+    // Texts with escapes of their own could end elsewhere than they seem to.
+    if (kind === "word" && /^(?:e'|u&['"])/i.test(match + sql.slice(at, at + 2))) {
+      return "it has a text with escapes (E'…' or U&'…')";
+    }
+    if (kind !== "space") tokens.push({ kind, value: valueOf(kind, match), end: at });
+  }
+  return tokens;
+}
+
+function valueOf(kind: Token["kind"], match: string): string {
+  if (kind === "word") return match.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  return kind === "quoted" ? match.slice(1, -1).replaceAll('""', '"') : match;
+}
+
+/** Comments may hold comments; -1 when it has no end. */
+function commentEnd(sql: string, from: number): number {
+  const marks = /\/\*|\*\//g;
+  marks.lastIndex = from;
+  let depth = 0;
+  for (let mark = marks.exec(sql); mark !== null; mark = marks.exec(sql)) {
+    depth += mark[0] === "/*" ? 1 : -1;
+    if (depth === 0) return marks.lastIndex;
+  }
+  return -1;
+}
+
+function signsFlaw(tokens: readonly Token[]): string | null {
+  let depth = 0;
+  for (const { kind, value } of tokens) {
+    if (kind !== "sign") continue;
+    if (value === ";") return "there is more than one statement";
+    if (value === "(") depth++;
+    if (value === ")" && --depth < 0) return "a bracket is closed that was not opened";
+  }
+  return depth === 0 ? null : "a bracket is not closed";
+}
+
+function firstFlaw(tokens: readonly Token[]): string | null {
+  const first = tokens.find(({ value }) => value !== "(");
+  const reads = first?.kind === "word" && ["select", "with", "values"].includes(first.value);
+  return reads ? null : "it does not begin with SELECT, WITH or VALUES";
+}
+
+function wordsFlaw(tokens: readonly Token[]): string | null {
+  const bad = tokens.find(
+    (token) =>
+      isName(token) && (closed.test(token.value) || (token.kind === "word" && tells.has(token.value))),
+  );
+  return bad === undefined ? null : `${bad.value} is not open to queries`;
+}
+
+/** What PostgreSQL has of its own, and types that look names up in it. */
+const closed =
+  /^(?:pg_.*|information_schema|skein|skein_views|reg(?:class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type))$/i;
+
+/** Words that tell of the server without a bracket, or write. */
+const tells = new Set(
+  `current_user session_user system_user user current_role current_catalog current_schema
+  into insert update delete merge operator`.split(/\s+/),
+);
+
+/** Functions that tell of nothing but what they are given, and columns that are called like functions. */
+const open: ReadonlySet<string> = new Set(
+  `count sum avg min max total group_concat string_agg array_agg bool_and bool_or every stddev stddev_pop
+  stddev_samp variance var_pop var_samp mode percentile_cont percentile_disc corr
+  json_agg jsonb_agg json_object_agg jsonb_object_agg
+  row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value
+  lower upper initcap length char_length character_length octet_length bit_length substr substring replace
+  translate overlay position strpos left right trim btrim ltrim rtrim split_part reverse concat concat_ws
+  starts_with ascii chr md5 sha256 encode decode format to_char to_number to_date quote_literal
+  regexp_replace regexp_match regexp_matches regexp_split_to_array regexp_split_to_table regexp_count
+  regexp_like regexp_substr string_to_array array_to_string array_length array_position cardinality unnest
+  abs ceil ceiling floor round trunc sign mod div power sqrt exp ln log log10 width_bucket random
+  now date datetime date_part date_trunc date_bin extract age to_timestamp make_interval timezone
+  clock_timestamp statement_timestamp justify_days justify_hours justify_interval
+  json_extract json_extract_path json_extract_path_text jsonb_extract_path jsonb_extract_path_text
+  json_each json_each_text jsonb_each jsonb_each_text json_array_elements json_array_elements_text
+  jsonb_array_elements jsonb_array_elements_text json_array_length jsonb_array_length json_object_keys
+  jsonb_object_keys json_typeof jsonb_typeof jsonb_path_exists jsonb_path_match jsonb_path_query
+  jsonb_path_query_array jsonb_path_query_first json_build_array json_build_object jsonb_build_array
+  jsonb_build_object json_strip_nulls jsonb_strip_nulls to_json to_jsonb row_to_json array_to_json
+  json jsonb generate_series
+  text varchar bpchar char name bool int2 int4 int8 float4 float8 numeric time timestamp timestamptz interval
+  session status agent objective priority labels parent seq at type v actor turn cause body content erased
+  hash call tool effect input output ms kind key value because decision model day`.split(/\s+/),
+);

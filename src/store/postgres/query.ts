@@ -1,0 +1,125 @@
+/** Read-only SQL over the documented views, in a transaction that can neither write nor last long. */
+import { SkeinError } from "../../core/error.ts";
+import type { Store } from "../port.ts";
+import type { Row, Statement } from "./connection.ts";
+import type { Driver } from "./driver.ts";
+import { arrayOf } from "./literal.ts";
+import { readQuery, type QueryText } from "./query-text.ts";
+import { viewNames } from "./views.ts";
+
+/** So many at once; the other connections are for the work of sessions. */
+const atOnce = 2;
+
+const hint = `one SELECT over the views ${viewNames.join(", ")}; see docs/views.md`;
+
+const invalid = (message: string, advice = hint): SkeinError =>
+  new SkeinError("invalid", `the query failed: ${message}`, { hint: advice });
+
+export function makeQuery({ database, tenant }: Driver): Pick<Store, "query"> {
+  const turn = makeTurns(atOnce);
+  return {
+    async query(sql, { limit, timeoutMs }) {
+      const query = readQuery(sql);
+      if (typeof query === "string") throw invalid(query);
+      return turn(() =>
+        database.transaction(
+          async (run) => {
+            await run(settings, [String(tenant), String(timeoutMs)]);
+            await checkNames(run, query);
+            try {
+              return await answer(run, query.text, limit);
+            } catch (error) {
+              throw asQueryError(error, timeoutMs);
+            }
+          },
+          { twice: true },
+        ),
+      );
+    },
+  };
+}
+
+/** For this transaction alone. */
+const settings = `SELECT set_config('transaction_read_only', 'on', true),
+  set_config('search_path', 'skein_views, pg_catalog, pg_temp', true),
+  set_config('standard_conforming_strings', 'on', true), set_config('TimeZone', 'UTC', true),
+  set_config('skein.tenant', $1, true), set_config('statement_timeout', $2, true)`;
+
+const known = `SELECT nspname::text AS name FROM pg_namespace WHERE nspname = ANY ($1::text[])
+  UNION ALL
+  SELECT proname::text FROM pg_proc
+  WHERE proname = ANY ($2::text[]) AND pronamespace = 'pg_catalog'::regnamespace`;
+
+async function checkNames(run: Statement, { owners, called }: QueryText): Promise<void> {
+  if (owners.length + called.length === 0) return;
+  const [found] = await run<{ name: string }>(known, [arrayOf(owners), arrayOf(called)]);
+  if (found !== undefined) throw invalid(`${found.name} is not open to queries`);
+}
+
+type Answer = Awaited<ReturnType<Store["query"]>>;
+
+interface Column {
+  readonly name: string;
+  /** The number PostgreSQL has for it. */
+  readonly type: number;
+}
+
+async function answer(run: Statement, text: string, limit: number): Promise<Answer> {
+  // A parameter makes it one statement by protocol, whatever the text may hold.
+  const ask = (names: string) =>
+    run(`SELECT * FROM (${text}\n) AS answer ${names} LIMIT $1::bigint`, [limit + 1], { prepare: false });
+  let rows = await ask("");
+  const { columns } = rows as unknown as { readonly columns: readonly Column[] };
+  const names = columns.map(({ name }) => name);
+  if (names.length === 0) throw invalid("it gives no rows");
+  const places = names.map((_, place) => `c${place}`);
+  // Columns of one name are one field of a row.
+  const distinct = new Set(names).size === names.length;
+  if (!distinct) rows = await ask(`(${places.join(", ")})`);
+  if (rows.length > limit) throw invalid(`more than ${limit} rows`, "add a LIMIT");
+  const fields = distinct ? names : places;
+  return {
+    columns: names,
+    rows: rows.map((row: Row) =>
+      fields.map((field, place) => plainOf(row[field] ?? null, columns[place]?.type ?? 0)),
+    ),
+  };
+}
+
+const numericType = 1700;
+
+/** Numbers as numbers, JSON as text, bytes in hexadecimal. */
+function plainOf(value: unknown, type: number): unknown {
+  if (type === numericType && value !== null) return Number(value);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+}
+
+/** What the query itself did wrong; trouble of the server or the way to it is passed on. */
+function asQueryError(error: unknown, timeoutMs: number): unknown {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "57014") {
+    return new SkeinError("refused", `the query took longer than ${timeoutMs} ms and was ended`, {
+      hint: "narrow it down: name a session, a type or a time",
+    });
+  }
+  const own = /^(?:0A|21|22|25|2F|34|38|39|42|44|54|P0)/.test(code);
+  return own && error instanceof Error ? invalid(error.message) : error;
+}
+
+/** Lets so many work at once, and the others wait in a row. */
+function makeTurns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running++;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running--;
+      else next();
+    }
+  };
+}

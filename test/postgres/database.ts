@@ -25,6 +25,25 @@ export async function databaseNamed(serverUrl: string, name: string): Promise<st
   return inDatabase(serverUrl, name);
 }
 
+/** Members of this role have to give their password; everybody else is let in without. */
+export const askedForPassword = "asked_for_password";
+
+/** Makes a role that may log in and has no right that the public has not; the URL is of the same database. */
+export async function makeRole(url: string, options: { readonly password?: string } = {}): Promise<URL> {
+  const role = new URL(url);
+  role.username = `role_${randomName()}`;
+  role.password = options.password ?? "";
+  await asking(url, async (sql) => {
+    await sql`select pg_advisory_lock(hashtext(${askedForPassword}))`;
+    const [found] = await sql`select 1 from pg_roles where rolname = ${askedForPassword}`;
+    if (found === undefined) await sql.unsafe(`create role ${askedForPassword}`);
+    const secret = options.password?.replaceAll("'", "''");
+    const asked = secret === undefined ? "" : `password '${secret}' in role ${askedForPassword}`;
+    await sql.unsafe(`create role ${role.username} login ${asked}`);
+  });
+  return role;
+}
+
 export const randomName = (): string => randomBytes(8).toString("hex");
 
 function inDatabase(serverUrl: string, name: string): string {
@@ -38,6 +57,6 @@ async function asking(url: string, ask: (sql: postgres.Sql) => PromiseLike<unkno
   try {
     await ask(sql);
   } finally {
-    await sql.end();
+    await sql.end({ timeout: 1 });
   }
 }

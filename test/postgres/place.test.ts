@@ -26,7 +26,7 @@ test("a database of one's own is empty, and goes although somebody is connected"
   const sql = postgres(url, { max: 1 });
   await sql`select 1`;
   await done();
-  await sql.end();
+  await sql.end({ timeout: 1 });
   const name = new URL(url).pathname.slice(1);
   assert.deepEqual(await ask(await serverUrl(), `select 1 from pg_database where datname = '${name}'`), []);
 });
@@ -36,6 +36,6 @@ async function ask(url: string, statement: string): Promise<unknown> {
   try {
     return structuredClone([...(await sql.unsafe(statement))]);
   } finally {
-    await sql.end();
+    await sql.end({ timeout: 1 });
   }
 }

@@ -11,14 +11,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { findBinaries } from "./binaries.ts";
-import { makeDatabase } from "./database.ts";
+import { askedForPassword, makeDatabase } from "./database.ts";
 import { processesOf, signal } from "./process.ts";
 import { startWatcher } from "./watcher.ts";
 
 export type Settings = Readonly<Record<string, string | number>>;
 
 export interface Postgres extends AsyncDisposable {
-  /** Of the superuser `skein`, in the database `postgres`. Nobody is asked for a password, see `hba`. */
+  /** Of the superuser `skein`, in the database `postgres`. Only some are asked for a password, see `makeRole`. */
   readonly url: string;
   readonly port: number;
   readonly dataDir: string;
@@ -36,9 +36,6 @@ export interface Postgres extends AsyncDisposable {
   /** What the server has written into its log. */
   log(): string;
 }
-
-/** Members of this role have to give their password; everybody else is let in. */
-export const askedForPassword = "asked_for_password";
 
 const hba = [
   `host all +${askedForPassword} 127.0.0.1/32 scram-sha-256`,
@@ -190,6 +187,7 @@ async function launch(place: Place, settings: Settings): Promise<ChildProcess> {
     stdio: ["ignore", log, log],
     detached: true,
   });
+  child.once("error", () => undefined); // Then it has no pid, which is seen below.
   closeSync(log);
   // Until it is ready it keeps this process waiting; after that it must not keep a test from ending.
   for (const deadline = performance.now() + startMsMax; !isReady(place, child.pid);) {

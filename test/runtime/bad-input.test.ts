@@ -7,6 +7,7 @@ import { limit } from "../../src/core/limit.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { all, inFile, inMemory, newPath } from "./place.ts";
+import { kind } from "../kind.ts";
 
 const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
 
@@ -262,7 +263,7 @@ test("an engine is opened on what it knows", async () => {
     [{ store: `${path}/no/where.db` }, "unavailable"],
   ];
   for (const [options, code] of wrong) await assert.rejects(openEngine(options as never), { code });
-  const engine = await openEngine({ store: "memory:" });
+  const engine = await openEngine({ store: kind().place() });
   await engine.close();
   await engine.close();
   await assert.rejects(engine.open({ objective: "o" }), { code: "unavailable" });

@@ -6,7 +6,7 @@ import type { ModelCall } from "../../src/model/port.ts";
 import type { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import { workspace } from "./place.ts";
 import { engineWith, scripted, use, type Line } from "./turn/scripted.ts";
 
@@ -257,7 +257,7 @@ test("however they end, and in whatever order, nothing is lost or doubled", asyn
   );
   await fc.assert(
     fc.asyncProperty(ends, async (children) => {
-      const store = memoryStore({ world, workspace });
+      const store = kind().store({ world, workspace });
       const calls = children.map(({ ask }, place) =>
         use("fork", { objective: `Part ${place}`, budget: { steps: ask } }, `c${place}`),
       );

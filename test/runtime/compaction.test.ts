@@ -5,7 +5,7 @@ import { compactionPromptLine } from "../../src/core/compaction.ts";
 import type { EventOf } from "../../src/core/event.ts";
 import { ModelError } from "../../src/model/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import {
   ask,
   assertPaired,
@@ -212,7 +212,7 @@ test("when no model gives a summary, one is put together by rule and says so", a
 
 test("a session that comes to a model with a small window is summarized in pieces", async () => {
   const world = realWorld();
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   const large = small(reporter, 100_000);
   const before = engineWith(large, { store, world, tools: [report(5_000)] });
   const { id } = await before.open({ objective: "From large to small", bind: [bound] });

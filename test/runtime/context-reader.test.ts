@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { SessionId } from "../../src/core/ids.ts";
 import { makeEventCache, readContext, type ContextWorld } from "../../src/runtime/context-reader.ts";
 import { makeStateReader } from "../../src/runtime/state-reader.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import type { Store } from "../../src/store/port.ts";
 import type { History } from "../core/history.ts";
 import { append, live, moves, now, type Life } from "../core/context/life.ts";
@@ -17,7 +17,7 @@ import { madeWorld } from "./made-world.ts";
 /** The life in a store of its own, with a reader that has never seen it. */
 async function kept(life: Life): Promise<{ context: ContextWorld; session: SessionId; store: Store }> {
   const world = madeWorld();
-  const store = memoryStore({ world, workspace: workspaceId });
+  const store = kind().store({ world, workspace: workspaceId });
   const session = await keep(store, world, life as unknown as History);
   return { context: { store, states: makeStateReader(store), world }, session, store };
 }

@@ -4,8 +4,9 @@ import { test } from "node:test";
 import { openEngine, type Engine, type Session } from "../../src/index.ts";
 import { waitsFor } from "../../src/core/schedule.ts";
 import { realWorld } from "../../src/runtime/world.ts";
+import { kind } from "../kind.ts";
 
-const open = () => openEngine({ store: "memory:" });
+const open = () => openEngine({ store: kind().place() });
 const world = realWorld();
 const until = async (holds: () => Promise<boolean>, ms = 8_000): Promise<void> => {
   for (const end = world.now() + ms; !(await holds());) {

@@ -10,7 +10,7 @@ import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { makeTokenizer } from "../../src/runtime/tokenizer.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { lastText } from "./outgrown.ts";
 import { all, inMemory, workspace } from "./place.ts";
@@ -333,7 +333,7 @@ test("the offline model says in sentences what the lists say", async () => {
     model: async () => offlineModel(),
     list: () => [],
   });
-  await using engine = new Engine({ store: memoryStore({ world, workspace }), world, models });
+  await using engine = new Engine({ store: kind().store({ world, workspace }), world, models });
   const session = await engine.open({ objective: "Fix login" });
   await session.record("decision", "storage", "SQLite");
   await session.record("task", "tests", "Write tests");

@@ -14,6 +14,7 @@ import type { Context } from "../../src/runtime/engine-context.ts";
 import { fetchChecked, isPublic } from "../../src/runtime/work/address.ts";
 import { everySpread } from "../../src/runtime/work/spread.ts";
 import { realWorld } from "../../src/runtime/world.ts";
+import { kind } from "../kind.ts";
 
 const world = realWorld();
 const until = async (holds: () => Promise<boolean>, ms = 8_000): Promise<void> => {
@@ -51,7 +52,7 @@ test("a command, an address and a query fire when they give another result, and 
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await using engine = await openEngine({ store: "memory:" });
+  await using engine = await openEngine({ store: kind().place() });
   const open = (objective: string) =>
     engine.open({
       objective,
@@ -92,7 +93,7 @@ test("a check that fails is told once and does not fire; the exit code is a resu
   const script = join(place.path, "check.sh");
   await writeFile(script, "#!/bin/sh\necho fine\n");
   await chmod(script, 0o755);
-  await using engine = await openEngine({ store: "memory:" });
+  await using engine = await openEngine({ store: kind().place() });
   const bind = [{ kind: "shell", path: place.path }] as const;
   const session = await engine.open({ objective: "Watch", model, bind });
   await session.trigger("look", { kind: "query", everyMs, command: ["./check.sh"] });
@@ -116,7 +117,7 @@ test("a check that fails is told once and does not fire; the exit code is a resu
 
 test("what is no check, fails at once or asks where it must not is refused when it is set", async () => {
   await using place = await folder();
-  await using engine = await openEngine({ store: "memory:" });
+  await using engine = await openEngine({ store: kind().place() });
   const bind = [{ kind: "shell", path: place.path }] as const;
   const session = await engine.open({ objective: "Watch", model, bind });
   const bare = await engine.open({ objective: "Bare", model });

@@ -1,7 +1,7 @@
 /** Messages of models: a request that is replied to with the tool, what is refused, and what has no reply. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import { madeWorld } from "./made-world.ts";
 import { all, workspace } from "./place.ts";
 import { engineWith, scripted, use } from "./turn/scripted.ts";
@@ -27,7 +27,7 @@ test("a model asks another, which replies by the id that it was told", async () 
     },
   ]);
   const world = madeWorld();
-  await using engine = engineWith(script, { world, store: memoryStore({ world, workspace }) });
+  await using engine = engineWith(script, { world, store: kind().store({ world, workspace }) });
   const asks = await engine.open({ objective: "Ask" });
   const replies = await engine.open({ objective: "Know" });
   other = replies.id;
@@ -52,7 +52,7 @@ test("what is refused is told to the model, and nothing is left behind", async (
     "Well.",
   ]);
   const world = madeWorld();
-  await using engine = engineWith(script, { world, store: memoryStore({ world, workspace }) });
+  await using engine = engineWith(script, { world, store: kind().store({ world, workspace }) });
   const session = await engine.open({ objective: "Talk" });
   const strict = await engine.open({ objective: "Strict" });
   other = strict.id;
@@ -75,7 +75,7 @@ test("a run begins by giving up what had no reply in time, and the model is told
     },
   ]);
   const world = madeWorld();
-  await using engine = engineWith(script, { world, store: memoryStore({ world, workspace }) });
+  await using engine = engineWith(script, { world, store: kind().store({ world, workspace }) });
   const session = await engine.open({ objective: "Ask" });
   const other = await engine.open({ objective: "Silent" });
   const { message } = await session.send(other.id, "Which?", { withinMs: 1_000 });

@@ -1,12 +1,9 @@
-/** Engines on a store of their own: in memory, or in a file that is removed when the test ends. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+/** Engines on a store of their own: one that is gone with it, or one in a place that others open too. */
 import { makeWorkspaceId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine.ts";
-import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/port.ts";
-import { sqliteStore, type SqliteOptions } from "../../src/store/sqlite.ts";
+import type { SqliteOptions } from "../../src/store/sqlite.ts";
+import { kind } from "../kind.ts";
 import { madeWorld, type MadeWorld } from "./made-world.ts";
 
 export const workspace = makeWorkspaceId({ nowMs: 1, random: new Uint8Array(10) });
@@ -18,7 +15,7 @@ export interface Place extends AsyncDisposable {
 }
 
 export function inMemory(world: MadeWorld = madeWorld()): Place {
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   const engine = new Engine({ store, world });
   return { engine, store, world, [Symbol.asyncDispose]: () => engine.close() };
 }
@@ -31,18 +28,13 @@ export interface FilePlace extends Place {
   again(world?: MadeWorld): Promise<Place>;
 }
 
-/** A path in a new directory, and how to remove it. */
-export function newPath(): { readonly path: string; readonly remove: () => void } {
-  const folder = mkdtempSync(join(tmpdir(), "skein-test-"));
-  return { path: join(folder, "skein.db"), remove: () => rmSync(folder, { recursive: true, force: true }) };
-}
+export { newPath } from "../path.ts";
 
 export async function inFile(world: MadeWorld = madeWorld()): Promise<FilePlace> {
-  const { path, remove } = newPath();
+  const { place: path, open: openAt, remove } = kind().lasting();
   const stores: Store[] = [];
   const open = async (options: Partial<SqliteOptions> = {}): Promise<Store> => {
-    // Waiting for the disk would only take time here; test/store and test/crash are about that.
-    const store = await sqliteStore({ path, world, workspace, durability: "process", ...options });
+    const store = await openAt({ world, workspace, ...options });
     stores.push(store);
     return store;
   };

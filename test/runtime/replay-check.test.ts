@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StoredRecord } from "../../src/core/chain.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import type { Store } from "../../src/store/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { all, workspace } from "./place.ts";
@@ -22,7 +22,7 @@ async function lived(store: Store) {
   return { engine, session };
 }
 
-const newStore = () => memoryStore({ world: realWorld(), workspace });
+const newStore = () => kind().store({ world: realWorld(), workspace });
 
 test("every state and context of a log comes out as it was recorded, across rewinds and forks", async () => {
   const { engine, session } = await lived(newStore());

@@ -11,7 +11,7 @@ import { Engine } from "../../src/runtime/engine.ts";
 import type { Secrets } from "../../src/runtime/redact.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { ToolOutput, type OuterTool } from "../../src/tool/port.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
@@ -28,7 +28,7 @@ function engineOn(
   options: { readonly secrets?: Secrets; readonly tools?: readonly OuterTool[] } = {},
 ) {
   const world = { ...realWorld(), secret: (name: string) => env[name] };
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   const script = scripted(lines);
   const { secrets = { CANARY: secret }, tools = [] } = options;
   const models = async () => script.models;

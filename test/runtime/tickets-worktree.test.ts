@@ -9,6 +9,7 @@ import { locked } from "../../src/runtime/tickets-lock.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { newRepository } from "./ticket-place.ts";
 import { scripted, use } from "./turn/scripted.ts";
+import { kind } from "../kind.ts";
 
 const planOf = (text: string) => parsePlan(text, { file: "plan.md" });
 const short = (rows: readonly TicketRow[]) => rows.map(({ ticket, status, why }) => [ticket, status, why]);
@@ -44,7 +45,7 @@ describe("the lock over worktrees", () => {
 test("two that run a plan with worktrees at once leave each other's alone", async () => {
   using repository = newRepository();
   const { models, calls } = scripted([() => "Done."]);
-  await using engine = await openEngine({ store: "memory:", models });
+  await using engine = await openEngine({ store: kind().place(), models });
   const plan = planOf(Array.from({ length: 4 }, (_, n) => `## t${n}: Thing ${n}\n`).join(""));
   const options = { directory: repository.top, worktrees: true, parallel: 2 };
   const runs = await Promise.all([engine.runTickets(plan, options), engine.runTickets(plan, options)]);
@@ -66,7 +67,7 @@ describe("a ticket that is begun and whose worktree is gone", () => {
         return [use("write_file", { path: "a.txt", text: "alpha\n" }, "first")];
       },
     ]);
-    const engine = await openEngine({ store: "memory:", models });
+    const engine = await openEngine({ store: kind().place(), models });
     const plan = planOf("## a: Alpha\n");
     const options = { directory: repository.top, worktrees: true };
     const rows = await engine.runTickets(plan, { ...options, signal: stop.signal });

@@ -7,6 +7,7 @@ import { openEngine, parsePlan, SkeinError, type Engine, type TicketRow } from "
 import { ModelError, type ModelCall } from "../../src/model/port.ts";
 import { newRepository } from "./ticket-place.ts";
 import { scripted, use, type Line } from "./turn/scripted.ts";
+import { kind } from "../kind.ts";
 
 const planOf = (text: string) => parsePlan(text, { file: "plan.md" });
 const short = (rows: readonly TicketRow[]) => rows.map(({ ticket, status, why }) => [ticket, status, why]);
@@ -46,7 +47,7 @@ describe("a plan without worktrees", () => {
   test("is run in order, each ticket with the handoffs of those before it and nothing else", async () => {
     using repository = newRepository();
     const { models, calls } = answering({});
-    await using engine = await openEngine({ store: "memory:", models });
+    await using engine = await openEngine({ store: kind().place(), models });
     const plan = planOf(
       "## a: First thing\nThe text of a.\n## b: Second thing\nafter: a\nlabels: team=web\n" +
         "## c: Third thing\n",
@@ -82,7 +83,7 @@ describe("a plan without worktrees", () => {
   test("a failed ticket stops those after it alone, and is begun anew when asked to", async () => {
     using repository = newRepository();
     const { models } = answering({ Alpha: then(refusal, "Now it is done.") });
-    await using engine = await openEngine({ store: "memory:", models });
+    await using engine = await openEngine({ store: kind().place(), models });
     const plan = planOf("## a: Alpha\n## b: Beta\nafter: a\n## c: Gamma\n## d: Delta\nafter: b\n");
     const options = { directory: repository.top };
     const rows = await engine.runTickets(plan, options);
@@ -104,7 +105,7 @@ describe("a plan without worktrees", () => {
     using repository = newRepository();
     const read = then([use("read_file", { path: "readme.txt" })], "I have read it.");
     const { models } = answering({ Alpha: read });
-    await using engine = await openEngine({ store: "memory:", models });
+    await using engine = await openEngine({ store: kind().place(), models });
     const permissions = [{ tool: "read_file", rule: "ask" }] as const;
     await engine.addAgent({ name: "careful", instructions: "Ask.", permissions });
     const plan = planOf("## a: Alpha\nagent: careful\n## b: Beta\nafter: a\n## c: Gamma\n");
@@ -123,7 +124,7 @@ describe("a plan without worktrees", () => {
     using repository = newRepository();
     const broken = new ModelError("invalid", "there is no such thing");
     const { models, calls } = answering({ Alpha: then(broken, "Done.") });
-    await using engine = await openEngine({ store: "memory:", models });
+    await using engine = await openEngine({ store: kind().place(), models });
     const other = await engine.open({ objective: "Something else" });
     await other.input("Wait for whoever runs all of them.");
     const plan = planOf("## a: Alpha\n");
@@ -138,7 +139,7 @@ describe("a plan without worktrees", () => {
   test("a budget is that of each ticket, and one that is used up blocks it", async () => {
     using repository = newRepository();
     const { models } = answering({ Alpha: [use("read_file", { path: "readme.txt" })] });
-    await using engine = await openEngine({ store: "memory:", models });
+    await using engine = await openEngine({ store: kind().place(), models });
     const plan = planOf("## a: Alpha\nbudget: steps=2\n## b: Beta\n");
     const rows = await engine.runTickets(plan, { directory: repository.top, budget: { steps: 1 } });
     assert.deepEqual(statuses(rows), ["a blocked", "b done"]);
@@ -151,7 +152,7 @@ describe("a plan without worktrees", () => {
   test("what changed in the plan counts for tickets not begun; others keep what they have", async () => {
     using repository = newRepository();
     const { models, calls } = answering({});
-    await using engine = await openEngine({ store: "memory:", models });
+    await using engine = await openEngine({ store: kind().place(), models });
     const options = { directory: repository.top };
     await engine.runTickets(planOf("## a: Alpha\nOld.\n"), options);
     const later = planOf("## a: Alpha\nNew.\n## b: Beta\nNew too.\n");
@@ -169,7 +170,7 @@ describe("a plan without worktrees", () => {
   test("an opened session that was never told anything is told, and what is ticked off is done", async () => {
     using repository = newRepository();
     const { models } = answering({});
-    await using engine = await openEngine({ store: "memory:", models });
+    await using engine = await openEngine({ store: kind().place(), models });
     // As a process leaves it that is killed between the two.
     const labels = { plan: "plan", ticket: "a" };
     const half = await engine.open({ objective: "Alpha", labels });
@@ -187,7 +188,7 @@ describe("a plan without worktrees", () => {
   test("two that run the same plan at once do every ticket once", async () => {
     using repository = newRepository();
     const { models, calls } = answering({});
-    await using engine = await openEngine({ store: "memory:", models });
+    await using engine = await openEngine({ store: kind().place(), models });
     const plan = planOf(Array.from({ length: 6 }, (_, n) => `## t${n}: Thing ${n}\n`).join(""));
     const options = { directory: repository.top, parallel: 2 };
     const [one, two] = await Promise.all([
@@ -215,7 +216,7 @@ describe("a plan without worktrees", () => {
       return [use("read_file", { path: "readme.txt" })];
     };
     const { models } = answering({ Alpha: then(wait, "Done.") });
-    await using engine = await openEngine({ store: "memory:", models });
+    await using engine = await openEngine({ store: kind().place(), models });
     const plan = planOf("## a: Alpha\n## b: Beta\n");
     const options = { directory: repository.top };
     const rows = await engine.runTickets(plan, { ...options, signal: stop.signal });
@@ -235,7 +236,7 @@ describe("a plan with worktrees", () => {
       Beta: write("b.txt", "beta\n"),
       Gamma: "Nothing to write.",
     };
-    await using engine = await openEngine({ store: "memory:", models: answering(by).models });
+    await using engine = await openEngine({ store: kind().place(), models: answering(by).models });
     const plan = planOf("## a: Alpha\n## b: Beta\n## c: Gamma\nafter: a, b\n");
     const options = { directory: repository.top, worktrees: true };
     const rows = await engine.runTickets(plan, options);
@@ -257,7 +258,7 @@ describe("a plan with worktrees", () => {
   test("an agent's directory and shell are those of the worktree", async () => {
     using repository = newRepository();
     const by = { Alpha: then([use("shell", { command: "pwd > where.txt" })], "Done.") };
-    await using engine = await openEngine({ store: "memory:", models: answering(by).models });
+    await using engine = await openEngine({ store: kind().place(), models: answering(by).models });
     const bind = [{ kind: "directory", path: repository.top, mode: "write" }, { kind: "shell" }] as const;
     await engine.addAgent({ name: "coder", instructions: "Code.", bind });
     const options = { directory: repository.top, worktrees: true, agent: "coder", commit: false };
@@ -276,7 +277,7 @@ describe("a plan with worktrees", () => {
   test("work that does not go together fails the ticket; merged by hand, it goes on", async () => {
     using repository = newRepository();
     const by = { Alpha: write("x.txt", "alpha\n"), Beta: write("x.txt", "beta\n") };
-    await using engine = await openEngine({ store: "memory:", models: answering(by).models });
+    await using engine = await openEngine({ store: kind().place(), models: answering(by).models });
     const plan = planOf("## a: Alpha\n## b: Beta\n## c: Gamma\nafter: a, b\n## d: Delta\nafter: c\n");
     const options = { directory: repository.top, worktrees: true };
     const rows = await engine.runTickets(plan, options);
@@ -289,7 +290,7 @@ describe("a plan with worktrees", () => {
 
   test("what is in the way is told, and left as it is", async () => {
     using repository = newRepository();
-    await using engine = await openEngine({ store: "memory:", models: answering({}).models });
+    await using engine = await openEngine({ store: kind().place(), models: answering({}).models });
     const options = { directory: repository.top, worktrees: true };
     repository.git("branch", "skein/plan/a");
     const [row] = await engine.runTickets(planOf("## a: Alpha\n"), options);
@@ -310,7 +311,7 @@ describe("a plan with worktrees", () => {
 
 test("what cannot be is refused before anything is made", async () => {
   using repository = newRepository();
-  await using engine = await openEngine({ store: "memory:", models: answering({}).models });
+  await using engine = await openEngine({ store: kind().place(), models: answering({}).models });
   const plan = planOf("## a: Alpha\n");
   const run = (options: object) =>
     refused(engine.runTickets(plan, { directory: repository.top, ...options }));

@@ -11,7 +11,7 @@ import { fire, fireDue } from "../../src/runtime/work/fire.ts";
 import { fireDueTemplates, fireTemplate, listTemplates } from "../../src/runtime/work/templates.ts";
 import { makeWriter } from "../../src/runtime/writer.ts";
 import { faultyStore } from "../../src/store/faulty.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import type { Store } from "../../src/store/port.ts";
 import { madeWorld, type MadeWorld } from "./made-world.ts";
 
@@ -62,7 +62,7 @@ async function firedIn(store: Store, log: Parameters<Store["read"]>[0]): Promise
 const setUp = (): { world: MadeWorld; store: Store; engine: Engine } => {
   const world = madeWorld("race");
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   return { world, store, engine: new Engine({ store, world }) };
 };
 

@@ -5,12 +5,12 @@ import { test } from "node:test";
 import { openEngine, type Engine, type Session } from "../../src/index.ts";
 import { makeWorkspaceId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { madeWorld, type MadeWorld } from "./made-world.ts";
 import { engineWith, scripted } from "./turn/scripted.ts";
 
-const open = () => openEngine({ store: "memory:" });
+const open = () => openEngine({ store: kind().place() });
 
 /** An engine in a world whose clock is moved by hand and whose timers are short. */
 function made(): { world: MadeWorld; engine: Engine } {
@@ -20,7 +20,7 @@ function made(): { world: MadeWorld; engine: Engine } {
     sleep: (ms: number, signal?: AbortSignal) => sleep(Math.min(ms, 3), signal),
   };
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   return { world, engine: engineWith(scripted(["Done."]), { store, world }) };
 }
 
@@ -220,7 +220,7 @@ test("a delivery counts once, by whatever header it is named", async () => {
 
 test("a call that is not what it should be fires nothing", async () => {
   const env: Record<string, string> = { HOOK_SECRET: "it is a secret to everybody" };
-  await using engine = await openEngine({ store: "memory:", env });
+  await using engine = await openEngine({ store: kind().place(), env });
   const session = await engine.open({ objective: "Hook" });
   const { token = "" } = await session.trigger("push", { kind: "webhook", secret: "HOOK_SECRET" });
   const body = "Hello, World!";
@@ -348,7 +348,7 @@ test("a template is opened by webhook, once for each delivery", async () => {
 });
 
 test("a session that is over shows no next times of its triggers", async () => {
-  await using engine = await openEngine({ store: "memory:" });
+  await using engine = await openEngine({ store: kind().place() });
   const session = await engine.open({ objective: "Tick", wake: [{ kind: "every", everyMs: 60_000 }] });
   const next = async () => (await session.triggers()).map(({ nextMs }) => typeof nextMs);
   assert.deepEqual(await next(), ["number"]);

@@ -3,11 +3,9 @@ import { makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
 import { SkeinError } from "../../src/core/error.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
-import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/port.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { kind } from "../kind.ts";
 import { madeWorld, type MadeWorld } from "./made-world.ts";
-import { newPath } from "./place.ts";
 
 export interface Home {
   readonly store: Store;
@@ -28,7 +26,7 @@ const newWorkspace = () => {
 export function twoInMemory(): Homes {
   const [a, b] = ["a", "b"].map((name) => {
     const world = madeWorld(name);
-    const store = memoryStore({ world, workspace: newWorkspace() });
+    const store = kind().store({ world, workspace: newWorkspace() });
     return { store, world, engine: new Engine({ store, world }) };
   }) as [Home, Home];
   const close = async (): Promise<void> => {
@@ -38,12 +36,12 @@ export function twoInMemory(): Homes {
 }
 
 export async function twoInFiles(): Promise<Homes> {
-  const places = [newPath(), newPath()];
+  const places = [kind().lasting(), kind().lasting()];
   const homes: Home[] = [];
-  for (const [place, { path }] of places.entries()) {
+  for (const [place, { open }] of places.entries()) {
     const world = madeWorld(`file ${place}`);
     const workspace = newWorkspace();
-    const store = await sqliteStore({ path, world, workspace, durability: "process" });
+    const store = await open({ world, workspace });
     homes.push({ store, world, engine: new Engine({ store, world }) });
   }
   const [a, b] = homes as [Home, Home];

@@ -21,8 +21,9 @@ import { limit } from "../../src/core/limit.ts";
 import type { TriggerSpec } from "../../src/core/trigger.ts";
 import { openEngine, type SkeinError } from "../../src/index.ts";
 import { firedOf, lastCause, makeFolder, pause, until, type Engine, type Session } from "./watched.ts";
+import { kind } from "../kind.ts";
 
-const open = (): Promise<Engine> => openEngine({ store: "memory:" });
+const open = (): Promise<Engine> => openEngine({ store: kind().place() });
 const hash = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
 
 /** The digest of a tree of plain files, computed from scratch. */

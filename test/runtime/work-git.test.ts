@@ -6,8 +6,9 @@ import { test } from "node:test";
 import type { TriggerSpec } from "../../src/core/trigger.ts";
 import { openEngine, type SkeinError } from "../../src/index.ts";
 import { firedOf, makeFolder, pause, until, type Engine, type Session } from "./watched.ts";
+import { kind } from "../kind.ts";
 
-const open = (): Promise<Engine> => openEngine({ store: "memory:" });
+const open = (): Promise<Engine> => openEngine({ store: kind().place() });
 
 /** A repository with one commit on main, and the ways to change it. */
 function makeRepository() {

@@ -5,7 +5,7 @@ import type { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import type { Told } from "../../src/runtime/work/worker.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 import { workspace } from "./place.ts";
 import { engineWith, scripted, use, type Line } from "./turn/scripted.ts";
 
@@ -40,7 +40,7 @@ const allIdle = async (sessions: readonly Session[]): Promise<boolean> =>
   (await Promise.all(sessions.map(isIdle))).every(Boolean);
 
 test("limits of agents, policies and the worker hold over all workers, at every moment", async () => {
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   let running = 0;
   let most = 0;
   const script = scripted([
@@ -197,7 +197,7 @@ test("a binding that is gone does not come back by itself: three times, and it i
 test("what a dead worker of this machine left is taken over at once, its call written off", async () => {
   let gone = "";
   const knowing: World = { ...world, isGone: (holder) => holder === gone };
-  const store = memoryStore({ world: knowing, workspace });
+  const store = kind().store({ world: knowing, workspace });
   const stuck = engineWith(scripted([() => new Promise(() => undefined)]), {
     store,
     holder: "dead",
@@ -273,7 +273,7 @@ test("a session past its deadline is suspended, also while it runs, and goes on 
 test("a clock that jumps, back or ahead, keeps nobody from being run", async () => {
   let shiftMs = 0;
   const jumping: World = { ...world, now: () => world.now() + shiftMs };
-  const store = memoryStore({ world: jumping, workspace });
+  const store = kind().store({ world: jumping, workspace });
   await using engine = engineWith(scripted(["done"]), { store, world: jumping });
   await using _ = await engine.work();
   for (const jumpMs of [0, -86_400_000, 7 * 86_400_000, -3_600_000]) {
@@ -294,7 +294,7 @@ test("stopping finishes the step, gives the lease back, and leaves the rest to o
     },
     "done",
   ]);
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   const engine = engineWith(script, { store });
   const session = await openOne(engine);
   const worker = await engine.work();
@@ -310,7 +310,7 @@ test("stopping finishes the step, gives the lease back, and leaves the rest to o
 });
 
 test("two workers of an engine and one of another share what there is; each is run once", async () => {
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   const script = scripted(["done"]);
   const told: Told[] = [];
   const tell = (one: Told): void => void told.push(one);

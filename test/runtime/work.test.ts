@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openEngine } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
+import { kind } from "../kind.ts";
 
-const open = () => openEngine({ store: "memory:" });
+const open = () => openEngine({ store: kind().place() });
 const until = async (holds: () => Promise<boolean>, ms = 5_000): Promise<void> => {
   const world = realWorld();
   for (const end = world.now() + ms; !(await holds());) {

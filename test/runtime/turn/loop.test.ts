@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import type { Session } from "../../../src/runtime/session.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
+import { kind } from "../../kind.ts";
 import { ModelError } from "../../../src/model/port.ts";
 import { defineTool } from "../../../src/tool/define.ts";
 import { workspace } from "../place.ts";
@@ -236,7 +236,7 @@ test("an interrupt ends the turn in a stream and in a tool, and the session goes
 
 test("two runs of one session: one runs, the other is told who does", async () => {
   const world = realWorld();
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   let release = (): void => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
@@ -317,7 +317,7 @@ test("a long output is kept whole, and recall reads the rest of it", async () =>
 
 test("send, fork and sleep are each one append with their result", async () => {
   const world = realWorld();
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   let to = "";
   const script = scripted([
     () => [use("send", { to, text: "the rate is 4.1" })],
@@ -346,7 +346,7 @@ test("send, fork and sleep are each one append with their result", async () => {
 test("after a crash unsafe is unknown and asked about, the rest runs again", async () => {
   for (const onUnknown of ["ask", "tell"] as const) {
     const world = realWorld();
-    const store = memoryStore({ world, workspace });
+    const store = kind().store({ world, workspace });
     const runs: string[] = [];
     let dies = true;
     const effects = ["read", "idempotent", "unsafe"] as const;
@@ -414,7 +414,7 @@ test("a probe tells what became of an unsafe call", async () => {
     ["unknown", "unknown", 0],
   ] as const) {
     const world = realWorld();
-    const store = memoryStore({ world, workspace });
+    const store = kind().store({ world, workspace });
     const runs: string[] = [];
     const tools = [counting(runs, { probe: async () => answer })];
     const engine = engineWith(scripted(["Fine."]), { store, world, tools });

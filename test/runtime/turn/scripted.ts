@@ -1,7 +1,7 @@
 /** A model that says what it is told to, and an engine on a store in memory that asks it. */
 import { Engine } from "../../../src/runtime/engine.ts";
 import { realWorld, type World } from "../../../src/runtime/world.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
+import { kind } from "../../kind.ts";
 import type { Store } from "../../../src/store/port.ts";
 import type { OuterTool } from "../../../src/tool/port.ts";
 import { makeToolSource } from "../../../src/tool/source.ts";
@@ -93,7 +93,7 @@ export function engineWith(
   } = {},
 ): Engine {
   const world = options.world ?? realWorld();
-  const { store = memoryStore({ world, workspace }), tools = [], ...rest } = options;
+  const { store = kind().store({ world, workspace }), tools = [], ...rest } = options;
   return new Engine({
     ...rest,
     store,

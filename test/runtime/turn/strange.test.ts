@@ -6,6 +6,7 @@ import { openEngine } from "../../../src/index.ts";
 import { defineTool } from "../../../src/tool/define.ts";
 import { OutcomeUnknown } from "../../../src/tool/port.ts";
 import { engineWith, scripted, use } from "./scripted.ts";
+import { kind } from "../../kind.ts";
 
 const bind = [{ kind: "tool", name: "pay" }] as const;
 const paying = (run: () => Promise<unknown>) =>
@@ -88,7 +89,7 @@ test("an input that cannot be taken up is kept, and whoever asked is told", asyn
 });
 
 test("bad options of an engine, a compression and a drive are refused before anything happens", async () => {
-  const open = (options: object) => openEngine({ store: "memory:", env: {}, ...options });
+  const open = (options: object) => openEngine({ store: kind().place(), env: {}, ...options });
   for (const wrong of [{ leaseMs: "x" }, { leaseMs: 1 }, { tools: [{ name: "x" }] }, { tools: "x" }]) {
     await assert.rejects(open(wrong), { code: "invalid" }, JSON.stringify(wrong));
   }

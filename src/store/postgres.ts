@@ -1,0 +1,63 @@
+/**
+ * The store for a team: one PostgreSQL, shared by as many programs as like. See postgres/schema.ts for the
+ * layout, postgres/append.ts for the write path and postgres/connection.ts for what happens when the way to
+ * the server breaks.
+ */
+import type { WorkspaceId } from "../core/ids.ts";
+import type { Durability, Store, StoreWorld } from "./port.ts";
+import { checkTenant, parseAddress } from "./postgres/address.ts";
+import { makeAppender } from "./postgres/append.ts";
+import { makeBlobs } from "./postgres/blob.ts";
+import { openDatabase } from "./postgres/connection.ts";
+import type { Driver } from "./postgres/driver.ts";
+import { makeHeads } from "./postgres/heads.ts";
+import { makeReader } from "./postgres/read.ts";
+import { makeSchedules } from "./postgres/schedule.ts";
+import { startStore } from "./postgres/start.ts";
+
+export interface PostgresOptions {
+  /** postgres://user:password@host:port/database, with what only Skein knows behind its `?`. */
+  readonly url: string;
+  readonly world: StoreWorld;
+  /** For a new tenant: the id its workspace gets. */
+  readonly workspace: WorkspaceId;
+  /** By default what the address says, or `default`. */
+  readonly tenant?: string;
+  /** Make layout and tenant when they are not there; by default true. */
+  readonly create?: boolean;
+  readonly durability?: Durability;
+  /** Whose clock decides; `world` is for tests that set it. */
+  readonly clock?: "database" | "world";
+}
+
+export async function postgresStore(options: PostgresOptions): Promise<Store> {
+  const { url, world, workspace, create = true, durability = "disk", clock = "database" } = options;
+  const address = parseAddress(url);
+  const name = options.tenant ?? address.tenant ?? "default";
+  checkTenant(name);
+  const settings = durability === "disk" ? {} : { synchronous_commit: "off" };
+  const database = openDatabase({ address, world, clock, settings });
+  try {
+    const started = await startStore(database, { tenant: name, workspace, create, durability });
+    const driver: Driver = { database, tenant: started.tenant, world, changed: () => undefined };
+    const heads = makeHeads();
+    const appender = makeAppender(driver, heads);
+    const store = {
+      workspace: started.workspace,
+      program: started.program,
+      now: () => database.now(),
+      append: (parts) => appender.append(parts),
+      ...makeReader(driver),
+      ...makeBlobs(driver),
+      ...makeSchedules(driver),
+      async close() {
+        await appender.idle();
+        await database.close();
+      },
+    } as Partial<Store> as Store;
+    return store;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * The stores that the behaviour tests stand on, by name. Each test file runs on `embedded`; those in the
+ * table of test/postgres/again.ts run once more on PostgreSQL, told by a variable of the process.
+ */
+import { randomBytes } from "node:crypto";
+import type { WorkspaceId } from "../src/core/ids.ts";
+import { version } from "../src/core/version.ts";
+import type { World } from "../src/runtime/world.ts";
+import { realWorld } from "../src/runtime/world.ts";
+import { memoryStore } from "../src/store/memory.ts";
+import type { Store, StoreWorld } from "../src/store/port.ts";
+import { postgresStore } from "../src/store/postgres.ts";
+import { sqliteStore } from "../src/store/sqlite.ts";
+import { newPath } from "./path.ts";
+
+interface Given {
+  readonly world: World | StoreWorld;
+  readonly workspace: WorkspaceId;
+}
+
+/** A place that several stores can be opened at, as several processes would. */
+export interface LastingPlace {
+  readonly place: string;
+  open(given: Given): Promise<Store>;
+  remove(): void;
+}
+
+interface Kind {
+  /** A store that nobody else has. */
+  store(given: Given): Store;
+  /** The same, for `openEngine`. */
+  place(): string;
+  lasting(): LastingPlace;
+}
+
+/** Of one database, which `again.ts` names before it loads any test. */
+export const databaseVariable = "SKEIN_TEST_DATABASE";
+const kindVariable = "SKEIN_TEST_STORE";
+
+const kinds: Readonly<Record<string, Kind>> = {
+  embedded: {
+    store: (given) => memoryStore(given),
+    place: () => "memory:",
+    lasting() {
+      const { path, remove } = newPath();
+      // Waiting for the disk would only take time here; test/store and test/crash are about that.
+      const open = (given: Given) => sqliteStore({ path, durability: "process", ...given });
+      return { place: path, open, remove };
+    },
+  },
+  postgres: {
+    store: (given) => lazily(given, openTenant(newTenant(), given)),
+    place: newTenant,
+    lasting() {
+      const place = newTenant();
+      return { place, open: (given) => openTenant(place, given), remove: () => undefined };
+    },
+  },
+};
+
+/** Which one this process stands on. */
+export const kind = (): Kind => {
+  const found = kinds[process.env[kindVariable] ?? "embedded"];
+  if (found === undefined) throw new Error(`no such kind of store: ${process.env[kindVariable]}`);
+  return found;
+};
+
+export const standOn = (name: string): void => {
+  process.env[kindVariable] = name;
+};
+
+function newTenant(): string {
+  const url = new URL(process.env[databaseVariable] ?? "");
+  url.searchParams.set("tenant", `t${randomBytes(8).toString("hex")}`);
+  url.searchParams.set("connections", "4");
+  return url.href;
+}
+
+/** The clock is the test's, the timers are real: a store waits for its server and not for the test. */
+function openTenant(url: string, { world, workspace }: Given): Promise<Store> {
+  const { sleep, defer } = realWorld();
+  const now = (): number => world.now();
+  const own = { now, sleep, defer, digest: world.digest };
+  return postgresStore({ url, world: own, workspace, clock: "world", durability: "process" });
+}
+
+/** A store that is still being opened, for tests that make theirs at once. */
+function lazily({ world, workspace }: Given, opening: Promise<Store>): Store {
+  opening.catch(() => undefined);
+  const known = { workspace, program: version, now: () => world.now(), watch: watchOf(opening) };
+  return new Proxy(known as unknown as Store, {
+    get(target, name: keyof Store) {
+      // Whoever waits for the store itself would take it for a promise.
+      if (name in target || (name as string) === "then") return target[name];
+      return async (...args: readonly unknown[]) => {
+        const store = await opening;
+        return (store[name] as (...given: readonly unknown[]) => unknown)(...args);
+      };
+    },
+  });
+}
+
+function watchOf(opening: Promise<Store>): Store["watch"] {
+  return (changed) => {
+    let over = false;
+    let end: (() => void) | null = null;
+    void opening.then(
+      (store) => {
+        if (!over) end = store.watch(changed);
+      },
+      () => undefined,
+    );
+    return () => {
+      over = true;
+      end?.();
+    };
+  };
+}

@@ -1,0 +1,161 @@
+/** Tenants of a database: who there is, what each uses and may use, and the role that is kept to it. */
+import { SkeinError } from "../../core/error.ts";
+import { quote, type WorkspaceId } from "../../core/ids.ts";
+import type { StoreWorld } from "../port.ts";
+import { checkTenant, parseAddress } from "./address.ts";
+import { openDatabase, type Database, type Row, type Statement } from "./connection.ts";
+import { startStore } from "./start.ts";
+
+export interface Tenant {
+  readonly name: string;
+  readonly sessions: number;
+  /** Of contents and blobs. */
+  readonly bytes: number;
+  /** The quota; null: none. */
+  readonly sessionsMax: number | null;
+  readonly bytesMax: number | null;
+  /** Whoever logs in as this role is kept to this tenant. */
+  readonly role: string | null;
+  readonly program: string;
+}
+
+/** Absent: as before. Null: none. */
+export interface TenantChange {
+  readonly sessionsMax?: number | null;
+  readonly bytesMax?: number | null;
+  readonly role?: string | null;
+}
+
+export interface Tenants {
+  /** In order of name. A role that is kept to a tenant sees that one alone. */
+  list(): Promise<readonly Tenant[]>;
+  /** Makes the tenant when it is not there. */
+  set(name: string, change: TenantChange): Promise<Tenant>;
+  close(): Promise<void>;
+}
+
+export interface TenantsOptions {
+  readonly url: string;
+  readonly world: StoreWorld;
+  /** For a new tenant: the id its workspace gets. */
+  readonly workspace: WorkspaceId;
+}
+
+export function openTenants({ url, world, workspace }: TenantsOptions): Tenants {
+  const database = openDatabase({ address: parseAddress(url), world, clock: "database" });
+  const start = { workspace, durability: "process" } as const;
+  return {
+    async list() {
+      // It need not be the tenant's own program that looks: one that is not there is no reason to fail.
+      await startStore(database, { ...start, tenant: "default", create: false }).catch(
+        unlessNoTenant(database),
+      );
+      return (await database.run<TenantColumns>(tenantsQuery, [null])).map(tenantOf);
+    },
+    async set(name, change) {
+      checkTenant(name);
+      const { tenant } = await startStore(database, { ...start, tenant: name, create: true });
+      await database.transaction((run) => setTenant(run, { tenant, name, change }), { twice: true });
+      const [row] = await database.run<TenantColumns>(tenantsQuery, [tenant]);
+      if (row === undefined) throw new SkeinError("not-found", `there is no tenant ${quote(name)}`);
+      return tenantOf(row);
+    },
+    close: () => database.close(),
+  };
+}
+
+const unlessNoTenant =
+  ({ run }: Database) =>
+  async (error: unknown): Promise<void> => {
+    const [found] = await run<{ there: boolean }>("SELECT to_regclass('skein.tenants') IS NOT NULL AS there");
+    if (!(error instanceof SkeinError && error.code === "not-found" && found?.there === true)) throw error;
+  };
+
+interface TenantColumns extends Row {
+  readonly name: string;
+  readonly sessions: number;
+  readonly bytes: number;
+  readonly sessions_max: number | null;
+  readonly bytes_max: number | null;
+  readonly role: string | null;
+  readonly program: string;
+}
+
+const tenantsQuery = `SELECT t.name, t.sessions_max, t.bytes_max, t.role::text AS role, t.program,
+  coalesce(l.sessions, 0) AS sessions, coalesce(l.bytes, 0) + coalesce(b.bytes, 0) AS bytes
+  FROM skein.tenants t
+  LEFT JOIN (SELECT tenant, count(*) FILTER (WHERE listed) AS sessions, sum(bytes)::bigint AS bytes
+    FROM skein.logs WHERE tenant = coalesce($1, tenant) GROUP BY tenant) l ON l.tenant = t.id
+  LEFT JOIN (SELECT tenant, sum(bytes)::bigint AS bytes FROM skein.blobs
+    WHERE tenant = coalesce($1, tenant) GROUP BY tenant) b ON b.tenant = t.id
+  WHERE t.id = coalesce($1::integer, t.id) ORDER BY t.name`;
+
+const tenantOf = (row: TenantColumns): Tenant => ({
+  name: row.name,
+  sessions: row.sessions,
+  bytes: row.bytes,
+  sessionsMax: row.sessions_max,
+  bytesMax: row.bytes_max,
+  role: row.role,
+  program: row.program,
+});
+
+interface Setting {
+  readonly tenant: number;
+  readonly name: string;
+  readonly change: TenantChange;
+}
+
+async function setTenant(run: Statement, { tenant, name, change }: Setting): Promise<void> {
+  const [found] = await run<{ role: string | null }>(
+    "SELECT role::text AS role FROM skein.tenants WHERE id = $1 FOR UPDATE",
+    [tenant],
+  );
+  const { sessionsMax, bytesMax, role } = change;
+  await run(
+    `UPDATE skein.tenants SET sessions_max = CASE WHEN $2 THEN $3::bigint ELSE sessions_max END,
+       bytes_max = CASE WHEN $4 THEN $5::bigint ELSE bytes_max END WHERE id = $1`,
+    [tenant, sessionsMax !== undefined, sessionsMax ?? null, bytesMax !== undefined, bytesMax ?? null],
+  );
+  if (role === undefined) return;
+  const before = found?.role ?? null;
+  if (before !== null && before !== role) await run("SELECT skein.dismiss($1::text::name)", [before]);
+  if (role !== null) await checkRole(run, { tenant, name, role });
+  await run("UPDATE skein.tenants SET role = $2::text::name WHERE id = $1", [tenant, role]);
+  if (role !== null) await run("SELECT skein.admit($1::text::name)", [role]);
+}
+
+const roleQuery = `SELECT r.rolsuper OR r.rolbypassrls OR pg_has_role(r.oid, c.relowner, 'MEMBER') AS free,
+  (SELECT t.name FROM skein.tenants t WHERE t.role = r.rolname AND t.id <> $2) AS other
+  FROM pg_roles r, pg_class c WHERE r.rolname = $1::text AND c.oid = 'skein.tenants'::regclass`;
+
+interface RoleColumns extends Row {
+  readonly free: boolean;
+  readonly other: string | null;
+}
+
+/** A role that nothing can keep, or that is kept elsewhere, would only seem to be kept to the tenant. */
+async function checkRole(
+  run: Statement,
+  { tenant, name, role }: { readonly tenant: number; readonly name: string; readonly role: string },
+): Promise<void> {
+  const [found] = await run<RoleColumns>(roleQuery, [role, tenant]);
+  const wrong = (message: string, hint: string) => new SkeinError("refused", message, { hint });
+  if (found === undefined) {
+    throw new SkeinError("not-found", `there is no role ${quote(role)}`, {
+      hint: `make it first: CREATE ROLE ${role} LOGIN PASSWORD '…'`,
+    });
+  }
+  if (found.free) {
+    throw wrong(
+      `the role ${quote(role)} cannot be kept to a tenant`,
+      "take one that neither is a superuser, nor owns the tables, nor has BYPASSRLS",
+    );
+  }
+  if (found.other !== null) {
+    throw wrong(
+      `the role ${quote(role)} is kept to the tenant ${quote(found.other)} already`,
+      `take it from there first: skein tenants set ${found.other} --role none, or another for ${name}`,
+    );
+  }
+}

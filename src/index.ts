@@ -212,6 +212,7 @@ export type { ImportOptions, ImportReport } from "./runtime/import.ts";
 export type { MigrateOptions, MigrateReport } from "./runtime/migrate.ts";
 export type { ModelReport } from "./runtime/move-model.ts";
 export type { MoveReport } from "./runtime/move.ts";
+export type { MigrateAllOptions, MigrateAllReport, MigrateProgress } from "./runtime/move-all.ts";
 export type { Replayed, ReplayOptions, ReplayProgress } from "./runtime/replay.ts";
 export type { ReplayJudgment, ReplayRun, ReplayScorer } from "./runtime/replay-score.ts";
 export type { ReplayCheck, ReplayMismatch } from "./runtime/replay-check.ts";

@@ -9,12 +9,15 @@ import { realWorld, type World } from "./runtime/world.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
 import type { Durability, Store } from "./store/port.ts";
+import { addressWith, isPostgresAddress, shownAddress } from "./store/postgres/address.ts";
 import type { SqliteOptions } from "./store/sqlite.ts";
 import type { OuterTool } from "./tool/port.ts";
 
 export interface OpenEngineOptions {
-  /** A path, `memory:`, or a store of your own. */
+  /** A path, `postgres://user:password@host:5432/database`, `memory:`, or a store of your own. */
   readonly store: string | Store;
+  /** Whose sessions, where a store keeps those of several; by default `default`. */
+  readonly tenant?: string;
   /**
    * `disk`, the default: what is acknowledged survives the loss of power. `process`: only the end of the
    * process.
@@ -46,7 +49,7 @@ export interface OpenEngineOptions {
 /** Opens a store and gives the engine on it. */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const known = ["store", "durability", "create", "actor", "lockWaitMs", "models", "tools", "env", "holder"];
-  checkOptions("openEngine", options, [...known, "leaseMs", "secrets"]);
+  checkOptions("openEngine", options, [...known, "leaseMs", "secrets", "tenant"]);
   const env = options.env ?? process.env;
   const redactor = openRedactor(options.secrets);
   const world = { ...realWorld(), secret: (name: string) => env[name], redactor };
@@ -63,15 +66,19 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     ...(durability === undefined ? {} : { durability }),
     ...(lockWaitMs === undefined ? {} : { lockWaitMs }),
   };
-  const store = await openStore(place, { ...how, ...(create === undefined ? {} : { create }) });
-  const { tools = [], leaseMs } = options;
+  const { tools = [], leaseMs, tenant } = options;
+  const store = await openStore(place, {
+    ...how,
+    ...(create === undefined ? {} : { create }),
+    ...(tenant === undefined ? {} : { tenant }),
+  });
   return new Engine({
     store,
     world,
     ...(options.holder === undefined ? {} : { holder: options.holder }),
     models: () => loadModels(options.models, env),
     openStore: (other, { create: make = true } = {}) => openStore(other, { ...how, create: make }),
-    ...(typeof place === "string" && place !== "memory:" ? { place: resolve(place) } : {}),
+    ...(typeof place === "string" && place !== "memory:" ? { place: placeOf(place, tenant) } : {}),
     tools: async () => (await import("./tool/source.ts")).makeToolSource({ world, tools }),
     ...(actor === undefined ? {} : { actor }),
     ...(leaseMs === undefined ? {} : { leaseMs }),
@@ -81,6 +88,10 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
 const providersIn = (models: OpenEngineOptions["models"]): ModelConfig["providers"] =>
   typeof models === "object" && models !== null && "providers" in models ? models.providers : {};
 
+/** As it may be told: a whole path, or an address without its password. */
+const placeOf = (place: string, tenant: string | undefined): string =>
+  isPostgresAddress(place) ? shownAddress(addressWith(place, tenant)) : resolve(place);
+
 async function openStore(
   place: string | Store,
   options: Omit<SqliteOptions, "path" | "workspace"> & { readonly world: World },
@@ -89,10 +100,14 @@ async function openStore(
   const { world } = options;
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
   if (place === "memory:") return (await import("./store/memory.ts")).memoryStore({ world, workspace });
+  if (isPostgresAddress(place)) {
+    const { lockWaitMs: _, ...rest } = options;
+    return (await import("./store/postgres.ts")).postgresStore({ ...rest, url: place, workspace });
+  }
   const scheme = /^([a-z][a-z0-9+]{1,20}):\/\//.exec(place)?.[1];
   if (scheme !== undefined) {
     throw new SkeinError("invalid", `this Skein has no store for ${scheme}://`, {
-      hint: 'give a path, or "memory:"',
+      hint: 'give a path, postgres://user:password@host/database, or "memory:"',
     });
   }
   if (place === "" || place.includes("\0"))

@@ -12,7 +12,11 @@ import type { ArgNames, Option, Options, Verb } from "./verb.ts";
 
 /** Options of every verb; they may stand before it, too. */
 export const globalOptions = {
-  store: { type: "text", value: "PATH", what: "the store; by default SKEIN_STORE, or else ./skein.db" },
+  store: {
+    type: "text",
+    value: "STORE",
+    what: "the store, a path or postgres://…; by default SKEIN_STORE, or else ./skein.db",
+  },
   json: { type: "flag", what: "answer in JSON: one value, or one a line for lists" },
   "no-color": { type: "flag", what: "no colors, as with NO_COLOR; there are none outside a terminal" },
   help: { type: "flag", short: "h", what: "show this help" },

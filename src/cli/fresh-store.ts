@@ -2,14 +2,13 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { isLiveDatabase } from "../tool/live-database.ts";
+import { isPostgresAddress } from "../store/postgres/address.ts";
 import { fileOf, makeOpening } from "./opening.ts";
-
-export const isThere = (place: string): boolean => existsSync(fileOf(place));
 
 /** Takes away a store that this command made and has closed, unless somebody has come to use it since. */
 export async function takeAway(place: string): Promise<void> {
   const file = fileOf(place);
-  if (!existsSync(file) || (await isLiveDatabase(file))) return;
+  if (isPostgresAddress(place) || !existsSync(file) || (await isLiveDatabase(file))) return;
   const opening = makeOpening(place);
   try {
     const logs = await (await opening.store()).logs(null, 1);

@@ -2,7 +2,7 @@
  * Opening a store and the engine on it: the place where the command line chooses the drivers. Models and
  * tools are loaded by the first run that needs them.
  */
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { makeWorkspaceId, quote } from "../core/ids.ts";
@@ -10,6 +10,7 @@ import { limit } from "../core/limit.ts";
 import type { Engine } from "../runtime/engine.ts";
 import { realWorld, type World } from "../runtime/world.ts";
 import type { Store } from "../store/port.ts";
+import { isPostgresAddress, shownAddress } from "../store/postgres/address.ts";
 
 export interface Opening {
   readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
@@ -26,9 +27,13 @@ export function makeOpening(place: string): Opening {
   let opened: Promise<Store> | null = null;
   let engine: Promise<Engine> | null = null;
   const openAt = async (place: string, create: boolean): Promise<Store> => {
+    const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
+    if (isPostgresAddress(place)) {
+      const { postgresStore } = await import("../store/postgres.ts");
+      return postgresStore({ url: place, world, workspace, create });
+    }
     checkPlace(place, create);
     const { sqliteStore } = await import("../store/sqlite.ts");
-    const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
     return sqliteStore({ path: fileOf(place), world, workspace, create, lockWaitMs: lockWaitMs() });
   };
   const store = (create: boolean): Promise<Store> => openAt(place, create);
@@ -47,7 +52,7 @@ export function makeOpening(place: string): Opening {
           store: ready,
           world,
           openStore: (other, { create: make = true } = {}) => openAt(other, make),
-          place: resolve(fileOf(place)),
+          place: isPostgresAddress(place) ? shownAddress(place) : resolve(fileOf(place)),
           models: once(async () => (await import("./config.ts")).loadModels(world)),
           tools: once(async () => (await import("../tool/source.ts")).makeToolSource({ world })),
         });
@@ -60,6 +65,12 @@ export function makeOpening(place: string): Opening {
     },
   };
 }
+
+/** Whether there is a store already, or somebody else looks after that. */
+export const isThere = (place: string): boolean => isPostgresAddress(place) || existsSync(fileOf(place));
+
+/** As it may be shown: an address without its password. */
+export const shownStore = (place: string): string => (isPostgresAddress(place) ? shownAddress(place) : place);
 
 /** What SQLite would take for a place of its own making is a file like any other. */
 export const fileOf = (place: string): string => (/^(:|file:)/.test(place) ? `./${place}` : place);
@@ -77,13 +88,13 @@ function once<T>(load: () => Promise<T>): () => Promise<T> {
 function checkPlace(place: string, create: boolean): void {
   const scheme = /^(memory|[a-z][a-z0-9+]{1,20}(?=:\/\/)):/.exec(place)?.[1];
   if (scheme !== undefined) {
-    throw new SkeinError("invalid", `the command line has no store for ${quote(place)}`, {
-      hint: "give the path of a file",
+    throw new SkeinError("invalid", `the command line has no store for ${quote(`${scheme}:`)}`, {
+      hint: "give the path of a file, or postgres://user:password@host:5432/database",
     });
   }
   if (place === "" || place.includes("\0")) {
     throw new SkeinError("invalid", "the path of the store is empty", {
-      hint: "give --store PATH, or unset SKEIN_STORE",
+      hint: "give --store STORE, or unset SKEIN_STORE",
     });
   }
   if (!create) return;

@@ -63,7 +63,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
       [["send", a, "-", "x"], 2, /--reply-to is missing/],
       [["send", "-", b, "x", "--reply-within", "10m"], 2, /between sessions/],
-      [["send", "-", b, "x", "--at", "b.db"], 2, /--store PATH/],
+      [["send", "-", b, "x", "--at", "b.db"], 2, /--store STORE/],
       [["send", a, b, "x", "--at", "nowhere.db"], 3, /there is no store/],
       [["send", a, b, ""], 2, /the message is empty/],
       [["send", a, "ses_none", "x"], 3, /no session ends in/],

@@ -3,8 +3,9 @@ import { createReadStream } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { ImportReport } from "../../runtime/import.ts";
-import { isThere, takeAway } from "../fresh-store.ts";
+import { takeAway } from "../fresh-store.ts";
 import { trustedKeys } from "../keys.ts";
+import { isThere } from "../opening.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
 

@@ -4,8 +4,9 @@ import type { State } from "../../core/state.ts";
 import type { MigrateReport } from "../../runtime/migrate.ts";
 import { shownPlace } from "../../runtime/move-step.ts";
 import type { Session } from "../../runtime/session.ts";
-import { isThere, takeAway } from "../fresh-store.ts";
+import { takeAway } from "../fresh-store.ts";
 import { allMoved, movingText } from "../move-text.ts";
+import { isThere } from "../opening.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb, type Call, type Options } from "../verb.ts";
 

@@ -1,5 +1,4 @@
 /** Opens a session: one objective, and what it starts with. Makes the store if it is not there. */
-import { existsSync } from "node:fs";
 import type { After, OpenOptions } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
@@ -9,6 +8,7 @@ import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { parseBinding } from "../binding-word.ts";
 import { pairsOf, present } from "../input.ts";
 import { checkModelName } from "../model-name.ts";
+import { isThere } from "../opening.ts";
 import type { Screen } from "../screen.ts";
 import { oneLine } from "../text.ts";
 import { parseWake } from "../trigger-word.ts";
@@ -113,7 +113,7 @@ export const open = verb({
       ...(options["no-memory"] ? { memory: false } : {}),
       ...(options.wake.length === 0 ? {} : { wake: options.wake.map((word) => parseWake(word, nowMs)) }),
     };
-    const fresh = !existsSync(place);
+    const fresh = !isThere(place);
     const session = await openFrom(options.from, asked, { engine, place });
     const { seq: headSeq } = await session.head();
     // The id alone, so that ID=$(skein open …) is one.
@@ -152,7 +152,7 @@ async function openFrom(
   if (ending !== undefined) return (await engine()).open({ ...asked, from: ending });
   const { objective = "", ...rest } = asked;
   // A new store has no session to wait for either.
-  if (!existsSync(place)) await rehearse({ ...rest, objective });
+  if (!isThere(place)) await rehearse({ ...rest, objective });
   return (await engine({ create: true })).open({ ...rest, objective });
 }
 

@@ -14,7 +14,7 @@ const options = {
     what: "make it a request: wait so long for a reply, as 10m",
   },
   "reply-to": { type: "text", value: "MESSAGE", what: "the request that this replies to" },
-  at: { type: "text", value: "PATH", what: "the store that the receiver lives in, if it is another one" },
+  at: { type: "text", value: "STORE", what: "the store that the receiver lives in, if it is another one" },
   key: { type: "text", what: "a second message with the same key is not sent" },
 } as const;
 const args = ["FROM", "TO", "TEXT...?"] as const;
@@ -75,7 +75,7 @@ async function fromPerson({
   const wrong = (["reply-within", "reply-to", "at"] as const).find((name) => told[name] !== undefined);
   if (wrong !== undefined) {
     throw new SkeinError("invalid", `send: --${wrong} is for messages between sessions`, {
-      hint: wrong === "at" ? "use --store PATH to speak to a session of another store" : "name FROM",
+      hint: wrong === "at" ? "use --store STORE to speak to a session of another store" : "name FROM",
     });
   }
   const text = await textOf(given.TEXT);

@@ -1,4 +1,5 @@
 /** Figures of the store. */
+import { shownStore } from "../opening.ts";
 import { bytes, count } from "../text.ts";
 import { verb } from "../verb.ts";
 
@@ -20,9 +21,9 @@ export const stats = verb({
     const perRecord = figures.bytes === null || records === 0 ? null : Math.round(figures.bytes / records);
     const row = (name: string, value: string) => `${out.dim(name.padEnd(14))}${value}`;
     await out.answer(
-      { path: place, ...figures, bytesPerContentByte: ratio, bytesPerRecord: perRecord },
+      { path: shownStore(place), ...figures, bytesPerContentByte: ratio, bytesPerRecord: perRecord },
       () => [
-        row("store", place),
+        row("store", shownStore(place)),
         row("driver", `${figures.driver} ${figures.version}, durable to ${figures.durability}`),
         row("size", figures.bytes === null ? "unknown" : bytes(figures.bytes)),
         row("sessions", count(figures.sessions)),

@@ -1,5 +1,4 @@
 /** Runs a plan: one session for each ticket. Done again after whatever happened, it goes on. */
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId, quote } from "../../core/ids.ts";
@@ -15,6 +14,7 @@ import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { standsStill } from "../exit-code.ts";
 import { present, readText } from "../input.ts";
 import { checkModelName } from "../model-name.ts";
+import { isThere } from "../opening.ts";
 import { questionLines, questionOf, wayOn } from "../question.ts";
 import { makeTicketView, summed, ticketTable } from "../ticket-view.ts";
 import { verb, type Call, type OptionValues } from "../verb.ts";
@@ -112,7 +112,7 @@ async function runPlan(here: Here, plan: Plan): Promise<number> {
     retry,
   };
   // What is refused does not leave an empty store behind.
-  if (given["dry-run"] || !existsSync(here.place)) {
+  if (given["dry-run"] || !isThere(here.place)) {
     const rows = await (await rehearsal(here)).runTickets(plan, { ...asked, dryRun: true });
     if (given["dry-run"]) {
       await summary(here, rows);
@@ -137,7 +137,7 @@ async function runPlan(here: Here, plan: Plan): Promise<number> {
 
 /** An engine to ask what would be done; where there is no store, none is made for it. */
 async function rehearsal({ engine, place }: Here): Promise<Engine> {
-  if (existsSync(place)) return engine();
+  if (isThere(place)) return engine();
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
   const { memoryStore } = await import("../../store/memory.ts");

@@ -32,6 +32,14 @@ export function shownAddress(place: string): string {
   return url.href;
 }
 
+/** The same with its tenant named, if one is given. */
+export function addressWith(place: string, tenant: string | undefined): string {
+  if (tenant === undefined || !URL.canParse(place)) return place;
+  const url = new URL(place);
+  url.searchParams.set("tenant", tenant);
+  return url.href;
+}
+
 export function parseAddress(place: string): Address {
   const url = URL.canParse(place) ? new URL(place) : null;
   const wrong = (message: string, hint: string): SkeinError => new SkeinError("invalid", message, { hint });

@@ -111,8 +111,8 @@ async function journey(
   const rate = perSecond(startedMs);
   const { moved, before: earlier, left, records: sent, verified, ms } = report;
   console.log(
-    `${name}: killed ${killed} times; the last run moved ${moved}, ${earlier} were there, ${left.length} left, ` +
-      `${sent} records sent, ${verified} verified in ${ms} ms; all in all ${rate}`,
+    `${name}: killed ${killed} times; the last run moved ${moved}, ${earlier} were there, ` +
+      `${left.length} left, ${sent} records sent, ${verified} verified in ${ms} ms; all in all ${rate}`,
   );
   if (killed < kills) console.log(`${name}: it was over before it could be killed again`);
   if (moved + earlier !== sessions) problems.push(`${name}: ${moved + earlier} of ${sessions} sessions`);

@@ -42,7 +42,15 @@ async function furnished(home: Home): Promise<{ sessions: readonly Session[]; de
   const sleeping = await engine.open({ objective: "sleeps" });
   await sleeping.trigger("at", { kind: "at", at: home.world.now() + 3_600_000 });
   await sleeping.sleep();
-  return { sessions: [root, fork, orphan, child, closed, sleeping], deleted: parent.id };
+  const long = await engine.open({ objective: "more than a page" });
+  for (const text of ["one", "two"]) {
+    await long.append(Array.from({ length: 700 }, (_, place) => ({ type: "x.note", body: { place, text } })));
+  }
+  const erased = await engine.open({ objective: "partly erased" });
+  await erased.append("nobody may know this");
+  await erased.erase({ ranges: [[2, 2]], reason: "asked for" });
+  const sessions = [root, fork, orphan, child, closed, sleeping, long, erased];
+  return { sessions, deleted: parent.id };
 }
 
 /** All that a workspace knows, but for when and where it was written. */
@@ -130,7 +138,9 @@ async function killed(steps: number, when: "before" | "after"): Promise<boolean>
   const { engine } = a;
   await engine.addAgent({ name: "payroll", instructions: "Count." });
   await engine.trigger("daily", { kind: "cron", cron: "0 9 * * *" }, { open: { objective: "Run it" } });
-  const { root, fork } = await livedIn(a);
+  const root = await engine.open({ objective: "root" });
+  await root.append("x".repeat(70_000));
+  const fork = await root.fork({ objective: "fork" });
   const other = await engine.open({ objective: "another" });
   const ids = [root.id, fork.id, other.id];
   const before = await Promise.all(ids.map((id) => recordsIn(a, id)));
@@ -315,6 +325,17 @@ test("agents of one name in both stores keep their sessions, and get the next nu
     async (version) => (await a.engine.agent("payroll", { version })).definition.instructions,
   );
   assert.deepEqual(await Promise.all(home), ["here", "there"]);
+});
+
+test("a webhook of a template is called by the same token after the move", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const { token = "" } = await a.engine.trigger("push", { kind: "webhook" }, { open: { objective: "Look" } });
+  await a.engine.migrate({ to: b.store });
+  await assert.rejects(a.engine.webhook(token), { code: "not-found" });
+  const { session } = await b.engine.webhook(token, { body: "now" });
+  assert.equal(await statusIn(b, session), "open");
+  await assert.rejects(b.engine.webhook(`${token}x`), { code: "not-found" });
 });
 
 test("a copy goes as a copy, and what lives elsewhere stays there", async () => {

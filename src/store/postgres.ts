@@ -11,9 +11,12 @@ import { makeBlobs } from "./postgres/blob.ts";
 import { openDatabase } from "./postgres/connection.ts";
 import type { Driver } from "./postgres/driver.ts";
 import { makeHeads } from "./postgres/heads.ts";
+import { makeQuery } from "./postgres/query.ts";
+import { makeQuota } from "./postgres/quota.ts";
 import { makeReader } from "./postgres/read.ts";
 import { makeSchedules } from "./postgres/schedule.ts";
 import { startStore } from "./postgres/start.ts";
+import { makeStats } from "./postgres/stats.ts";
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database, with what only Skein knows behind its `?`. */
@@ -42,14 +45,20 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
     const driver: Driver = { database, tenant: started.tenant, world, changed: () => undefined };
     const heads = makeHeads();
     const appender = makeAppender(driver, heads);
+    const quota = makeQuota(driver);
     const store = {
       workspace: started.workspace,
       program: started.program,
       now: () => database.now(),
-      append: (parts) => appender.append(parts),
+      async append(parts) {
+        await quota.check(parts);
+        return appender.append(parts);
+      },
       ...makeReader(driver),
       ...makeBlobs(driver),
       ...makeSchedules(driver),
+      ...makeQuery(driver),
+      ...makeStats(driver, durability),
       async close() {
         await appender.idle();
         await database.close();

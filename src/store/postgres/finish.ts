@@ -107,11 +107,11 @@ SET state = CASE h.state WHEN ${state.deleted} THEN ${state.deleted} ELSE ${stat
 FROM unnest($2::bigint[], $3::bigint[]) g (log, seq) CROSS JOIN ${endOf}
 WHERE h.tenant = $1 AND h.log = g.log`;
 
-/** A place in the feed for what is seen from now on: that of this transaction. */
+/** A place in the feed for what is seen from now on, behind what was seen before. */
 const addPlaces = `
 INSERT INTO skein.places (tenant, xid, log, from_seq, to_seq)
-SELECT $1, pg_current_xact_id(), g.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) g (log, first, last)
-WHERE g.first <= g.last`;
+SELECT $1, skein.place_after(g.log, g.first - 1), g.*
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) g (log, first, last) WHERE g.first <= g.last`;
 
 const setSeen = `
 WITH seen AS (

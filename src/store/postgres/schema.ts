@@ -235,7 +235,9 @@ CREATE TABLE skein.workers (
 
 -- LZ4 packs prose as well as the usual method, repetitions far better, and is faster; not every server has it.
 DO $$ BEGIN
-  ALTER TABLE skein.events ALTER COLUMN content SET COMPRESSION lz4;
+  FOR part IN 0..${partitions - 1} LOOP
+    EXECUTE format('ALTER TABLE skein.events_%s ALTER COLUMN content SET COMPRESSION lz4', part);
+  END LOOP;
   ALTER TABLE skein.snapshots ALTER COLUMN text SET COMPRESSION lz4;
   ALTER TABLE skein.segments ALTER COLUMN types SET COMPRESSION lz4, ALTER COLUMN actors SET COMPRESSION lz4,
     ALTER COLUMN bodies SET COMPRESSION lz4, ALTER COLUMN contents SET COMPRESSION lz4;

@@ -8,15 +8,19 @@ import type { Durability, Store, StoreWorld } from "./port.ts";
 import { checkTenant, parseAddress } from "./postgres/address.ts";
 import { makeAppender } from "./postgres/append.ts";
 import { makeBlobs } from "./postgres/blob.ts";
+import { makeChecker } from "./postgres/check.ts";
 import { openDatabase } from "./postgres/connection.ts";
 import type { Driver } from "./postgres/driver.ts";
 import { makeHeads } from "./postgres/heads.ts";
+import { makePacker } from "./postgres/pack.ts";
 import { makeQuery } from "./postgres/query.ts";
 import { makeQuota } from "./postgres/quota.ts";
 import { makeReader } from "./postgres/read.ts";
+import { makeReceiver } from "./postgres/receive.ts";
 import { makeSchedules } from "./postgres/schedule.ts";
 import { startStore } from "./postgres/start.ts";
 import { makeStats } from "./postgres/stats.ts";
+import { makeSweeper } from "./postgres/sweep.ts";
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database, with what only Skein knows behind its `?`. */
@@ -56,6 +60,10 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
       },
       ...makeReader(driver),
       ...makeBlobs(driver),
+      ...makeReceiver(driver),
+      ...makePacker(driver),
+      ...makeSweeper(driver),
+      ...makeChecker(driver),
       ...makeSchedules(driver),
       ...makeQuery(driver),
       ...makeStats(driver, durability),

@@ -192,5 +192,5 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   };
 }
 
-/** Whoever forgets a transaction holds up the feed of all. */
-const usual = { idle_in_transaction_session_timeout: 60_000 };
+/** Whoever forgets a transaction holds up the feed of all. To compile a page takes longer than to read it. */
+const usual = { idle_in_transaction_session_timeout: 60_000, jit: "off" };

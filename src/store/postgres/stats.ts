@@ -18,7 +18,7 @@ const figures = `SELECT current_setting('server_version') AS version,
    WHERE h.tenant = $1 AND (h.state IN (1, 3) OR h.put_seq IS NOT NULL AND e.seq > h.seq)) +
   (SELECT coalesce(sum(s.to_seq + 1 - s.from_seq), 0)::bigint FROM skein.heads h
    JOIN skein.segments s ON s.log = h.log WHERE h.tenant = $1 AND h.state IN (1, 3)) AS records,
-  (SELECT coalesce(sum(bytes), 0)::bigint FROM skein.logs WHERE tenant = $1) AS content_bytes,
+  (SELECT coalesce(sum(bytes), 0)::bigint FROM skein.heads WHERE tenant = $1) AS content_bytes,
   (SELECT erased > scrubbed FROM skein.tenants WHERE id = $1) AS unscrubbed,
   snapshots.*, segments.*, blobs.*
   FROM (SELECT count(*) AS snapshots, coalesce(sum(pg_column_size(text)), 0)::bigint AS snapshot_bytes

@@ -82,10 +82,12 @@ interface TenantColumns extends Row {
 }
 
 const tenantsQuery = `SELECT t.name, t.sessions_max, t.bytes_max, t.role::text AS role, t.program,
-  coalesce(l.sessions, 0) AS sessions, coalesce(l.bytes, 0) + coalesce(b.bytes, 0) AS bytes
+  coalesce(l.sessions, 0) AS sessions, coalesce(h.bytes, 0) + coalesce(b.bytes, 0) AS bytes
   FROM skein.tenants t
-  LEFT JOIN (SELECT tenant, count(*) FILTER (WHERE listed) AS sessions, sum(bytes)::bigint AS bytes
-    FROM skein.logs WHERE tenant = coalesce($1, tenant) GROUP BY tenant) l ON l.tenant = t.id
+  LEFT JOIN (SELECT tenant, count(*) AS sessions FROM skein.logs
+    WHERE listed AND tenant = coalesce($1, tenant) GROUP BY tenant) l ON l.tenant = t.id
+  LEFT JOIN (SELECT tenant, sum(bytes)::bigint AS bytes FROM skein.heads
+    WHERE tenant = coalesce($1, tenant) GROUP BY tenant) h ON h.tenant = t.id
   LEFT JOIN (SELECT tenant, sum(bytes)::bigint AS bytes FROM skein.blobs
     WHERE tenant = coalesce($1, tenant) GROUP BY tenant) b ON b.tenant = t.id
   WHERE t.id = coalesce($1::integer, t.id) ORDER BY t.name`;

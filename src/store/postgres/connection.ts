@@ -192,5 +192,12 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   };
 }
 
-/** Whoever forgets a transaction holds up the feed of all. To compile a page takes longer than to read it. */
-const usual = { idle_in_transaction_session_timeout: 60_000, jit: "off" };
+/**
+ * Whoever forgets a transaction holds up the feed of all. Statements find by index, whatever their values: to
+ * plan one again, or to compile it, takes longer than to run it.
+ */
+const usual = {
+  idle_in_transaction_session_timeout: 60_000,
+  plan_cache_mode: "force_generic_plan",
+  jit: "off",
+};

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StoredRecord } from "../../src/core/chain.ts";
+import { SkeinError } from "../../src/core/error.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { shownPlace } from "../../src/runtime/move-step.ts";
@@ -304,6 +305,26 @@ test("a record that is another one there is never seen there", async () => {
   assert.match(left[0]!.why, /record 6 of .* is another one there/);
   assert.equal(moved, 1);
   assert.deepEqual([await statusIn(b, root.id), await statusIn(b, fork.id)], [null, "open"]);
+  assert.deepEqual((await a.engine.migrate({ to: b.store })).left, []);
+});
+
+test("one session that cannot be finished there keeps no other from it", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  const sessions = [];
+  for (const objective of ["one", "two", "three"]) sessions.push(await a.engine.open({ objective }));
+  const [{ id: stubborn }, ...others] = sessions as [Session, ...Session[]];
+  const picky: Store = {
+    ...b.store,
+    async finish(list) {
+      if (list.some(({ session }) => session === stubborn)) throw new SkeinError("refused", "not that one");
+      await b.store.finish(list);
+    },
+  };
+  const { left, moved } = await a.engine.migrate({ to: picky });
+  assert.deepEqual({ left, moved }, { left: [{ session: stubborn, why: "not that one" }], moved: 2 });
+  for (const { id } of others) assert.equal(await statusIn(b, id), "open");
+  assert.deepEqual([await statusIn(a, stubborn), await statusIn(b, stubborn)], ["moved", null]);
   assert.deepEqual((await a.engine.migrate({ to: b.store })).left, []);
 });
 

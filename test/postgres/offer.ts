@@ -11,7 +11,7 @@ export async function offerServer(files: readonly string[]): Promise<Postgres | 
   if (files.length < 2 || process.env[serverVariable] !== undefined) return undefined;
   const started = performance.now();
   try {
-    const server = await startPostgres();
+    const server = await startPostgres({ inMemory: true });
     process.env[serverVariable] = server.url;
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     console.log(`✔ PostgreSQL ${server.version} for the tests (${seconds}s)`);

@@ -54,7 +54,7 @@ async function findServer(): Promise<string> {
   const missing = process.env[missingVariable];
   if (missing !== undefined) throw new PostgresMissing(missing);
   // The processes that this one starts share it.
-  const { url, stop } = await startPostgres();
+  const { url, stop } = await startPostgres({ inMemory: true });
   process.env[serverVariable] = url;
   process.once("beforeExit", () => void stop());
   return url;

@@ -18,7 +18,7 @@ const goneMsMax = 10_000;
 
 suite("a server of the tests", { skip, concurrency: 2 }, () => {
   test("is killed and started again, and what it acknowledged is there", async () => {
-    await using server = await startPostgres({ settings: { work_mem: "7MB" } });
+    await using server = await startPostgres({ inMemory: true, settings: { work_mem: "7MB" } });
     const settings = "fsync synchronous_commit full_page_writes server_encoding work_mem".split(" ");
     const shown = await ask(
       server.url,
@@ -49,7 +49,7 @@ suite("a server of the tests", { skip, concurrency: 2 }, () => {
     const started = join(import.meta.dirname, "server.ts");
     const program = `
       const { startPostgres } = await import(${JSON.stringify(started)});
-      const { dataDir, pid } = await startPostgres();
+      const { dataDir, pid } = await startPostgres({ inMemory: true });
       console.log(JSON.stringify({ dataDir, pid }));
       setInterval(() => undefined, 1000);`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
@@ -75,7 +75,7 @@ suite("a server of the tests", { skip, concurrency: 2 }, () => {
         return directory;
       };
       (await import("node:module")).syncBuiltinESMExports();
-      await (await import(${JSON.stringify(started)})).startPostgres();`;
+      await (await import(${JSON.stringify(started)})).startPostgres({ inMemory: true });`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
       stdio: ["ignore", "pipe", "inherit"],
     });

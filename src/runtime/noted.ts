@@ -21,7 +21,7 @@ export interface NotedHeads {
 
 /** Logs whose heads are remembered, and how many of each, to find where two histories part. */
 const logsMax = 10_000;
-const headsMax = 16;
+const headsMax = 32;
 
 export function makeNotedHeads(): NotedHeads {
   const heads = new Map<LogId, Noted[]>();

@@ -17,7 +17,7 @@ import {
 } from "../core/state.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import type { Snapshot, Store } from "../store/port.ts";
-import { holds, isNotAsBefore, notAsBefore } from "./noted.ts";
+import { holds, isNotAsBefore, notAsBefore, type Noted } from "./noted.ts";
 
 /** Between two snapshots there are at least this many events … */
 const snapshotEventsMin = 256;
@@ -25,6 +25,8 @@ const snapshotEventsMin = 256;
 const snapshotShare = 25;
 /** Each log on the way costs a look of its own, so a chain of forks gets a snapshot every so many. */
 const snapshotForksMax = 16;
+/** Of how many of the records that were read the hashes are told. */
+const recentMax = 16;
 /** What a record takes besides its body and content. */
 const recordOverheadBytes = 160;
 
@@ -38,6 +40,8 @@ export interface Known {
   readonly state: State;
   /** Of the record that was folded last; empty when there is none, or nobody knows. */
   readonly hash: string;
+  /** Of those that were read last, to know by which of them a log is still the same. */
+  readonly recent?: readonly Noted[];
   readonly events: number;
   readonly bytes: number;
   /** Logs that the way from the snapshot leads through, besides the first. */
@@ -138,6 +142,7 @@ export function makeStateReader(store: Store): StateReader {
         known = await step(session, known, record);
         known = note(session, known, isRewound(record) || known.forks >= snapshotForksMax);
       }
+      known = { ...known, recent: page.slice(-recentMax).map(({ seq, hash }) => ({ seq, hash })) };
     }
     return known;
   }

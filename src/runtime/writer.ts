@@ -147,7 +147,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
 
   function keep(session: LogId, known: Known): Known {
     noteState(known.state, known.hash);
-    noted.note(session, { seq: known.state.seq, hash: known.hash });
+    for (const one of [...(known.recent ?? []), { seq: known.state.seq, hash: known.hash }])
+      noted.note(session, one);
     // What was read earlier may come in later.
     if ((cache.get(session)?.state.seq ?? 0) > known.state.seq) return known;
     cache.delete(session);
@@ -373,6 +374,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const next = states.note(session, {
       ...known,
       state,
+      recent: [],
       hash: hashes.at(-1) ?? "",
       events: known.events + drafts.length,
       bytes,

@@ -1,15 +1,8 @@
-/** Words and the search for them in the memory driver, after the manner of SQLite's tokenizer `unicode61`. */
+/** The search for words in the memory driver. */
 import type { LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { wordsOf } from "../core/words.ts";
 import type { Logs } from "./memory-log.ts";
-
-/** Letters and digits in a row, without regard to case or to the diacritics of Latin letters. */
-export function wordsOf(text: string): readonly string[] {
-  // JavaScript gives a sigma at the end of a word a lower case of its own, but a beginning has no end.
-  const lower = text.toLowerCase().replaceAll("ς", "σ").normalize("NFD");
-  const plain = lower.replaceAll(/(?<=\p{Script=Latin})\p{Mn}+/gu, "").normalize("NFC");
-  return plain.match(/[\p{L}\p{N}\p{Co}]+/gu) ?? [];
-}
 
 /** The latest first, by the order in which the records were written. */
 export function findWords(

@@ -10,6 +10,7 @@ import { schedules } from "./memory-schedule.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { wordsOf } from "../core/words.ts";
 import { version } from "../core/version.ts";
 import type {
   FeedPage,
@@ -38,7 +39,7 @@ import {
 import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
 import { discard, finish, put, readReceived, receive, refuseReceived } from "./memory-receive.ts";
 import type { Receptions } from "./memory-receive.ts";
-import { findWords, wordsOf } from "./memory-search.ts";
+import { findWords } from "./memory-search.ts";
 
 export function memoryStore(options: { readonly world: StoreWorld; readonly workspace: WorkspaceId }): Store {
   const { world, workspace } = options;

@@ -7,6 +7,7 @@ import postgres from "postgres";
 import { SkeinError } from "../../core/error.ts";
 import type { StoreWorld } from "../port.ts";
 import type { Address } from "./address.ts";
+import { listenTo, type Hearing } from "./listen.ts";
 import { asSkeinError, Lost, troubleOf } from "./trouble.ts";
 
 /** Arrays are given as texts, see literal.ts. */
@@ -36,8 +37,8 @@ export interface Database {
     work: (statement: Statement) => Promise<T>,
     options?: { readonly twice?: boolean },
   ): Promise<T>;
-  /** Calls `heard` with each notice on the channel; null where the way to the server has no notices. */
-  listen(channel: string, heard: () => void): Promise<(() => Promise<void>) | null>;
+  /** Notices on the channel, until it is ended or lost; null where the way to the server has none. */
+  listen(channel: string, hearing: Hearing): Promise<(() => Promise<void>) | null>;
   /** For skein.clock: null is the database's clock. */
   readonly given: () => number | null;
   /** The store's clock, as well as it is known here. */
@@ -172,11 +173,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
         }
       }, passesIf(false))) as never,
     transaction: (work, { twice = false } = {}) => persist(() => transact(work), passesIf(twice)),
-    async listen(channel, heard) {
-      if (address.pooled) return null;
-      const { unlisten } = await sql.listen(channel, heard, heard);
-      return unlisten;
-    },
+    listen: async (channel, hearing) => (address.pooled ? null : listenTo(address, channel, hearing)),
     given: () => (clock === "world" ? world.now() : null),
     now: () => world.now() + offsetMs,
     heardClock(nowMs, askedAt) {

@@ -73,7 +73,8 @@ export function makeMemoryReader(store: Store): MemoryReader {
   }
 
   function begin(): void {
-    [memory, relevance, values] = [new Memory(), new Relevance(), new Map()];
+    [memory, relevance] = [new Memory(), new Relevance()];
+    values = new Map<string, unknown>();
     [foldedSeq, indexedSeq] = [0, 0];
   }
 

@@ -7,6 +7,7 @@
  *   lose-answer   the append is made, but answered `unknown`
  *   lose-request  nothing is written; answered `unknown`
  *   late          answered `unknown` now, and the append is made after a delay
+ *   late:3        answered `unknown` now, and the append is made right before the third call from then on
  *   conflict, fenced, duplicate   nothing is written; answered as if somebody else had been faster
  *   unavailable   nothing is done; rejected
  *
@@ -22,6 +23,7 @@ export type Fault =
   | "lose-answer"
   | "lose-request"
   | "late"
+  | `late:${number}`
   | "conflict"
   | "fenced"
   | "duplicate"
@@ -52,15 +54,23 @@ export interface FaultyStore extends Store {
 export function faultyStore(inner: Store, faults: Faults): FaultyStore {
   const counts = new Map<FaultyOp, number>();
   const late: Promise<Outcome>[] = [];
-  const next = (op: FaultyOp, more: Pick<FaultyCall, "parts"> = {}): FaultyCall => {
+  const countdowns = new Set<Countdown>();
+  /** What was to be made before this call is made first. */
+  const next = async (op: FaultyOp, more: Pick<FaultyCall, "parts"> = {}): Promise<FaultyCall> => {
     const count = (counts.get(op) ?? 0) + 1;
     counts.set(op, count);
+    for (const one of countdowns) {
+      one.calls -= 1;
+      if (one.calls > 0) continue;
+      countdowns.delete(one);
+      await one.make();
+    }
     return { op, count, ...more };
   };
   const through = <K extends Exclude<FaultyOp, "append">>(op: K): Store[K] => {
     const work = inner[op].bind(inner) as (...args: readonly unknown[]) => Promise<unknown>;
     const faulty = async (...args: readonly unknown[]): Promise<unknown> => {
-      const call = next(op);
+      const call = await next(op);
       await disturb(call, faults);
       return work(...args);
     };
@@ -70,7 +80,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     workspace: inner.workspace,
     program: inner.program,
     now: () => inner.now(),
-    append: (parts) => append(inner, faults, next("append", { parts }), late),
+    append: async (parts) => append(inner, faults, await next("append", { parts }), { late, countdowns }),
     head: through("head"),
     read: through("read"),
     keyed: through("keyed"),
@@ -112,8 +122,18 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     stats: through("stats"),
     bytes: through("bytes"),
     close: () => inner.close(),
-    settled: () => Promise.allSettled(late),
+    async settled() {
+      for (const { make } of countdowns) await make();
+      countdowns.clear();
+      return Promise.allSettled(late);
+    },
   };
+}
+
+/** An append that is made once so many more calls were made. */
+interface Countdown {
+  calls: number;
+  readonly make: () => Promise<unknown>;
 }
 
 async function disturb(call: FaultyCall, faults: Faults): Promise<void> {
@@ -128,10 +148,18 @@ async function append(
   inner: Store,
   faults: Faults,
   call: FaultyCall,
-  late: Promise<Outcome>[],
+  { late, countdowns }: { readonly late: Promise<Outcome>[]; readonly countdowns: Set<Countdown> },
 ): Promise<Outcome> {
   const parts = call.parts ?? [];
   const fault = faults.plan(call);
+  if (isCounted(fault)) {
+    const make = (): Promise<unknown> => {
+      late.push(inner.append(parts));
+      return Promise.allSettled(late.slice(-1));
+    };
+    countdowns.add({ calls: Number(fault.slice("late:".length)), make });
+    return lost(call);
+  }
   switch (fault) {
     case "pass":
       return inner.append(parts);
@@ -157,6 +185,8 @@ async function append(
       throw unavailable(call);
   }
 }
+
+const isCounted = (fault: Fault): fault is `late:${number}` => fault.startsWith("late:");
 
 /** Of the first part, with what is true of its log; a duplicate is said to be the record at its head. */
 async function refusal(

@@ -1,4 +1,4 @@
-/** One connection through the proxy: passes messages on, and knows which answer belongs to which statement. */
+/** A connection through the proxy: passes messages on, and knows which answer belongs to which statement. */
 import { connect, type Socket } from "node:net";
 import type { LostReply } from "./proxy.ts";
 import { clientMessages, gssRequest, serverMessages, sslRequest, textsOf, type Message } from "./wire.ts";
@@ -11,7 +11,7 @@ export interface Loss {
 
 interface Circumstances {
   readonly port: number;
-  /** Whether a cut is seen as a reset, as when a machine dies, or as an orderly end, as when a process does. */
+  /** A cut is a reset, as when a machine dies, or else an orderly end, as when a process does. */
   readonly resets: boolean;
   readonly weather: { readonly delayMs: number; readonly hanging: boolean };
   /** What is still to be lost, by whatever connection comes first. */
@@ -112,8 +112,8 @@ function lane(from: Socket, to: Socket, weather: Circumstances["weather"]) {
 }
 
 /**
- * Counts the answers: the server says "ready" once for the start, once for each simple query and once for each
- * sync, in their order. So the answer to a statement begins after a count that is known when it is asked.
+ * Counts the answers: the server says "ready" once for the start, once for each simple query and once for
+ * each sync, in their order. So the answer to a statement begins after a count that is known when it is asked.
  */
 function statementLedger(losses: Loss[]) {
   const prepared = new Map<string, string>();

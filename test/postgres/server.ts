@@ -19,7 +19,7 @@ import { startWatcher } from "./watcher.ts";
 export type Settings = Readonly<Record<string, string | number>>;
 
 export interface Postgres extends AsyncDisposable {
-  /** Of the superuser `skein`, in the database `postgres`. Only some are asked for a password, see `makeRole`. */
+  /** Of the superuser `skein`, in the database `postgres`. Who is asked for a password: see `makeRole`. */
   readonly url: string;
   readonly port: number;
   readonly dataDir: string;

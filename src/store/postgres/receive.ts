@@ -2,26 +2,24 @@
  * Receiving whole logs in PostgreSQL. What is put lies in `events` at once, under a log that is not seen yet,
  * or beyond what is seen of one that is here already; to finish is then a matter of a few rows (finish.ts).
  */
-import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
+import { genesisHash } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Received, ReceivedRecord, Reception, Store } from "../port.ts";
-import { dropLost, referBlobs } from "./blob.ts";
-import type { Statement, Value } from "./connection.ts";
+import type { Received, Reception, Store } from "../port.ts";
+import { dropLost } from "./blob.ts";
+import type { Statement } from "./connection.ts";
 import { cutSome, setEnds } from "./cut.ts";
 import { state, type Driver } from "./driver.ts";
 import { finish } from "./finish.ts";
+import { gather } from "./gather.ts";
 import { lastOf, linesOf, type Last, type Line } from "./line.ts";
 import { arrayOf } from "./literal.ts";
-import { draftArrays, draftColumns, draftValues } from "./records.ts";
-import { isUnique } from "./trouble.ts";
+import { gatherPuts } from "./put.ts";
 
 export const makeReceiver = (driver: Driver): Pick<Store, "receive" | "put" | "finish" | "discard"> => ({
-  receive: (reception) =>
-    driver.database.transaction((statement) => receive(driver, statement, reception), { twice: true }),
-  put: (session, records) =>
-    driver.database.transaction((statement) => put(driver, statement, session, records), { twice: true }),
+  receive: gatherReceptions(driver),
+  put: gatherPuts(driver),
   async finish(logs) {
     await driver.database.transaction((statement) => finish(driver, statement, logs), { twice: true });
     driver.changed();
@@ -48,6 +46,54 @@ const thereOf = (line: Line | undefined): Received["there"] => {
 /** Somebody else made the same row: the transaction is begun again, and finds it. */
 const again = (): Error => Object.assign(new Error("the row was made by another"), { code: "40001" });
 
+/** Together, so that a move of many sessions waits for the disk once. Forks go by themselves. */
+function gatherReceptions(driver: Driver): Store["receive"] {
+  const { database } = driver;
+  const together = gather<Reception, Received>(driver.world, {
+    work: (list) => database.transaction((statement) => receiveAll(driver, statement, list), { twice: true }),
+    name: ({ session }) => session,
+    weight: () => 1,
+    weightMax: 500,
+  });
+  return (reception) =>
+    reception.parent === null
+      ? together(reception)
+      : database.transaction((statement) => receive(driver, statement, reception), { twice: true });
+}
+
+const insertLogs = `
+WITH made AS (
+  INSERT INTO skein.heads (tenant, state, session, log, seq, hash, at, active_at)
+  SELECT $1, ${state.receiving}, g.session, nextval('skein.log_numbers'), 0, decode($3, 'hex'), 0, skein.clock($4)
+  FROM unnest($2::text[]) g (session) ORDER BY g.session
+  ON CONFLICT (tenant, session) DO NOTHING RETURNING log, session, active_at
+)
+INSERT INTO skein.logs (id, tenant, session, listed, fork_seq, depth, opened_at, active_at, put_at)
+SELECT log, $1, session, false, 0, 0, active_at, active_at, active_at FROM made RETURNING id`;
+
+/** Logs that are no forks. */
+async function receiveAll(
+  driver: Driver,
+  statement: Statement,
+  list: readonly Reception[],
+): Promise<readonly Received[]> {
+  const { tenant, database } = driver;
+  const sessions = list.map(({ session }) => session);
+  const lines = await linesOf(statement, tenant, sessions, "write");
+  const fresh = sessions.filter((session) => !lines.has(session));
+  if (fresh.length > 0) {
+    const made = await statement(insertLogs, [tenant, arrayOf(fresh), genesisHash, database.given()]);
+    if (made.length < fresh.length) throw again();
+  }
+  const answers: Received[] = [];
+  for (const reception of list) {
+    const line = lines.get(reception.session);
+    if (line === undefined) answers.push({ seq: 0, hash: genesisHash, there: "nothing" });
+    else answers.push(await receiveAt(driver, statement, reception, { line, around: new Map() }));
+  }
+  return answers;
+}
+
 async function receive(driver: Driver, statement: Statement, reception: Reception): Promise<Received> {
   const { session, parent, base } = reception;
   const { tenant } = driver;
@@ -56,7 +102,15 @@ async function receive(driver: Driver, statement: Statement, reception: Receptio
     linesOf(statement, tenant, [session], "write"),
     others.length === 0 ? new Map<SessionId, Line>() : linesOf(statement, tenant, others, "keep"),
   ]);
-  const line = own.get(session);
+  return receiveAt(driver, statement, reception, { line: own.get(session), around });
+}
+
+async function receiveAt(
+  driver: Driver,
+  statement: Statement,
+  reception: Reception,
+  { line, around }: Parameters<typeof begin>[3],
+): Promise<Received> {
   const there = thereOf(line);
   if (line !== undefined && !isBare(line)) return { ...lastOf(line), there };
   return { ...(await begin(driver, statement, reception, { line, around })), there };
@@ -134,147 +188,6 @@ async function numberOf(
   if (made === undefined) throw again();
   return made.id;
 }
-
-async function put(
-  driver: Driver,
-  statement: Statement,
-  session: SessionId,
-  records: readonly ReceivedRecord[],
-): Promise<void> {
-  const line = (await linesOf(statement, driver.tenant, [session], "write")).get(session);
-  if (line === undefined) {
-    throw new SkeinError("conflict", `${session} is not being received`, { hint: "begin again" });
-  }
-  const start = lastOf(line);
-  let last: Last = start;
-  const passed: ReceivedRecord[] = [];
-  const fresh: ReceivedRecord[] = [];
-  for (const record of records) {
-    if (record.seq > last.seq) {
-      checkNext(driver, session, last, record);
-      fresh.push(record);
-      last = record;
-    } else if (record.seq <= start.seq) passed.push(record);
-    else if (fresh[record.seq - start.seq - 1]?.hash !== record.hash) throw another(session, record.seq);
-  }
-  if (passed.length > 0) await checkSame(statement, line, passed);
-  if (fresh.length > 0) await insert(driver, statement, line, fresh);
-}
-
-const another = (session: SessionId, seq: number): SkeinError =>
-  new SkeinError("conflict", `${session} has another record ${seq} here`, {
-    hint: "it went on in two places; fork one of them instead",
-  });
-
-function checkNext({ world }: Driver, session: SessionId, last: Last, record: ReceivedRecord): void {
-  const { seq, body, hash } = record;
-  if (seq !== last.seq + 1) {
-    throw new SkeinError("conflict", `record ${seq} of ${session} cannot follow ${last.seq}`, {
-      hint: "somebody else receives it too; begin again",
-    });
-  }
-  const linked = link(world.digest, last.hash, record, bodyHashOf(world.digest, body)) === hash;
-  if (linked && record.session === session) return;
-  throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
-}
-
-async function checkSame(
-  statement: Statement,
-  { session, log }: Line,
-  records: readonly ReceivedRecord[],
-): Promise<void> {
-  const rows = await statement<{ seq: number; hash: string }>(
-    `SELECT g.seq, encode(p.hash, 'hex') AS hash FROM unnest($2::bigint[]) g (seq)
-     CROSS JOIN LATERAL skein.point($1, g.seq) p`,
-    [log, arrayOf(records.map(({ seq }) => seq))],
-  );
-  const hashes = new Map(rows.map(({ seq, hash }) => [seq, hash]));
-  const other = records.find(({ seq, hash }) => hashes.get(seq) !== hash);
-  if (other !== undefined) throw another(session, other.seq);
-}
-
-const insertEvents = `
-INSERT INTO skein.events (tenant, log, seq, at, ${draftColumns})
-SELECT $1, $2, d.seq, d.at, ${draftValues}
-FROM unnest($3::bigint[], $4::bigint[], ${draftArrays(5)}) d (seq, at, ${draftColumns})`;
-
-const insertKeys = `
-INSERT INTO skein.keys (tenant, log, seq, key)
-SELECT $1, $2, g.seq, decode(g.key, 'hex') FROM unnest($3::bigint[], $4::text[]) g (seq, key)`;
-
-const moveHead = `
-UPDATE skein.heads SET put_seq = $3, put_hash = decode($4, 'hex'), bytes = bytes + $5
-WHERE tenant = $1 AND log = $2`;
-const touch = "UPDATE skein.logs SET put_at = skein.clock($3) WHERE tenant = $1 AND id = $2";
-
-/** What one statement carries at most, counted in characters of bodies and contents. */
-const statementCharsMax = 8_388_608;
-
-async function insert(
-  { tenant, database }: Driver,
-  statement: Statement,
-  { session, log }: Line,
-  records: readonly ReceivedRecord[],
-): Promise<void> {
-  const keyed = records.filter(({ key }) => key !== null);
-  const last = records.at(-1);
-  const bytes = records.reduce((sum, one) => sum + bytesOf(one), 0);
-  const sent: Promise<unknown>[] = portions(records).map((some) =>
-    statement(insertEvents, [tenant, log, ...arraysOf(some)]),
-  );
-  if (keyed.length > 0) {
-    const keys = [arrayOf(keyed.map(({ seq }) => seq)), arrayOf(keyed.map(({ key }) => key))];
-    sent.push(statement(insertKeys, [tenant, log, ...keys]));
-  }
-  sent.push(statement(moveHead, [tenant, log, last?.seq ?? 0, last?.hash ?? "", bytes]));
-  sent.push(statement(touch, [tenant, log, database.given()]));
-  try {
-    await Promise.all(sent);
-  } catch (error) {
-    if (!isUnique(error)) throw error;
-    // Their positions are free, so it is a key.
-    throw new SkeinError("corrupt", `a record of ${session} has a key that is used already`, {
-      cause: error,
-    });
-  }
-  const refs = records.flatMap(({ seq, blobs }) => blobs.map((hash) => ({ log, seq, hash })));
-  if (refs.length > 0) await referBlobs(statement, tenant, refs);
-}
-
-const bytesOf = ({ body, content, contentBytes }: ReceivedRecord): number =>
-  body.length + (content === null ? 0 : (contentBytes ?? 0));
-
-function portions(records: readonly ReceivedRecord[]): readonly (readonly ReceivedRecord[])[] {
-  const found: ReceivedRecord[][] = [];
-  let chars = 0;
-  for (const record of records) {
-    const own = record.body.length + (record.content?.length ?? 0);
-    if (found.length === 0 || chars + own > statementCharsMax) {
-      found.push([]);
-      chars = 0;
-    }
-    found.at(-1)?.push(record);
-    chars += own;
-  }
-  return found;
-}
-
-const arraysOf = (records: readonly ReceivedRecord[]): Value[] => [
-  arrayOf(records.map(({ seq }) => seq)),
-  arrayOf(records.map(({ at }) => at)),
-  arrayOf(records.map(({ type }) => type)),
-  arrayOf(records.map(({ v }) => v)),
-  arrayOf(records.map(({ actor }) => actor)),
-  arrayOf(records.map(({ turn }) => turn)),
-  arrayOf(records.map(({ cause }) => cause)),
-  arrayOf(records.map(({ key }) => key)),
-  arrayOf(records.map(({ body }) => body)),
-  arrayOf(records.map(({ contentHash }) => contentHash)),
-  arrayOf(records.map(({ contentBytes }) => contentBytes)),
-  arrayOf(records.map(({ salt }) => salt)),
-  arrayOf(records.map(({ content }) => content)),
-  arrayOf(records.map(({ hash }) => hash)),
-];
 
 /** Up to where forks that are more than received share it; and whether anybody names it. */
 const findForks = `

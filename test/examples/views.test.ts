@@ -10,60 +10,90 @@ import { Engine } from "../../src/runtime/engine.ts";
 import { seal } from "../../src/runtime/seal.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { viewNames } from "../../src/store/sqlite/schema.ts";
+import type { Store } from "../../src/store/port.ts";
+import { postgresStore } from "../../src/store/postgres.ts";
 import { sqliteStore } from "../../src/store/sqlite.ts";
+import { noPostgres, postgresPlace } from "../postgres/place.ts";
 import { blocksOf } from "../repo/markdown.ts";
 import { root } from "../repo/source.ts";
 
+const world = realWorld();
+const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
 const text = readFileSync(join(root, "docs/views.md"), "utf8");
 const queries = blocksOf({ path: "docs/views.md", text }).filter(({ marks }) => marks[0] === "sql");
 
-suite("docs/views.md", () => {
-  const folder = mkdtempSync(join(tmpdir(), "skein-views-"));
-  let engine: Engine;
-  before(async () => {
-    engine = await fill(join(folder, "skein.db"));
-  });
-  after(async () => {
-    await engine.close();
-    rmSync(folder, { recursive: true });
-  });
+/** Stores with views, each with why it is passed over. */
+const kinds = [
+  {
+    name: "SQLite",
+    skip: false as const,
+    async open() {
+      const folder = mkdtempSync(join(tmpdir(), "skein-views-"));
+      const store = await sqliteStore({ path: join(folder, "skein.db"), world, workspace });
+      return { store, done: async () => rmSync(folder, { recursive: true }) };
+    },
+  },
+  {
+    name: "PostgreSQL",
+    skip: await noPostgres(),
+    async open() {
+      const { url, done } = await postgresPlace();
+      return { store: await postgresStore({ url, world, workspace }), done };
+    },
+  },
+];
 
-  test("tells of every view and of no other", () => {
-    const told = [...text.matchAll(/^## (\S+)$/gm)].map((match) => match[1]);
-    assert.deepEqual(new Set(told), new Set(viewNames));
-  });
-
-  for (const view of viewNames) {
-    test(`has the columns of ${view}, and their types`, async () => {
-      const documented = columnsOf(view);
-      const { columns, rows } = await engine.query(`SELECT * FROM ${view}`);
-      assert.deepEqual(
-        columns,
-        documented.map(({ name }) => name),
-      );
-      assert.notDeepEqual(rows, []);
-      for (const [place, { name, type }] of documented.entries()) {
-        const found = rows.map((row) => row[place]).filter((value) => value !== null);
-        const jsType = type === "integer" ? "number" : "string";
-        assert.ok(
-          found.every((value) => typeof value === jsType),
-          `${view}.${name} is not always ${type}`,
-        );
-      }
-    });
-  }
-
-  test("has queries", () => {
-    assert.ok(queries.length >= viewNames.length);
-  });
-
-  for (const { line, code } of queries) {
-    test(`the query in line ${line} answers`, async () => {
-      const { rows } = await engine.query(code);
-      assert.notDeepEqual(rows, []);
-    });
-  }
+test("docs/views.md tells of every view and of no other", () => {
+  const told = [...text.matchAll(/^## (\S+)$/gm)].map((match) => match[1]);
+  assert.deepEqual(new Set(told), new Set(viewNames));
 });
+
+for (const { name, skip, open } of kinds) {
+  suite(`docs/views.md on ${name}`, { skip }, () => {
+    let engine: Engine;
+    let done: () => Promise<void>;
+    before(async () => {
+      const place = await open();
+      ({ done } = place);
+      engine = await fill(place.store);
+    });
+    after(async () => {
+      await engine.close();
+      await done();
+    });
+
+    for (const view of viewNames) {
+      test(`has the columns of ${view}, and their types`, async () => {
+        const documented = columnsOf(view);
+        const { columns, rows } = await engine.query(`SELECT * FROM ${view}`);
+        assert.deepEqual(
+          columns,
+          documented.map(({ name }) => name),
+        );
+        assert.notDeepEqual(rows, []);
+        for (const [place, { name, type }] of documented.entries()) {
+          const found = rows.map((row) => row[place]).filter((value) => value !== null);
+          const jsType = type === "integer" ? "number" : "string";
+          assert.ok(
+            found.every((value) => typeof value === jsType),
+            `${view}.${name} is not always ${type}`,
+          );
+        }
+      });
+    }
+
+    test("has queries", () => {
+      assert.ok(queries.length >= viewNames.length);
+    });
+
+    for (const { line, code } of queries) {
+      test(`the query in line ${line} answers`, async () => {
+        const { rows } = await engine.query(code);
+        assert.notDeepEqual(rows, []);
+      });
+    }
+  });
+}
 
 /** The rows of the table under the view's heading. */
 function columnsOf(view: string): { readonly name: string; readonly type: string }[] {
@@ -75,10 +105,7 @@ function columnsOf(view: string): { readonly name: string; readonly type: string
 }
 
 /** A store with something in every view. Prices known and unknown are wanted, so calls go past the engine. */
-async function fill(path: string): Promise<Engine> {
-  const world = realWorld();
-  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  const store = await sqliteStore({ path, world, workspace });
+async function fill(store: Store): Promise<Engine> {
   const engine = new Engine({ store, world });
   const session = await engine.open({ objective: "Fix login", agent: "fixer", labels: { team: "web" } });
   await session.append("Users are logged out.");

@@ -90,7 +90,8 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
     const [opening] = await rowsOf("SELECT seq, type, v, erased, length(hash) FROM events ORDER BY at, seq");
     assert.deepEqual(opening, [1, "session.opened", 1, 0, 64]);
     const calls = await rowsOf(
-      `SELECT tool, input, status, settled_seq - seq, ms, output FROM tool_calls WHERE session = '${own}' ORDER BY seq`,
+      `SELECT tool, input, status, settled_seq - seq, ms, output FROM tool_calls
+       WHERE session = '${own}' ORDER BY seq`,
     );
     assert.deepEqual(calls, [
       ["shell", '{"path":"a"}', "ok", 1, 12, "done"],
@@ -163,9 +164,11 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
   test("a condition that fails on what it sees does not see the rows of others", async () => {
     const tries = [
       "SELECT count(*) FROM events WHERE content LIKE '%Theirs%' AND content::integer > 0",
-      "SELECT count(*) FROM events WHERE (CASE WHEN content LIKE '%Theirs%' THEN content::integer ELSE 0 END) = 0",
+      `SELECT count(*) FROM events
+       WHERE (CASE WHEN content LIKE '%Theirs%' THEN content::integer ELSE 0 END) = 0`,
       "SELECT count(*) FROM sessions WHERE objective LIKE 'Theirs%' AND objective::integer = 1",
-      "SELECT count(*) FROM (SELECT content::integer AS n FROM events WHERE content LIKE '%Theirs%') x WHERE n > 0",
+      `SELECT count(*) FROM (SELECT content::integer AS n FROM events WHERE content LIKE '%Theirs%') x
+       WHERE n > 0`,
       "SELECT count(*) FROM items WHERE value::integer > 0",
     ];
     for (const sql of tries) {

@@ -113,7 +113,8 @@ function lane(from: Socket, to: Socket, weather: Circumstances["weather"]) {
 
 /**
  * Counts the answers: the server says "ready" once for the start, once for each simple query and once for
- * each sync, in their order. So the answer to a statement begins after a count that is known when it is asked.
+ * each sync, in their order. So the answer to a statement begins after a count that is known when it is
+ * asked.
  */
 function statementLedger(losses: Loss[]) {
   const prepared = new Map<string, string>();

@@ -126,5 +126,5 @@ export const limit = {
   /** How often one change is decided again after a conflict. */
   conflictRetriesMax: 1_000,
   /** How often an append whose answer was lost is tried again. */
-  unknownRetriesMax: 8,
+  unknownRetriesMax: 12,
 } as const;

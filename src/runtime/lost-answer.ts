@@ -21,8 +21,8 @@ export type Certain = Exclude<Outcome, { readonly kind: "unknown" }>;
 const pauseMs = (tries: number): number => Math.min(10 * 2 ** tries, 1_000);
 
 /**
- * What became of an append that was answered so. Rejects with `unknown` when that cannot be found out: then it
- * may still be written, once.
+ * What became of an append that was answered so. Rejects with `unknown` when that cannot be found out: then
+ * it may still be written, once.
  */
 export async function certainly(
   { store, world }: { readonly store: Store; readonly world: Pick<World, "sleep"> },

@@ -95,7 +95,7 @@ async function commonOf(store: Store, log: LogId, heads: readonly Noted[]): Prom
   return null;
 }
 
-/** Whether somebody suspended it for being set back behind this position; it may have been activated since. */
+/** Whether it was suspended for being set back behind this position; it may have been activated since. */
 async function isSuspendedSince(store: Store, log: LogId, seq: number): Promise<boolean> {
   for (let fromSeq = seq + 1; ;) {
     const types = ["session.suspended"];

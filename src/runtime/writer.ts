@@ -470,28 +470,29 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     return world.digest("", `${tenant}\n${key}`).slice(0, 32);
   };
 
+  async function commit(given: readonly Part[]): Promise<readonly Appended[]> {
+    const parts = keyedParts(world, given);
+    const outcome = await certainly({ store, world }, parts, await store.append(parts));
+    if (outcome.kind === "ok") return outcome.parts;
+    throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
+  }
+
+  /** What this process believes itself is looked after first. */
+  async function setBack(session: LogId, head: Noted): Promise<SkeinError> {
+    const own: unknown = await refresh(session).catch((error: unknown) => error);
+    return own instanceof SkeinError && own.code === "corrupt" ? own : setBacks.told(session, [head]);
+  }
+
   return {
     change: (session, build, options) => inTurn([session], () => change(session, build, options)),
     begin,
     current: async (session) => (await refresh(session)).state,
-    async commit(given) {
-      const parts = keyedParts(world, given);
-      const outcome = await certainly({ store, world }, parts, await store.append(parts));
-      if (outcome.kind === "ok") return outcome.parts;
-      throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
-    },
+    commit,
     together,
     keyed: (session, key) => store.keyed(session, keyOf(key)),
     forget: (session) => void cache.delete(session),
     history: setBacks.times,
     assertHistory: setBacks.assertNone,
-    async setBack(session, head) {
-      // What this process believes itself is looked after first.
-      const own = await refresh(session).then(
-        () => null,
-        (error: unknown) => error,
-      );
-      return own instanceof SkeinError && own.code === "corrupt" ? own : setBacks.told(session, [head]);
-    },
+    setBack,
   };
 }

@@ -91,8 +91,7 @@ const given = "unnest($2::bigint[], $3::bigint[]) g (log, seq)";
 const deleteRows = `
 WITH gone AS (
   DELETE FROM skein.events e USING ${given} WHERE e.tenant = $1 AND e.log = g.log AND e.seq > g.seq
-  RETURNING e.log, e.key, octet_length(e.body) +
-    CASE WHEN e.content IS NULL THEN 0 ELSE coalesce(e.content_bytes, 0) END AS bytes
+  RETURNING e.log, e.key, CASE WHEN e.content IS NULL THEN 0 ELSE coalesce(e.content_bytes, 0) END AS bytes
 ), keys AS (
   DELETE FROM skein.keys k USING gone WHERE k.tenant = $1 AND k.log = gone.log AND k.key = gone.key
 )
@@ -122,10 +121,10 @@ async function cutPacked(statement: Statement, where: readonly (string | number)
 
 const forgetPackedKeys = `
 WITH gone AS (
-  SELECT s.log, u.key, octet_length(u.body) + CASE WHEN u.content IS NULL THEN 0 ELSE u.length END AS bytes
+  SELECT s.log, u.key, CASE WHEN u.content IS NULL THEN 0 ELSE coalesce(u.length, 0) END AS bytes
   FROM ${given} JOIN skein.segments s ON s.log = g.log AND s.to_seq > g.seq
-  CROSS JOIN LATERAL unnest(s.keys, s.bodies, s.contents, s.content_lengths) WITH ORDINALITY
-    u (key, body, content, length, place)
+  CROSS JOIN LATERAL unnest(s.keys, s.contents, s.content_lengths) WITH ORDINALITY
+    u (key, content, length, place)
   WHERE s.tenant = $1 AND s.from_seq + u.place - 1 > g.seq
 ), keys AS (
   DELETE FROM skein.keys k USING gone WHERE k.tenant = $1 AND k.log = gone.log AND k.key = gone.key

@@ -183,8 +183,8 @@ async function insert(
   if (refs.length > 0) await referBlobs(statement, tenant, refs);
 }
 
-const bytesOf = ({ body, content, contentBytes }: ReceivedRecord): number =>
-  body.length + (content === null ? 0 : (contentBytes ?? 0));
+const bytesOf = ({ content, contentBytes }: ReceivedRecord): number =>
+  content === null ? 0 : (contentBytes ?? 0);
 
 const arraysOf = (rows: readonly Row[]): Value[] => {
   const records = rows.map(({ record }) => record);

@@ -16,7 +16,7 @@ export interface Linked extends End {
   readonly part: Part;
   readonly firstSeq: number;
   readonly hashes: readonly string[];
-  /** Of bodies and contents. */
+  /** Of contents. */
   readonly bytes: number;
 }
 
@@ -35,7 +35,7 @@ export function linked(digest: Digest, part: Part, end: End, nowMs: number): Lin
     const fields = { session, seq, at, type, v, actor, turn, cause, key, contentHash, contentBytes };
     before = link(digest, before, fields, bodyHash);
     hashes.push(before);
-    bytes += draft.body.length + (contentBytes ?? 0);
+    bytes += contentBytes ?? 0;
   }
   const seq = end.seq + drafts.length;
   return { part, firstSeq: end.seq + 1, hashes, bytes, seq, hash: before, at };

@@ -53,7 +53,7 @@ CREATE TABLE skein.heads (
   -- Of two leases the one with the smaller number was taken first.
   lease_order bigint,
   put_seq bigint,
-  -- Bodies and contents of its own records, as counted when they were appended or put.
+  -- Contents of its own records that are not erased.
   bytes bigint NOT NULL DEFAULT 0,
   session text COLLATE "C" NOT NULL,
   hash bytea NOT NULL,

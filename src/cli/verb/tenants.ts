@@ -1,0 +1,132 @@
+/** Tenants of a database in PostgreSQL: lists them with what they use, and sets what they may use. */
+import { SkeinError } from "../../core/error.ts";
+import { makeWorkspaceId, quote } from "../../core/ids.ts";
+import { realWorld } from "../../runtime/world.ts";
+import { isPostgresAddress } from "../../store/postgres/address.ts";
+import type { Tenant, TenantChange, Tenants } from "../../store/postgres/tenants.ts";
+import { oneOf } from "../args.ts";
+import { table } from "../table.ts";
+import { bytes, count, oneLine } from "../text.ts";
+import { verb, type Call, type OptionValues } from "../verb.ts";
+
+const options = {
+  sessions: { type: "text", value: "N|none", what: "with set: so many sessions at most" },
+  bytes: { type: "text", value: "N|none", what: "with set: so many bytes of contents and blobs; 10G, 500M" },
+  role: { type: "text", value: "ROLE|none", what: "with set: whoever logs in as this role sees it alone" },
+} as const;
+
+export const tenants = verb({
+  name: "tenants",
+  line: "List the tenants of a database with what they use, or set what one may use.",
+  args: ["ACTION?", "NAME?"],
+  options,
+  about: [
+    "ACTION is list (the default) or set NAME, which makes the tenant if it is not there. Tenants are for " +
+      "stores in PostgreSQL; a file is one tenant's. Name yours in the address: postgres://…?tenant=NAME.",
+    "Past its quota a tenant opens no session, and past that of bytes takes no input either; what is under " +
+      "way goes on to its end. Use is counted every few seconds, so that a quota may be passed by a little.",
+    "A role is a second wall: the database itself keeps it to the rows of its tenant, whatever it asks. " +
+      "Make it first, with a login; see docs/operating.md.",
+  ],
+  examples: [
+    { command: "skein tenants --store postgres://skein@db/skein", what: "who there is, with use and quota" },
+    { command: "skein tenants set acme --sessions 1000 --bytes 10G", what: "a quota" },
+    { command: "skein tenants set acme --role acme_app", what: "kept to its rows by the database" },
+    { command: "skein tenants set acme --bytes none", what: "as much as it likes" },
+  ],
+  async run(call) {
+    const action = oneOf("ACTION", call.args.ACTION ?? "list", ["list", "set"]);
+    const { NAME } = call.args;
+    const change = changeOf(call.options);
+    checkWords(action, NAME, change);
+    const opened = await openHere(call.place);
+    try {
+      await (NAME === undefined ? list(call, opened) : set(call, await opened.set(NAME, change)));
+    } finally {
+      await opened.close();
+    }
+  },
+});
+
+function checkWords(action: "list" | "set", name: string | undefined, change: TenantChange): void {
+  if (action === "set" && name === undefined) {
+    throw new SkeinError("invalid", "tenants: which one is to be set?", {
+      hint: "usage: skein tenants set NAME --sessions 1000",
+    });
+  }
+  if (action === "list" && (name !== undefined || Object.keys(change).length > 0)) {
+    throw new SkeinError("invalid", "tenants: a name and options are for setting one", {
+      hint: "usage: skein tenants set NAME --sessions 1000",
+    });
+  }
+}
+
+async function openHere(place: string): Promise<Tenants> {
+  if (!isPostgresAddress(place)) {
+    throw new SkeinError("refused", `${place} is a file, and a file is one tenant's`, {
+      hint: "tenants are for stores in PostgreSQL: --store postgres://user@host/database",
+    });
+  }
+  const world = realWorld();
+  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
+  const { openTenants } = await import("../../store/postgres/tenants.ts");
+  return openTenants({ url: place, world, workspace });
+}
+
+const units: Readonly<Record<string, number>> = { "": 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
+
+function numberOf(name: "sessions" | "bytes", text: string): number | null {
+  if (text === "none") return null;
+  const [, digits, unit = ""] = /^(\d{1,15})([KMGT]?)$/i.exec(text) ?? [];
+  const number = Number(digits) * (units[unit.toUpperCase()] ?? 1);
+  if (digits !== undefined && Number.isSafeInteger(number) && (unit === "" || name === "bytes"))
+    return number;
+  throw new SkeinError("invalid", `tenants: --${name} is ${quote(text)}`, {
+    hint: name === "bytes" ? "a whole number, also with K, M, G or T, or none" : "a whole number, or none",
+  });
+}
+
+function changeOf({ sessions, bytes: most, role }: OptionValues<typeof options>): TenantChange {
+  return {
+    ...(sessions === undefined ? {} : { sessionsMax: numberOf("sessions", sessions) }),
+    ...(most === undefined ? {} : { bytesMax: numberOf("bytes", most) }),
+    ...(role === undefined ? {} : { role: role === "none" ? null : role }),
+  };
+}
+
+async function list({ out }: Pick<Call, "out">, opened: Tenants): Promise<void> {
+  const found = await opened.list();
+  if (out.json) {
+    for (const tenant of found) await out.emit(tenant);
+    return;
+  }
+  if (found.length === 0) return out.note('there are no tenants; "skein open" makes one');
+  const columns = [
+    { title: "TENANT" },
+    { title: "SESSIONS", align: "right" },
+    { title: "OF" },
+    { title: "BYTES", align: "right" },
+    { title: "OF" },
+    { title: "ROLE" },
+  ] as const;
+  const cells = found.map((tenant) => [
+    oneLine(tenant.name),
+    count(tenant.sessions),
+    tenant.sessionsMax === null ? "-" : count(tenant.sessionsMax),
+    bytes(tenant.bytes),
+    tenant.bytesMax === null ? "-" : bytes(tenant.bytesMax),
+    oneLine(tenant.role ?? "-"),
+  ]);
+  for (const line of table(columns, cells, { width: out.columns, heading: out.bold })) await out.line(line);
+}
+
+const set = ({ out }: Pick<Call, "out">, tenant: Tenant): Promise<void> =>
+  out.answer(tenant, () => {
+    const { name, sessionsMax, bytesMax, role } = tenant;
+    const most = [
+      sessionsMax === null ? "any number of sessions" : `${count(sessionsMax)} sessions`,
+      bytesMax === null ? "any number of bytes" : bytes(bytesMax),
+    ];
+    const kept = role === null ? "" : `; the role ${oneLine(role)} is kept to it`;
+    return [`${oneLine(name)} may have ${most.join(" and ")}${kept}`];
+  });

@@ -10,8 +10,11 @@ import { makeAppender } from "./postgres/append.ts";
 import { makeBlobs } from "./postgres/blob.ts";
 import { makeChecker } from "./postgres/check.ts";
 import { openDatabase } from "./postgres/connection.ts";
+import { makeDerived } from "./postgres/derived.ts";
 import type { Driver } from "./postgres/driver.ts";
+import { makeFeed } from "./postgres/feed.ts";
 import { makeHeads } from "./postgres/heads.ts";
+import { makeLists } from "./postgres/list.ts";
 import { makePacker } from "./postgres/pack.ts";
 import { makeQuery } from "./postgres/query.ts";
 import { makeQuota } from "./postgres/quota.ts";
@@ -21,6 +24,7 @@ import { makeSchedules } from "./postgres/schedule.ts";
 import { startStore } from "./postgres/start.ts";
 import { makeStats } from "./postgres/stats.ts";
 import { makeSweeper } from "./postgres/sweep.ts";
+import { makeWatch, type Watch } from "./postgres/watch.ts";
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database, with what only Skein knows behind its `?`. */
@@ -46,11 +50,12 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
   const database = openDatabase({ address, world, clock, settings });
   try {
     const started = await startStore(database, { tenant: name, workspace, create, durability });
-    const driver: Driver = { database, tenant: started.tenant, world, changed: () => undefined };
+    const driver: Driver = { database, tenant: started.tenant, world, changed: () => watch.notify() };
+    const watch: Watch = makeWatch(driver);
     const heads = makeHeads();
     const appender = makeAppender(driver, heads);
     const quota = makeQuota(driver);
-    const store = {
+    return {
       workspace: started.workspace,
       program: started.program,
       now: () => database.now(),
@@ -59,6 +64,10 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
         return appender.append(parts);
       },
       ...makeReader(driver),
+      ...makeFeed(driver),
+      watch: (changed) => watch.add(changed),
+      ...makeLists(driver),
+      ...makeDerived(driver),
       ...makeBlobs(driver),
       ...makeReceiver(driver),
       ...makePacker(driver),
@@ -69,10 +78,10 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
       ...makeStats(driver, durability),
       async close() {
         await appender.idle();
+        await watch.close();
         await database.close();
       },
-    } as Partial<Store> as Store;
-    return store;
+    };
   } catch (error) {
     await database.close();
     throw error;

@@ -29,13 +29,20 @@ export function readQuery(sql: string): QueryText | string {
   const names = tokens.map((token) => (isName(token) ? token.value : null));
   const isSign = (at: number, sign: string): boolean =>
     tokens[at]?.kind === "sign" && tokens[at].value === sign;
+  // After these words stands a name that the query itself gives, also with columns in brackets.
+  const isWord = (at: number, word: string): boolean =>
+    tokens[at]?.kind === "word" && tokens[at].value === word;
+  const isGiven = (at: number): boolean =>
+    isWord(at - 1, "as") || isWord(at - 1, "with") || (isWord(at - 1, "recursive") && isWord(at - 2, "with"));
   const pick = (wanted: (at: number) => boolean): string[] => [
     ...new Set(names.filter((name, at): name is string => name !== null && wanted(at))),
   ];
   return {
     text: sql.slice(0, tokens.at(-1)?.end ?? 0),
     owners: pick((at) => isSign(at + 1, ".")),
-    called: pick((at) => isSign(at + 1, "(") || isSign(at - 1, ".")).filter((name) => !open.has(name)),
+    called: pick((at) => (isSign(at + 1, "(") && !isGiven(at)) || isSign(at - 1, ".")).filter(
+      (name) => !open.has(name),
+    ),
   };
 }
 

@@ -16,6 +16,11 @@ test("a query is taken without what ends it, with the names that must be looked 
   });
 });
 
+test("names that the query gives itself need not be looked up", () => {
+  const sql = "WITH RECURSIVE line (n) AS (SELECT 1), f (n) AS (SELECT 2) SELECT * FROM line AS point (x)";
+  assert.deepEqual(readQuery(sql), { text: sql, owners: [], called: ["as", "f"] });
+});
+
 test("texts, comments and numbers hide nothing and stand for nothing", () => {
   const same = [
     "SELECT 'it''s; pg_sleep(9) -- no' FROM events",

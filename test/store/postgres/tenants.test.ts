@@ -1,0 +1,140 @@
+/** Tenants in PostgreSQL: what each may use, and that the database keeps a role to its own. */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import postgres from "postgres";
+import { Engine } from "../../../src/runtime/engine.ts";
+import { realWorld } from "../../../src/runtime/world.ts";
+import type { Store } from "../../../src/store/port.ts";
+import { openTenants, type Tenants } from "../../../src/store/postgres/tenants.ts";
+import { postgresStore } from "../../../src/store/postgres.ts";
+import { makeRole } from "../../postgres/database.ts";
+import { noPostgres, ownDatabase, type PostgresPlace } from "../../postgres/place.ts";
+import { workspace } from "../../runtime/place.ts";
+
+suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
+  const world = realWorld();
+  const stores: Store[] = [];
+  let place: PostgresPlace;
+  let tenants: Tenants;
+
+  before(async () => {
+    place = await ownDatabase();
+    tenants = openTenants({ url: place.url, world, workspace });
+  });
+  after(async () => {
+    for (const store of stores) await store.close();
+    await tenants.close();
+    await place.done();
+  });
+
+  async function opened(tenant: string, url = place.url): Promise<Engine> {
+    const store = await postgresStore({ url, tenant, world, workspace });
+    stores.push(store);
+    return new Engine({ store, world });
+  }
+
+  test("a tenant is made, given a quota and a use, and listed", async () => {
+    const set = await tenants.set("listed", { sessionsMax: 10, bytesMax: 2_000 });
+    assert.deepEqual(set, { ...noUse, name: "listed", sessionsMax: 10, bytesMax: 2_000 });
+    const engine = await opened("listed");
+    await engine.open({ objective: "Of the tenant" });
+    const [row] = (await tenants.list()).filter(({ name }) => name === "listed");
+    assert.ok(row !== undefined && row.bytes > 0);
+    assert.deepEqual(row, { ...set, sessions: 1, bytes: row.bytes });
+    assert.deepEqual(await tenants.set("listed", { bytesMax: null }), { ...row, bytesMax: null });
+  });
+
+  test("past its quota of sessions a tenant opens none, and goes on with those it has", async () => {
+    await tenants.set("few", { sessionsMax: 2 });
+    const engine = await opened("few");
+    const session = await engine.open({ objective: "One" });
+    await engine.open({ objective: "Two" });
+    const refused = { code: "refused", message: /the tenant few has used up its quota: 2 of 2 sessions/ };
+    await assert.rejects(engine.open({ objective: "Three" }), refused);
+    await assert.rejects(session.fork({ name: "Three" }), refused);
+    await assert.rejects((await opened("few")).open({ objective: "Three" }), refused, "in another process");
+    await session.append("It goes on.");
+    await session.close();
+  });
+
+  test("past its quota of bytes a tenant takes no input, and can still close and erase", async () => {
+    await tenants.set("small", { bytesMax: 3_000 });
+    const engine = await opened("small");
+    const session = await engine.open({ objective: "One" });
+    await session.append("x".repeat(3_000));
+    const refused = { code: "refused", message: /quota: [\d,]+ of 3,000 bytes/, hint: /--bytes N/ };
+    await assert.rejects(session.append("more"), refused);
+    await assert.rejects(engine.open({ objective: "Two" }), refused);
+    await session.record("fact", "size", "large");
+    await session.close();
+  });
+
+  test("a role is kept to its tenant by the database, and works there as any", async () => {
+    const theirs = await opened("theirs");
+    await theirs.open({ objective: "Theirs alone" });
+    const role = await makeRole(place.url);
+    await tenants.set("kept", { role: role.username });
+    const engine = await opened("kept", role.href);
+    const session = await engine.open({ objective: "Kept here", labels: { team: "web" } });
+    await session.append("A word to be found.");
+    await session.record("fact", "size", "large");
+    const branch = await session.fork({ name: "branch" });
+    await branch.close();
+    const { rows } = await engine.sessions({});
+    assert.deepEqual(
+      rows.map(({ objective }) => objective),
+      ["Kept here", "Kept here"],
+    );
+    assert.equal((await engine.search("found")).length, 1);
+    assert.deepEqual((await engine.query("SELECT count(*) FROM sessions")).rows, [[2]]);
+    assert.equal((await engine.stats()).sessions, 2);
+    assert.deepEqual((await engine.verify()).problems, []);
+
+    await using raw = rawly(role.href);
+    for (const table of ["heads", "logs", "events", "keys", "snapshots", "texts", "item_rows", "schedule"]) {
+      const [{ n } = { n: null }] = await raw.sql.unsafe(
+        `SELECT count(*)::int AS n FROM skein.${table} WHERE tenant <>
+         (SELECT id FROM skein.tenants WHERE name = 'kept')`,
+      );
+      assert.equal(n, 0, table);
+    }
+    const names = await raw.sql`SELECT name FROM skein.tenants`;
+    assert.deepEqual(
+      names.map(({ name }) => name as string),
+      ["kept"],
+    );
+    const forbidden = [
+      "SELECT count(*) FROM skein.events_0",
+      "UPDATE skein.tenants SET sessions_max = NULL",
+      "INSERT INTO skein.tenants (name, workspace, program) VALUES ('x', 'x', 'x')",
+      "INSERT INTO skein.keys (tenant, log, seq, key) VALUES (1, 1, 1, '\\x00')",
+      "DROP TABLE skein.keys",
+    ];
+    for (const sql of forbidden) await assert.rejects(raw.sql.unsafe(sql), { code: "42501" }, sql);
+    await assert.rejects(opened("theirs", role.href), { code: "refused", message: /the role may not/ });
+  });
+
+  test("a role that nothing could keep, that is not there or is another's, is refused", async () => {
+    const role = await makeRole(place.url);
+    await tenants.set("first", { role: role.username });
+    const owner = decodeURIComponent(new URL(place.url).username);
+    await assert.rejects(tenants.set("second", { role: owner }), {
+      code: "refused",
+      message: /cannot be kept/,
+    });
+    await assert.rejects(tenants.set("second", { role: "nobody_of_this_name" }), { code: "not-found" });
+    await assert.rejects(tenants.set("second", { role: role.username }), {
+      message: /tenant "first" already/,
+    });
+    await tenants.set("first", { role: null });
+    await assert.rejects(opened("first", role.href), { code: "refused" });
+    assert.equal((await tenants.set("second", { role: role.username })).role, role.username);
+  });
+});
+
+const noUse = { sessions: 0, bytes: 0, sessionsMax: null, bytesMax: null, role: null, program: "0.3.0" };
+
+function rawly(url: string) {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  return { sql, [Symbol.asyncDispose]: () => sql.end() };
+}

@@ -197,11 +197,12 @@ async function search(bench: Bench): Promise<void> {
   const texts = (await readAll(store, session)).flatMap(({ seq, content }) =>
     content === null ? [] : [{ session, seq, text: content }],
   );
-  const half = { from: null, to: "20", items: [], texts: texts.filter(({ seq }) => seq <= 30) };
+  const [first, second] = [(await store.feed(null, 20)).position, (await store.feed(null, 40)).position];
+  const half = { from: null, to: first, items: [], texts: texts.filter(({ seq }) => seq <= 30) };
   assert.equal(await store.project(half), true);
   await packed(store, session);
   const from = await store.projected();
-  const rest = { from, to: "40", items: [], texts: texts.filter(({ seq }) => seq > 30) };
+  const rest = { from, to: second, items: [], texts: texts.filter(({ seq }) => seq > 30) };
   assert.equal(await store.project(rest), true);
   const found = await store.search("needle", { limit: 100 });
   assert.deepEqual(

@@ -58,6 +58,8 @@ const firstOutageMs = 3_000;
 const pauseMs = [20, 1_000] as const;
 /** Without an answer for so long, a connection counts as lost. */
 const answerMs = 120_000;
+/** The same, as long as there never was an answer: something else may listen there. */
+const firstAnswerMs = 15_000;
 const connectSeconds = 5;
 
 interface Parsed extends Record<string, unknown> {
@@ -82,8 +84,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     max_lifetime: null,
     fetch_types: false,
     onnotice: () => undefined,
-    // What is tried again is decided here, and not by the library.
-    backoff: false,
+    // What is tried again is decided here; the library only waits a moment, in seconds, between connections.
+    backoff: () => 0.05,
     types: {
       bigint: { to: 20, from: [20], parse: Number, serialize: String },
       // Dates and times are given as the server writes them.
@@ -106,7 +108,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   /** The library may wait for ever for an answer that was lost on the way. */
   async function inTime<T>(answer: Promise<T>, text: string): Promise<T> {
     const answered = new AbortController();
-    const late = world.sleep(answerMs, answered.signal).then(() => {
+    const waitMs = reached ? answerMs : firstAnswerMs;
+    const late = world.sleep(waitMs, answered.signal).then(() => {
       throw new Lost(`no answer to ${text.slice(0, 80)}`);
     });
     late.catch(() => undefined);
@@ -144,10 +147,12 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
 
   async function transact<T>(work: (statement: Statement) => Promise<T>): Promise<T> {
     let committing = false;
+    let abandoned = false;
     try {
       const done = await inTime(
         sql.begin(async (way) => {
           const result = await work(ask(way as never));
+          if (abandoned) throw new Lost("nobody waits for it any more");
           committing = true;
           return { result };
         }),
@@ -155,6 +160,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       );
       return (done as { result: T }).result;
     } catch (error) {
+      abandoned = true;
       const isLost = troubleOf(error) === "lost";
       if (isLost && committing) throw new Lost("the answer to COMMIT was lost", { cause: error });
       // Before COMMIT was sent, a lost connection means that nothing was written.

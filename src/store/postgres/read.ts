@@ -187,11 +187,10 @@ function makeRead({ database, tenant }: Driver, lineage: Lineage): Store["read"]
     const [top] = rows;
     if (top === undefined) return [];
     page.take(rows.filter((row): row is OwnRow & PageRow => row.seq !== null).map((row) => [session, row]));
-    const end = Math.min(asked.last, top.seen);
-    let left: Range =
-      top.first === null
-        ? { first: asked.first, last: end }
-        : rest({ first: asked.first, last: end }, { first: top.first, last: top.last }, reverse);
+    const whole = { first: asked.first, last: Math.min(asked.last, top.seen) };
+    // All of it may lie before the fork point.
+    const isElsewhere = top.first === null || top.first > top.last;
+    let left: Range = isElsewhere ? whole : rest(whole, { first: top.first, last: top.last }, reverse);
     while (!page.isFull() && left.first <= left.last) {
       const next = windowOf(left, how.typed ? scanned[1] : page.wanted(), reverse);
       const stretches = await lineage.stretches(top.reader, next.first, next.last);

@@ -84,20 +84,19 @@ function openTenant(url: string, { world, workspace }: Given): Promise<Store> {
   return postgresStore({ url, world: own, workspace, clock: "world", durability: "process" });
 }
 
-/** A store that is still being opened, for tests that make theirs at once. */
-function lazily({ world, workspace }: Given, opening: Promise<Store>): Store {
+/** A store that is still being opened, for tests that make theirs at once. It can be spread like any other. */
+function lazily(given: Given, opening: Promise<Store>): Store {
+  const { world, workspace } = given;
   opening.catch(() => undefined);
-  const known = { workspace, program: version, now: () => world.now(), watch: watchOf(opening) };
-  return new Proxy(known as unknown as Store, {
-    get(target, name: keyof Store) {
-      // Whoever waits for the store itself would take it for a promise.
-      if (name in target || (name as string) === "then") return target[name];
-      return async (...args: readonly unknown[]) => {
-        const store = await opening;
-        return (store[name] as (...given: readonly unknown[]) => unknown)(...args);
-      };
+  const calls = Object.keys(memoryStore(given)).map((name) => [
+    name,
+    async (...args: readonly unknown[]) => {
+      const store = await opening;
+      return (store[name as keyof Store] as (...words: readonly unknown[]) => unknown)(...args);
     },
-  });
+  ]);
+  const known = { workspace, program: version, now: () => world.now(), watch: watchOf(opening) };
+  return { ...(Object.fromEntries(calls) as Store), ...known };
 }
 
 function watchOf(opening: Promise<Store>): Store["watch"] {

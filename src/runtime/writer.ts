@@ -5,7 +5,7 @@
  * not, what is new is read and the change is decided again. When the store's answer is lost, the writer looks
  * for its own records before it does anything else, so that nothing is written twice.
  */
-import type { Command, Facts } from "../core/command.ts";
+import type { Command } from "../core/command.ts";
 import { trustEvent } from "../core/event.ts";
 import { SkeinError } from "../core/error.ts";
 import { fold } from "../core/fold.ts";
@@ -17,20 +17,11 @@ import type { Also, Beside } from "./beside.ts";
 import { makeLine } from "./line.ts";
 import { certainly, keyedParts } from "./lost-answer.ts";
 import { refusedElsewhere } from "./move-step.ts";
-import {
-  expectAt,
-  holds,
-  isBehind,
-  isNotAsBefore,
-  makeNotedHeads,
-  notAsBefore,
-  noteState,
-  type Noted,
-} from "./noted.ts";
+import { makeNewest } from "./newest.ts";
+import { expectAt, noteState, type Noted } from "./noted.ts";
 import { withPayback, writableIn } from "./payback.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
-import { makeSetBacks } from "./set-back.ts";
 import { makeLearner } from "./redact-bound.ts";
 import { recordBytes, unread, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
@@ -118,9 +109,6 @@ type WriteOptions = ChangeOptions &
     readonly ups?: readonly Part[];
   };
 
-/** Sessions whose state is kept at hand. */
-const cachedSessionsMax = 1_000;
-
 export interface WriterOptions {
   readonly tenant: string;
   /** What goes into the workspace's log with any change. */
@@ -131,67 +119,20 @@ export interface WriterOptions {
 
 export function makeWriter(store: Store, world: World, states: StateReader, how: WriterOptions): Writer {
   const { tenant, always } = how;
-  const cache = new Map<LogId, Known>();
-  const noted = makeNotedHeads();
-  const setBacks = makeSetBacks({ store, states, suspend });
+  const newest = makeNewest({ store, states, suspend, forget: how.forget });
+  const { keep, refresh } = newest;
   /** Changes of one session from one process wait for one another; between processes the store decides. */
   const inTurn = makeLine();
   const learn = makeLearner({ store, world });
-  const facts = (actor: string): Facts => ({ actor, digest: world.digest, program: store.program });
-
-  const decided = (state: State, command: Command, options: Pick<ChangeOptions, "actor" | "key">) =>
-    decideSealed(world, state, command, {
-      facts: facts(options.actor),
-      key: options.key === undefined ? null : keyOf(options.key),
-    });
-
-  function keep(session: LogId, known: Known): Known {
-    noteState(known.state, known.hash);
-    for (const one of [...(known.recent ?? []), { seq: known.state.seq, hash: known.hash }])
-      noted.note(session, one);
-    // What was read earlier may come in later.
-    if ((cache.get(session)?.state.seq ?? 0) > known.state.seq) return known;
-    cache.delete(session);
-    cache.set(session, known);
-    if (cache.size > cachedSessionsMax) {
-      const oldest = cache.keys().next();
-      if (oldest.done !== true) cache.delete(oldest.value);
-    }
-    return known;
-  }
-
-  /** What is known, brought up to the head of the log. */
-  async function refresh(session: LogId): Promise<Known> {
-    await setBacks.tell(session);
-    // Before the head is read, so that the log must hold them.
-    const [last] = noted.of(session);
-    const known = cache.get(session);
-    const head = await store.head(session);
-    if (head === undefined) {
-      cache.delete(session);
-      throw new SkeinError("not-found", `there is no session ${session}`, {
-        hint: '"skein ps" lists what there is',
-      });
-    }
-    try {
-      if (last !== undefined && isBehind(head, last)) throw notAsBefore(session, last.seq);
-      const newest = await (known === undefined
-        ? states.load(session, head.seq)
-        : states.advance(session, known, head.seq));
-      const isRead = known !== undefined || last === undefined || last.seq === head.seq;
-      if (!isRead && !(await holds(store, session, last))) throw notAsBefore(session, last.seq);
-      return keep(session, newest.hash === "" ? { ...newest, hash: head.hash } : newest);
-    } catch (error) {
-      if (!isNotAsBefore(error)) throw error;
-    }
-    const heads = noted.of(session);
-    noted.forget(session);
-    cache.delete(session);
-    how.forget?.(session);
-    setBacks.found(session, heads);
-    await setBacks.tell(session);
-    throw new Error("invariant: what was found is thrown");
-  }
+  const facts = { digest: world.digest, program: store.program };
+  const decided = (
+    state: State,
+    command: Command,
+    { actor, key }: Pick<ChangeOptions, "actor" | "key">,
+  ): ReturnType<typeof decideSealed> => {
+    const once = key === undefined ? null : keyOf(key);
+    return decideSealed(world, state, command, { facts: { ...facts, actor }, key: once });
+  };
 
   /** False when the log is not there any more. */
   async function suspend(session: LogId, known: Known, command: Command): Promise<boolean> {
@@ -202,7 +143,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   }
 
   async function change(session: SessionId, build: Build, options: ChangeOptions): Promise<Change> {
-    let known = cache.get(session) ?? (await refresh(session));
+    let known = newest.known(session) ?? (await refresh(session));
     if (known.state.standing.bindings.size > 0) await learn(session, known.state);
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       if (options.expectSeq !== undefined && known.state.seq !== options.expectSeq) {
@@ -214,7 +155,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         }
       }
       const { state } = known;
-      if (options.history !== undefined) setBacks.assertNone(session, options.history);
+      if (options.history !== undefined) newest.assertNone(session, options.history);
       const command = typeof build === "function" ? await build(state) : build;
       const alone = decided(state, command, options);
       const again = (on: State, one: Command, whole: boolean) =>
@@ -327,8 +268,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const outcome = answer.kind === "ok" ? answer : await unfenced(parts, answer);
     if (outcome.kind === "conflict") return null;
     if (outcome.kind === "duplicate") {
-      const newest = await refresh(session);
-      return { state: newest.state, firstSeq: outcome.seq, headSeq: newest.state.seq, duplicate: true };
+      const { state } = await refresh(session);
+      return { state, firstSeq: outcome.seq, headSeq: state.seq, duplicate: true };
     }
     const appended = outcome.parts[0];
     if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
@@ -414,7 +355,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const blobs: Sealed["blobs"][number][] = [];
     for (const { session, build, epoch, history, key, erase, start } of members) {
       const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
-      if (history !== undefined) setBacks.assertNone(session, history);
+      if (history !== undefined) newest.assertNone(session, history);
       if (state.standing.bindings.size > 0) await learn(session, state);
       const command = typeof build === "function" ? await build(state) : build;
       const sealed = decided(state, command, { actor, key });
@@ -477,12 +418,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
   }
 
-  /** What this process believes itself is looked after first. */
-  async function setBack(session: LogId, head: Noted): Promise<SkeinError> {
-    const own: unknown = await refresh(session).catch((error: unknown) => error);
-    return own instanceof SkeinError && own.code === "corrupt" ? own : setBacks.told(session, [head]);
-  }
-
   return {
     change: (session, build, options) => inTurn([session], () => change(session, build, options)),
     begin,
@@ -490,9 +425,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     commit,
     together,
     keyed: (session, key) => store.keyed(session, keyOf(key)),
-    forget: (session) => void cache.delete(session),
-    history: setBacks.times,
-    assertHistory: setBacks.assertNone,
-    setBack,
+    forget: newest.forget,
+    history: newest.times,
+    assertHistory: newest.assertNone,
+    setBack: newest.setBack,
   };
 }

@@ -57,9 +57,9 @@ export interface ScheduleStore {
   /**
    * Sessions that are due by `nowMs`, the most urgent first: by priority; among equals the nearest deadline
    * of those that have one and are due at once; then agents take turns, so that none hides another however
-   * many it has, and of one agent the longest due is first. Those under a lease that has not run out,
-   * by the store's clock, are left out, and so are those that `except` names. At most `limit`, and at most `perAgent` of one agent and
-   * priority.
+   * many it has, and of one agent the longest due is first. Those under a lease that has not run out, by the
+   * store's clock, are left out, and so are those that `except` names. At most `limit`, and at most
+   * `perAgent` of one agent and priority.
    */
   due(options: {
     readonly nowMs: number;

@@ -91,8 +91,8 @@ async function partsOf(place: Place, { expects, logs }: Way, shape: keyof typeof
   for (let log = 0; log < logs; log++) {
     const session = await place.engine.open({ objective: "o" });
     const expect = expects(await session.head());
-    const isNew = expect === "absent";
-    const id = isNew
+    const isFirst = expect === "absent";
+    const id = isFirst
       ? makeSessionId({ nowMs: place.world.now(), random: place.world.random(10) })
       : session.id;
     const { drafts } = seal(place.world, [event, { type: "x.second", body: {} }], { actor: "system", key });
@@ -104,7 +104,7 @@ async function partsOf(place: Place, { expects, logs }: Way, shape: keyof typeof
       priority: 5,
       labels: {},
     } as const;
-    parts.push({ session: id, expect, drafts, ...(isNew ? { index } : {}) });
+    parts.push({ session: id, expect, drafts, ...(isFirst ? { index } : {}) });
   }
   return parts;
 }

@@ -32,7 +32,9 @@ async function eventsOf(session: Session): Promise<unknown[]> {
 const setBack = (session: Session, which: string) => ({
   code: "corrupt",
   message: `${session.id} was set back: the store lost its records ${which}`,
-  hint: `a fail-over or a restored backup lost them. To go on from what is left: skein activate ${session.id}`,
+  hint:
+    "a fail-over or a restored backup lost them. To go on from what is left: " +
+    `skein activate ${session.id}`,
 });
 
 test("a handle whose last records are gone writes nothing more of that history", async () => {
@@ -82,7 +84,7 @@ for (const [how, more] of [
   ["the cached state", 0],
   ["the head that was noted", 1_001],
 ] as const) {
-  test(`a longer history that does not follow from ${how} is found out when it is caught up with`, async () => {
+  test(`a longer history that does not follow from ${how} is found out on catching up`, async () => {
     await using place = await fallible();
     const engine = new Engine({ store: place.store, world });
     const session = await engine.open({ objective: "o" });
@@ -140,7 +142,7 @@ test("what cannot be told yet is told before anything else is done", async () =>
   assert.equal((await session.fold()).standing.why?.by, "set-back");
 });
 
-test("a session that is over, or stands still for something else, is set back as well as can be", async () => {
+test("what is over, or stands still for something else, is set back as well as can be", async () => {
   await using place = await fallible();
   const engine = new Engine({ store: place.store, world });
   const closed = await engine.open({ objective: "closed" });
@@ -332,7 +334,7 @@ test("a snapshot of a history that is gone is passed over", async () => {
   assert.deepEqual(await keys(), ["a", "b", "c", "d"]);
 });
 
-test("what was lost of the workspace's log is forgotten, and who writes to it next is told once", async () => {
+test("what the workspace's log lost is forgotten, and who writes to it next is told once", async () => {
   await using place = await fallible();
   const engine = new Engine({ store: place.store, world });
   await engine.remember({ scope: "workspace", kind: "fact", key: "kept", value: 1 });
@@ -347,7 +349,7 @@ test("what was lost of the workspace's log is forgotten, and who writes to it ne
   assert.deepEqual((await entries()).toSorted(), ["again", "kept"]);
 });
 
-test("whoever was acknowledged something that is gone is told before it writes again, whatever came between", async () => {
+test("whoever was acknowledged what is gone is told before they write again", async () => {
   let lost = 0;
   const act = fc.record({ who: fc.nat(2), what: fc.constantFrom("append", "read", "label") });
   const acts = (least: number) => fc.array(act, { minLength: least, maxLength: 6 });
@@ -376,9 +378,9 @@ test("whoever was acknowledged something that is gone is told before it writes a
           ({ code }: SkeinError) => code,
         );
         if (one.what === "read") continue;
-        const isNew = knew.has(one.who) && !told.has(one.who);
-        assert.equal(end, isNew ? "corrupt" : "ok");
-        if (isNew) told.add(one.who);
+        const isFirst = knew.has(one.who) && !told.has(one.who);
+        assert.equal(end, isFirst ? "corrupt" : "ok");
+        if (isFirst) told.add(one.who);
       }
       lost += told.size;
       const tails = (await eventsOf(handles[0] as Session)).filter((one) => typeof one === "object");

@@ -59,7 +59,7 @@ const pauseMs = [20, 1_000] as const;
 /** Without an answer for so long, a connection counts as lost. */
 const answerMs = 120_000;
 /** The same, as long as there never was an answer: something else may listen there. */
-const firstAnswerMs = 15_000;
+const firstAnswerMs = 8_000;
 const connectSeconds = 5;
 
 interface Parsed extends Record<string, unknown> {

@@ -8,9 +8,11 @@ import { Engine } from "../../src/runtime/engine.ts";
 import { shownPlace } from "../../src/runtime/move-step.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import type { Store } from "../../src/store/port.ts";
+import { noPostgres } from "../postgres/place.ts";
 import { madeWorld } from "./made-world.ts";
 import { all } from "./place.ts";
-import { lifeOf, livedIn, mortal, statusIn, twoInFiles, twoInMemory, type Home } from "./two-stores.ts";
+import { lifeOf, livedIn, mortal, statusIn, type Home } from "./two-stores.ts";
+import { fileAndPostgres, twoInFiles, twoInMemory } from "./two-stores.ts";
 
 const recordsIn = async ({ engine }: Home, id: SessionId): Promise<StoredRecord[]> =>
   all((await engine.session(id)).records());
@@ -69,11 +71,12 @@ async function knownIn({ engine }: Home): Promise<unknown> {
 const dueIn = async ({ store }: Home, id: SessionId): Promise<unknown> =>
   (await store.list({}, { limit: 500 })).rows.find(({ session }) => session === id)?.status;
 
-for (const [name, make] of [
-  ["memory", twoInMemory],
-  ["files", twoInFiles],
+for (const [name, make, skip] of [
+  ["memory", twoInMemory, false],
+  ["files", twoInFiles, false],
+  ["a file and PostgreSQL", fileAndPostgres, await noPostgres()],
 ] as const) {
-  test(`in ${name}: a whole store moves with all it knows, and comes home again`, async () => {
+  test(`in ${name}: a whole store moves with all it knows, and comes home again`, { skip }, async () => {
     await using homes = await make();
     const { a, b } = homes;
     const { sessions, deleted } = await furnished(a);
@@ -183,7 +186,9 @@ async function killed(steps: number, when: "before" | "after"): Promise<boolean>
 
 test("a whole move that dies at any step, on either side, is finished by doing it again", async () => {
   let steps = 1;
-  while (await killed(steps, steps % 2 === 0 ? "before" : "after")) steps++;
+  // Where each step takes a way to a server and back, some of them will do.
+  const stride = process.env["SKEIN_TEST_STORE"] === "postgres" ? 7 : 1;
+  while (await killed(steps, steps % 2 === 0 ? "before" : "after")) steps += stride;
   assert.ok(steps > 50 && steps < 500, `${steps} steps were seen`);
 });
 
@@ -243,21 +248,21 @@ test("two whole moves at once are one", async () => {
 test("what was stopped goes on where it was, and nothing is sent twice", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
-  for (let count = 0; count < 300; count++) await a.engine.open({ objective: `number ${count}` });
+  for (let count = 0; count < 160; count++) await a.engine.open({ objective: `number ${count}` });
   const stop = new AbortController();
   const progress = ({ sessions }: { sessions: number }): void => {
     if (sessions > 0) stop.abort();
   };
   const first = await a.engine.migrate({ to: b.store, signal: stop.signal, progress });
-  assert.ok(first.stopped && first.moved > 0 && first.moved < 300, `${first.moved} were moved`);
+  assert.ok(first.stopped && first.moved > 0 && first.moved < 160, `${first.moved} were moved`);
   const second = await a.engine.migrate({ to: b.store });
   const { moved, before, left, stopped } = second;
   assert.deepEqual(
     { moved, before, left, stopped },
-    { moved: 300 - first.moved, before: first.moved, left: [], stopped: false },
+    { moved: 160 - first.moved, before: first.moved, left: [], stopped: false },
   );
-  assert.equal(first.records + second.records, 600);
-  assert.equal(first.verified + second.verified, 600);
+  assert.equal(first.records + second.records, 320);
+  assert.equal(first.verified + second.verified, 320);
 });
 
 test("what is acknowledged beside a whole move is never lost", async () => {

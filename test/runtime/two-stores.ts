@@ -3,8 +3,13 @@ import { makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
 import { SkeinError } from "../../src/core/error.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
+import { realWorld } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
+import { postgresStore } from "../../src/store/postgres.ts";
+import { sqliteStore } from "../../src/store/sqlite.ts";
 import { kind } from "../kind.ts";
+import { newPath } from "../path.ts";
+import { postgresPlace } from "../postgres/place.ts";
 import { madeWorld, type MadeWorld } from "./made-world.ts";
 
 export interface Home {
@@ -48,6 +53,31 @@ export async function twoInFiles(): Promise<Homes> {
   const close = async (): Promise<void> => {
     for (const { engine } of homes) await engine.close();
     for (const { remove } of places) remove();
+  };
+  return { a, b, [Symbol.asyncDispose]: close };
+}
+
+/** The first in a file, the second in PostgreSQL. */
+export async function fileAndPostgres(): Promise<Homes> {
+  const { path, remove } = newPath();
+  const { url, done } = await postgresPlace();
+  const { sleep, defer } = realWorld();
+  const home = async (name: string, open: (world: MadeWorld) => Promise<Store>): Promise<Home> => {
+    const world = madeWorld(name);
+    const store = await open(world);
+    return { store, world, engine: new Engine({ store, world }) };
+  };
+  const a = await home("file", (world) =>
+    sqliteStore({ path, world, workspace: newWorkspace(), durability: "process" }),
+  );
+  const b = await home("server", (world) => {
+    const own = { now: () => world.now(), digest: world.digest, sleep, defer };
+    return postgresStore({ url, world: own, workspace: newWorkspace(), clock: "world" });
+  });
+  const close = async (): Promise<void> => {
+    for (const { engine } of [a, b]) await engine.close();
+    remove();
+    await done();
   };
   return { a, b, [Symbol.asyncDispose]: close };
 }

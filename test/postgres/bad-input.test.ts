@@ -10,7 +10,7 @@ import { postgresStore } from "../../src/store/postgres.ts";
 import { workspace } from "../runtime/place.ts";
 import { makeRole } from "./database.ts";
 import { startFakeServer } from "./fake-server.ts";
-import { noPostgres, ownDatabase, type PostgresPlace } from "./place.ts";
+import { noPostgres, type PostgresPlace } from "./place.ts";
 import { startPostgres, type Postgres } from "./server.ts";
 
 const world = realWorld();
@@ -73,9 +73,19 @@ suite("a server that is not as it should be", { concurrency: true }, () => {
 
   test("is refused when it is a standby, and taken for less durability when it is not durable", () => {
     const state: ServerState = {
-      ...{ version: 150_004, shownVersion: "15.4", encoding: "UTF8", synchronousCommit: "on", role: "skein" },
-      ...{ fsync: true, fullPageWrites: true, isStandby: false, isReadOnly: false, layout: 1 },
-      ...{ connections: 1, connectionsMax: 100, nowMs: 0 },
+      version: 150_004,
+      shownVersion: "15.4",
+      encoding: "UTF8",
+      fsync: true,
+      fullPageWrites: true,
+      synchronousCommit: "on",
+      isStandby: false,
+      isReadOnly: false,
+      layout: 1,
+      role: "skein",
+      connections: 1,
+      connectionsMax: 100,
+      nowMs: 0,
     };
     assert.equal(serverFlaw(state, "p", "disk"), null);
     assert.match(serverFlaw({ ...state, isStandby: true }, "p", "disk")?.message ?? "", /standby/);
@@ -91,17 +101,21 @@ suite("a server that is not as it should be", { concurrency: true }, () => {
 
 suite("a database that is not as it should be", { skip: await noPostgres(), concurrency: true }, () => {
   let server: Postgres;
-  let place: PostgresPlace;
+  let place: Pick<PostgresPlace, "url">;
   before(async () => {
     server = await startPostgres();
-    place = { url: await server.newDatabase(), done: async () => undefined };
+    place = { url: await server.newDatabase() };
     await (await open(place.url)).close();
   });
   after(() => server.stop());
 
   const asOwner = async (sql: string, url = place.url): Promise<void> => {
     const owner = postgres(url, { max: 1, onnotice: () => undefined });
-    await owner.unsafe(sql).finally(() => owner.end());
+    try {
+      await owner.unsafe(sql);
+    } finally {
+      await owner.end();
+    }
   };
 
   test("is on a server that does not run", () =>

@@ -3,11 +3,13 @@ import { closeSync, existsSync, openSync, readSync, statfsSync, statSync } from 
 import { dirname, resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { applicationId, schemaVersion } from "../../store/sqlite/schema.ts";
+import { isPostgresAddress } from "../../store/postgres/address.ts";
+import { shownStore } from "../opening.ts";
 import { bytes, count, oneLine, plural } from "../text.ts";
 import { verb, type Call } from "../verb.ts";
 import { version } from "../../core/version.ts";
 
-interface Check {
+export interface Check {
   readonly name: string;
   readonly ok: boolean;
   readonly found: string;
@@ -24,11 +26,12 @@ export const doctor = verb({
   examples: [
     { command: "skein doctor", what: "of ./skein.db" },
     { command: "skein doctor --store /srv/skein.db --json", what: "of another store, for programs" },
+    { command: "skein doctor --store postgres://skein@db/skein", what: "of a server and its settings" },
   ],
   async run({ out, place, store }) {
     const checks = [...machineChecks(place), ...(await secretChecks()), ...(await storeChecks(place, store))];
     const ok = checks.every((check) => check.ok);
-    await out.answer({ ok, version, store: place, checks }, () => [
+    await out.answer({ ok, version, store: shownStore(place), checks }, () => [
       ...checks.flatMap(({ name, ok, found, todo }) => [
         `${ok ? out.green("ok  ") : out.red("BAD ")}${name.padEnd(14)}${oneLine(found)}`,
         ...(ok || todo === undefined ? [] : [`      ${out.bold("to do:")} ${oneLine(todo)}`]),
@@ -52,11 +55,15 @@ const networks: Readonly<Record<number, string>> = {
 
 function machineChecks(place: string): Check[] {
   const { node, sqlite = "0" } = process.versions;
+  const program = [
+    { name: "Skein", ok: true, found: version },
+    { name: "Node", ok: Number(node.split(".")[0]) >= 24, found: node, todo: "install Node 24 or newer" },
+  ];
+  if (isPostgresAddress(place)) return program;
   const folder = dirname(resolve(place));
   const there = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
   return [
-    { name: "Skein", ok: true, found: version },
-    { name: "Node", ok: Number(node.split(".")[0]) >= 24, found: node, todo: "install Node 24 or newer" },
+    ...program,
     {
       name: "SQLite",
       ok: atLeast(sqlite, [3, 51, 3]),
@@ -116,6 +123,10 @@ function diskChecks(folder: string): Check[] {
 }
 
 async function storeChecks(place: string, open: Call["store"]): Promise<Check[]> {
+  if (isPostgresAddress(place)) {
+    const { postgresChecks } = await import("../doctor-postgres.ts");
+    return postgresChecks(place, async (opening) => openedChecks(await opening()), open);
+  }
   const file = statSync(place, { throwIfNoEntry: false });
   if (file === undefined) {
     return [{ name: "store", ok: true, found: `none at ${place} yet; "skein open" makes it` }];
@@ -173,8 +184,14 @@ function headerChecks(place: string, size: number): Check[] {
   ];
 }
 
+/** What durability rests on, by driver. */
+const how: Readonly<Record<string, string>> = {
+  sqlite: "synchronous=FULL, read back",
+  postgres: "flushed before COMMIT answers",
+};
+
 async function openedChecks(store: Awaited<ReturnType<Call["store"]>>): Promise<Check[]> {
-  const { durability, sessions, records } = await store.stats();
+  const { driver, durability, sessions, records } = await store.stats();
   const faults = await store.check();
   return [
     { name: "opens", ok: true, found: `${plural(sessions, "session")}, ${count(records)} records` },
@@ -182,9 +199,7 @@ async function openedChecks(store: Awaited<ReturnType<Call["store"]>>): Promise<
       name: "durability",
       ok: durability === "disk",
       found:
-        durability === "disk"
-          ? "synchronous=FULL, read back: what is acknowledged is on the disk"
-          : durability,
+        durability === "disk" ? `${how[driver] ?? "disk"}: what is acknowledged is on the disk` : durability,
     },
     {
       name: "pages",

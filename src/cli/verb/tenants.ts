@@ -6,7 +6,7 @@ import { isPostgresAddress } from "../../store/postgres/address.ts";
 import type { Tenant, TenantChange, Tenants } from "../../store/postgres/tenants.ts";
 import { oneOf } from "../args.ts";
 import { table } from "../table.ts";
-import { bytes, count, oneLine } from "../text.ts";
+import { bytes, count, oneLine, plural } from "../text.ts";
 import { verb, type Call, type OptionValues } from "../verb.ts";
 
 const options = {
@@ -124,7 +124,7 @@ const set = ({ out }: Pick<Call, "out">, tenant: Tenant): Promise<void> =>
   out.answer(tenant, () => {
     const { name, sessionsMax, bytesMax, role } = tenant;
     const most = [
-      sessionsMax === null ? "any number of sessions" : `${count(sessionsMax)} sessions`,
+      sessionsMax === null ? "any number of sessions" : plural(sessionsMax, "session"),
       bytesMax === null ? "any number of bytes" : bytes(bytesMax),
     ];
     const kept = role === null ? "" : `; the role ${oneLine(role)} is kept to it`;

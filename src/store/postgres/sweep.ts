@@ -28,7 +28,7 @@ export const makeSweeper = (driver: Driver): Pick<Store, "sweep" | "scrub"> => (
       await scrubTables(driver);
     } catch (error) {
       // It stays due.
-      if (!(error instanceof SkeinError) || !["unavailable", "refused"].includes(error.code)) throw error;
+      if (!(error instanceof SkeinError) || error.code !== "unavailable") throw error;
       await driver.database.run("SELECT 1");
     }
   },
@@ -207,8 +207,8 @@ async function scrubTables(driver: Driver): Promise<void> {
   if (number === null) return;
   const tables = await database.run<{ name: string; owned: boolean }>(findTables);
   if (tables.some(({ owned }) => !owned)) {
-    throw new SkeinError("refused", "the role may not scrub the store: its tables belong to another", {
-      hint: "scrub with the role that owns the schema skein",
+    throw new SkeinError("unavailable", "the role may not scrub the store: its tables are another's", {
+      hint: "scrub with the role that owns the schema skein; until then it stays due",
     });
   }
   await readersGone(driver);

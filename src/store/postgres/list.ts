@@ -13,8 +13,8 @@ import { setIndex, tagOf } from "./index-entry.ts";
 import { arrayOf, shownText } from "./literal.ts";
 import { activeLagMs } from "./schema.ts";
 
-/** Labels on fewer sessions than this are the best place to start from; on more, recency is. */
-const rareMax = 2_000;
+/** Labels on fewer of the latest sessions than this are the best place to start from; on more, recency is. */
+const sample = { few: 5, of: 300 } as const;
 
 type Lists = Pick<Store, "list" | "endingWith" | "forks" | "logs" | "index">;
 
@@ -94,19 +94,20 @@ interface ListRow extends Readonly<Record<string, unknown>> {
 function makeList({ database, tenant }: Driver): Store["list"] {
   /**
    * Rows with their exact moments, in the order of the index: those of a first statement, and more of them as
-   * long as somebody asks.
+   * long as somebody asks, down to `floor` once that is known.
    */
   async function* candidates(
     filter: SessionFilter,
     end: Place | null,
-    first: number,
+    most: number,
+    floor: () => number,
   ): AsyncGenerator<ListRow> {
     const few = await isFew(filter);
     let from: Place | null = end;
     for (let own = false; ; own = true) {
-      const chunk = own ? limit.listMax : first;
-      const { sql, values } = selection({ tenant, filter, few, from, own });
-      const rows = await database.run<ListRow>(sql, [...values, chunk]);
+      const chunk = own ? limit.listMax : most;
+      const { sql, values } = selection({ tenant, filter, few, from, own, floor: floor(), most: chunk });
+      const rows = await database.run<ListRow>(sql, values);
       yield* rows;
       const next = rows.at(-1);
       if (next === undefined || rows.length < chunk) return;
@@ -115,11 +116,12 @@ function makeList({ database, tenant }: Driver): Store["list"] {
   }
 
   /** Whether few sessions have what is asked for, so that all of them can be looked at. */
-  async function isFew({ labels = {}, outbox, watches }: SessionFilter): Promise<boolean> {
+  async function isFew({ labels = {}, status, outbox, watches }: SessionFilter): Promise<boolean> {
     if (outbox === true || watches === true) return true;
     if (Object.keys(labels).length === 0) return false;
-    const [row] = await database.run<{ count: number }>(rareSql, [tagsOf(tenant, labels)]);
-    return (row?.count ?? 0) < rareMax;
+    const given = [tenant, arrayOf(status ?? statuses), tagsOf(tenant, labels)];
+    const [row] = await database.run<{ count: number }>(sampleSql, given);
+    return (row?.count ?? 0) < sample.few;
   }
 
   return async (filter, page): Promise<Page<SessionRow>> => {
@@ -128,10 +130,11 @@ function makeList({ database, tenant }: Driver): Store["list"] {
     const { activeSince = 0, activeBefore = Infinity } = filter;
     if (filter.status?.length === 0) return { rows: [], cursor: null };
     let found: ListRow[] = [];
-    for await (const row of candidates(filter, end, count + 1)) {
-      // Once the page is full, only what the index may have put too low can still belong to it.
+    // Once the page is full, only what the index may have put too low can still belong to it.
+    const floor = (): number => (found[count]?.at ?? 0) - activeLagMs;
+    for await (const row of candidates(filter, end, count + 1, floor)) {
       const lowest = found[count];
-      if (lowest !== undefined && row.indexed_at + activeLagMs <= lowest.at) break;
+      if (row.indexed_at <= floor()) break;
       if (end !== null && !isBefore(row, end)) continue;
       if (row.at < activeSince || row.at >= activeBefore) continue;
       if (lowest !== undefined && isBefore(row, lowest)) continue;
@@ -147,8 +150,12 @@ function makeList({ database, tenant }: Driver): Store["list"] {
 
 const inOrder = (rows: readonly ListRow[]): ListRow[] => rows.toSorted((a, b) => (isBefore(a, b) ? 1 : -1));
 
-const rareSql = `
-SELECT count(*) AS count FROM (SELECT 1 FROM skein.logs WHERE tags @> $1::text[] LIMIT ${rareMax}) few`;
+/** How many of the latest of each status have these labels. */
+const sampleSql = `
+SELECT count(*) AS count FROM unnest($2::text[]) s (status) CROSS JOIN LATERAL (
+  SELECT l.tags FROM skein.logs l WHERE l.tenant = $1 AND l.listed AND l.status = s.status
+  ORDER BY l.active_at DESC, l.session DESC LIMIT ${sample.of}
+) l WHERE l.tags @> $3::text[]`;
 
 const tagsOf = (tenant: number, labels: Readonly<Record<string, string>>): string =>
   arrayOf(Object.entries(labels).map(([key, value]) => tagOf(tenant, key, value)));
@@ -160,13 +167,17 @@ interface Asked {
   readonly from: Place | null;
   /** `from` is a place of the index itself, not of the list. */
   readonly own: boolean;
+  /** Not at or below this moment of the index. */
+  readonly floor: number;
+  /** It stands in the statement, so that the server plans for few. */
+  readonly most: number;
 }
 
 /**
  * The statement for the next rows of the index. By recency: the first of each status, merged. Where few have
  * what is asked for: those, and what of them fits.
  */
-function selection({ tenant, filter, few, from, own }: Asked): { sql: string; values: Value[] } {
+function selection({ tenant, filter, few, from, own, floor, most }: Asked): { sql: string; values: Value[] } {
   const values: Value[] = [tenant, arrayOf(filter.status ?? statuses)];
   const where: string[] = [];
   const value = (one: Value): string => `$${values.push(one)}`;
@@ -183,8 +194,8 @@ function selection({ tenant, filter, few, from, own }: Asked): { sql: string; va
     const text = `lower(${value(shownText(filter.text))}::text COLLATE "C")`;
     where.push(`(strpos(lower(l.name), ${text}) > 0 OR strpos(lower(l.objective), ${text}) > 0)`);
   }
-  if (filter.activeSince !== undefined)
-    where.push(`l.active_at > ${value(Math.floor(filter.activeSince) - activeLagMs)}`);
+  const since = Math.max(floor, Math.floor(filter.activeSince ?? 0) - activeLagMs);
+  if (since > 0) where.push(`l.active_at > ${value(since)}`);
   if (filter.activeBefore !== undefined) where.push(`l.active_at < ${value(Math.ceil(filter.activeBefore))}`);
   if (from !== null) {
     where.push(
@@ -198,7 +209,6 @@ function selection({ tenant, filter, few, from, own }: Asked): { sql: string; va
     where.push("l.id IN (SELECT s.log FROM skein.schedule s WHERE s.tenant = $1 AND s.watches)");
   }
   const all = ["l.tenant = $1", "l.listed", ...where].join(" AND ");
-  const most = `$${values.length + 1}`;
   const order = "ORDER BY l.active_at DESC, l.session DESC";
   const source = few
     ? `(SELECT * FROM skein.logs l WHERE ${all} AND l.status = ANY ($2::text[]) OFFSET 0) l`

@@ -1,4 +1,4 @@
-/** Addresses of stores in PostgreSQL: postgres://user:password@host:port/database?tenant=acme&connections=10 */
+/** Addresses of stores in PostgreSQL: postgres://user:password@host:port/database?tenant=acme&pooler=… */
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 

@@ -118,15 +118,17 @@ function firstFlaw(tokens: readonly Token[]): string | null {
 
 function wordsFlaw(tokens: readonly Token[]): string | null {
   const bad = tokens.find(
-    (token) =>
-      isName(token) && (closed.test(token.value) || (token.kind === "word" && tells.has(token.value))),
+    (token) => isName(token) && (isClosed(token.value) || (token.kind === "word" && tells.has(token.value))),
   );
   return bad === undefined ? null : `${bad.value} is not open to queries`;
 }
 
 /** What PostgreSQL has of its own, and types that look names up in it. */
-const closed =
-  /^(?:pg_.*|information_schema|skein|skein_views|reg(?:class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type))$/i;
+const closed: ReadonlySet<string> = new Set(
+  `information_schema skein skein_views regclass regcollation regconfig regdictionary regnamespace regoper
+  regoperator regproc regprocedure regrole regtype`.split(/\s+/),
+);
+const isClosed = (name: string): boolean => /^pg_/i.test(name) || closed.has(name.toLowerCase());
 
 /** Words that tell of the server without a bracket, or write. */
 const tells = new Set(

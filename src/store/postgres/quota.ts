@@ -13,7 +13,7 @@ export interface Quota {
   check(parts: readonly Part[]): Promise<void>;
 }
 
-/** How long a count holds. A count that takes long holds longer, so that counting never is most of the work. */
+/** How long a count holds. One that takes long holds longer, so that counting never is most of the work. */
 const countedMs = 5_000;
 const countShare = 20;
 

@@ -177,7 +177,8 @@ const free = `h.state = 0 AND NOT h.copy AND l.listed
 const sources = "skein.schedule s JOIN skein.heads h ON h.log = s.log JOIN skein.logs l ON l.id = s.log";
 
 /** Of each priority those that have a deadline, then of each agent the longest due. */
-const dueRows = `SELECT NULL::integer AS pair, p.priority AS of_priority, r.* FROM unnest($4::integer[]) AS p (priority)
+const dueRows = `SELECT NULL::integer AS pair, p.priority AS of_priority, r.*
+  FROM unnest($4::integer[]) AS p (priority)
   CROSS JOIN LATERAL (
     SELECT ${columns} FROM ${sources}
     WHERE s.tenant = $1 AND s.priority = p.priority AND s.due = 0 AND s.deadline IS NOT NULL AND ${free}

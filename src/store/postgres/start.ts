@@ -1,6 +1,6 @@
 /**
- * Opening a store in PostgreSQL: whether the server keeps what it promises, the layout brought up to date, and
- * the tenant's row.
+ * Opening a store in PostgreSQL: whether the server keeps what it promises, the layout brought up to date,
+ * and the tenant's row.
  */
 import { SkeinError } from "../../core/error.ts";
 import { parseLogId, quote, type WorkspaceId } from "../../core/ids.ts";
@@ -182,7 +182,8 @@ async function openTenant(database: Database, { tenant, workspace, create }: Sta
   if (row === undefined) {
     if (!create) throw noStore(`there is no tenant ${quote(tenant)} at ${database.shown}`);
     await database.run(
-      "INSERT INTO skein.tenants (name, workspace, program) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
+      `INSERT INTO skein.tenants (name, workspace, program) VALUES ($1, $2, $3)
+       ON CONFLICT (name) DO NOTHING`,
       [tenant, workspace, version],
     );
     row = await find();

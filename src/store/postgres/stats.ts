@@ -7,8 +7,8 @@ const bytes = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS b
   WHERE relnamespace = 'skein'::regnamespace AND relkind = 'r'`;
 
 /**
- * Counted by heads: records lie dense from the fork point to the head. Of what was deleted or is on its way in,
- * only some may be there.
+ * Counted by heads: records lie dense from the fork point to the head. Of what was deleted or is on its way
+ * in, only some may be there.
  */
 const figures = `SELECT current_setting('server_version') AS version,
   (SELECT count(*) FROM skein.logs WHERE tenant = $1 AND listed) AS sessions,

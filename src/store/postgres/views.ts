@@ -29,7 +29,8 @@ $$;
 CREATE FUNCTION skein_views.json_extract(content text, path text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT skein.told(content, CASE WHEN left(path, 1) = '$'
-    THEN string_to_array(nullif(ltrim(regexp_replace(substr(path, 2), '\\[(\\d+)\\]', '.\\1', 'g'), '.'), ''), '.')
+    THEN string_to_array(nullif(ltrim(
+      regexp_replace(substr(path, 2), '\\[(\\d+)\\]', '.\\1', 'g'), '.'), ''), '.')
     ELSE ARRAY[path] END)
 $$;
 CREATE OPERATOR skein_views.->> (LEFTARG = text, RIGHTARG = text, FUNCTION = skein_views.json_extract);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import postgres from "postgres";
+import type { SessionId } from "../../../src/core/ids.ts";
 import { Engine } from "../../../src/runtime/engine.ts";
 import { seal } from "../../../src/runtime/seal.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
@@ -144,6 +145,19 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
     ];
     for (const [sql, expected] of questions)
       assert.deepEqual(String((await rowsOf(sql))[0]?.[0]), String(expected), sql);
+  });
+
+  test("what is packed is in every view, in the same rows", async () => {
+    const views = ["events", "tool_calls", "costs"].map(
+      (view) => `SELECT * FROM ${view} ORDER BY session, seq`,
+    );
+    const before = await Promise.all(views.map(rowsOf));
+    const { records } = await mine.store.pack(own as SessionId, 4);
+    assert.equal(records, 4);
+    assert.deepEqual(await Promise.all(views.map(rowsOf)), before);
+    const [, count] =
+      (await rowsOf(`SELECT session, count(*) FROM events WHERE session = '${own}' GROUP BY 1`))[0] ?? [];
+    assert.equal(count, 5);
   });
 
   test("other tenants, tables, settings, the server and changes are out of reach", async () => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import postgres from "postgres";
+import { openEngine } from "../../../src/index.ts";
 import { Engine } from "../../../src/runtime/engine.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import type { Store } from "../../../src/store/port.ts";
@@ -42,6 +43,18 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     assert.ok(row !== undefined && row.bytes > 0);
     assert.deepEqual(row, { ...set, sessions: 1, bytes: row.bytes });
     assert.deepEqual(await tenants.set("listed", { bytesMax: null }), { ...row, bytesMax: null });
+  });
+
+  test("an engine is opened for the tenant that is named, or that the address names", async () => {
+    await using named = await openEngine({ store: place.url, tenant: "named" });
+    const { id } = await named.open({ objective: "Of the tenant" });
+    await using addressed = await openEngine({ store: `${place.url}?tenant=named`, create: false });
+    assert.equal((await addressed.session(id)).id, id);
+    await using other = await openEngine({ store: place.url });
+    assert.deepEqual((await other.sessions({})).rows, []);
+    await assert.rejects(openEngine({ store: place.url, tenant: "none", create: false }), {
+      code: "not-found",
+    });
   });
 
   test("past its quota of sessions a tenant opens none, and goes on with those it has", async () => {

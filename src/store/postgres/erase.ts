@@ -70,6 +70,8 @@ export async function eraseParts(
   const hits: readonly Hit[] = [...rows, ...packed];
   if (hits.length > limit.eraseRecordsMax) throw tooMany();
   await Promise.all([
+    // First, so that no step of the projections is under way while search and items lose what it may bring.
+    ...(hits.length > 0 ? [statement(countErasure, [tenant])] : []),
     statement(eraseItems, where),
     ...(packed.length > 0 ? [statement(erasePacked, [tenant, ...packedArrays(packed)])] : []),
     ...(hits.length > 0 ? [forget(statement, tenant, hits)] : []),
@@ -197,7 +199,6 @@ async function forget(statement: Statement, tenant: number, hits: readonly Hit[]
   ]);
   const blobs = [...new Set(refs.map(({ blob }) => blob))];
   if (blobs.length > 0) await loseUnreferred(statement, tenant, blobs);
-  await statement(countErasure, [tenant]);
 }
 
 /**
@@ -207,11 +208,11 @@ async function forget(statement: Statement, tenant: number, hits: readonly Hit[]
 export async function dropLogs(statement: Statement, tenant: number, logs: readonly number[]): Promise<void> {
   const where = [tenant, arrayOf(logs)];
   await Promise.all([
+    statement(countErasure, [tenant]),
     statement(dropHeads, where),
     statement(dropFromLists, where),
     statement("DELETE FROM skein.item_rows WHERE tenant = $1 AND log = ANY ($2::bigint[])", where),
     statement("DELETE FROM skein.schedule WHERE tenant = $1 AND log = ANY ($2::bigint[])", where),
-    statement(countErasure, [tenant]),
   ]);
 }
 

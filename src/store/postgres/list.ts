@@ -104,8 +104,8 @@ function makeList({ database, tenant }: Driver): Store["list"] {
   ): AsyncGenerator<ListRow> {
     const few = await isFew(filter);
     let from: Place | null = end;
-    for (let own = false; ; own = true) {
-      const chunk = own ? limit.listMax : most;
+    for (let chunk = most; ; chunk = Math.min(chunk * 2, limit.listMax)) {
+      const own = from !== end;
       const { sql, values } = selection({ tenant, filter, few, from, own, floor: floor(), most: chunk });
       const rows = await database.run<ListRow>(sql, values);
       yield* rows;

@@ -73,7 +73,7 @@ const seen = `h.tenant = ${tenant} AND h.state = 0`;
 
 const views = `
 ${view("sessions")}
-SELECT l.session, l.status, l.agent, l.name, l.objective, l.priority, l.labels::text AS labels,
+SELECT h.session, l.status, l.agent, l.name, l.objective, l.priority, l.labels::text AS labels,
   h.seq AS head_seq, l.opened_at, h.at AS active_at,
   (SELECT p.session FROM skein.logs p WHERE p.id = l.parent) AS parent, nullif(l.fork_seq, 0) AS parent_seq
 FROM skein.heads h JOIN skein.logs l ON l.id = h.log WHERE ${seen} AND l.listed;

@@ -31,6 +31,8 @@ interface Kind {
   /** The same, for `openEngine`. */
   place(): string;
   lasting(): LastingPlace;
+  /** A place for a new store of several processes; where it is a file, at this path. */
+  placeIn(path: string): string;
 }
 
 /** Of one database, which `again.ts` names before it loads any test. */
@@ -47,6 +49,7 @@ const kinds: Readonly<Record<string, Kind>> = {
       const open = (given: Given) => sqliteStore({ path, durability: "process", ...given });
       return { place: path, open, remove };
     },
+    placeIn: (path) => path,
   },
   postgres: {
     store: (given) => lazily(given, openTenant(newTenant(), given)),
@@ -55,6 +58,7 @@ const kinds: Readonly<Record<string, Kind>> = {
       const place = newTenant();
       return { place, open: (given) => openTenant(place, given), remove: () => undefined };
     },
+    placeIn: newTenant,
   },
 };
 
@@ -64,6 +68,11 @@ export const kind = (): Kind => {
   if (found === undefined) throw new Error(`no such kind of store: ${process.env[kindVariable]}`);
   return found;
 };
+
+/** How many cases a property is tried on: on PostgreSQL, where each takes longer, only a few of them. */
+export const cases = (count: number): { readonly numRuns: number } => ({
+  numRuns: process.env[kindVariable] === "postgres" ? Math.ceil(count / 20) : count,
+});
 
 export const standOn = (name: string): void => {
   process.env[kindVariable] = name;

@@ -13,6 +13,7 @@ import { startChild, type Child } from "./child.ts";
 import { plannedBy, type Member, type Plan } from "./message-plan.ts";
 import { engineOn, type MessageOrder } from "./message-worker.ts";
 import { makeRandom, type Random } from "./random.ts";
+import { newPlace } from "./store-place.ts";
 
 export interface MessageKillOptions {
   readonly messages: number;
@@ -183,7 +184,7 @@ interface MemberWork {
 export async function killMessages(options: MessageKillOptions): Promise<MessageKillReport> {
   const startedMs = performance.now();
   const folder = await mkdtemp(join(tmpdir(), "skein-messages-"));
-  const paths = [join(folder, "a.db"), join(folder, "b.db")] as const;
+  const paths = [await newPlace(folder, "a.db"), await newPlace(folder, "b.db")] as const;
   const cache = join(folder, "cache");
   try {
     const members = await openMembers(paths, options.sessions);

@@ -7,12 +7,12 @@ import { readSync, writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkeinError } from "../../src/core/error.ts";
-import { makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
+import type { SessionId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
 import { plannedBy, type Plan } from "./message-plan.ts";
+import { openPlace } from "./store-place.ts";
 import { makePoints, pointedStore, type Points } from "./turn-point.ts";
 
 export type MessageOrder =
@@ -33,21 +33,10 @@ const world = realWorld();
 /** The shortest there is, so that nobody waits long for the dead. */
 const leaseMs = 1_000;
 
-const storeAt = (path: string, create = false): Promise<Store> =>
-  sqliteStore({
-    path,
-    world,
-    create,
-    workspace: makeWorkspaceId({ nowMs: world.now(), random: world.random(10) }),
-    // What the end of a process takes away is what this is about; power is for another test.
-    durability: "process",
-    lockWaitMs: 60_000,
-  });
-
 /** An engine on the store at a path, which knows the others by their paths. */
 export async function engineOn(path: string, points?: Points, create = false): Promise<Engine> {
   const pointed = async (place: string, make: boolean): Promise<Store> => {
-    const store = await storeAt(place, make);
+    const store = await openPlace(place, make);
     return points === undefined ? store : pointedStore(store, points);
   };
   const store = await pointed(path, create);

@@ -4,11 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkeinError } from "../../src/core/error.ts";
-import { makeWorkspaceId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
+import { newPlace, openPlace } from "./store-place.ts";
 import { makePoints, pointedStore, type Reached } from "./turn-point.ts";
 import { inputOf, outerEffects, plannedCall, plannedModels, plannedTools } from "./turn-script.ts";
 import type { EffectName, Pace, Plan } from "./turn-script.ts";
@@ -25,6 +24,8 @@ export interface Cast {
 /** One session. It has a folder of its own for its witness, and shares the store with the others. */
 export interface Place {
   readonly directory: string;
+  /** Where the store is. */
+  readonly store: string;
   readonly name: string;
   readonly session: string;
   /** The session that messages are sent to. */
@@ -49,7 +50,7 @@ export async function engineAt(place: Place, runner: Runner): Promise<Engine> {
   const world = realWorld();
   const tools = plannedTools(script);
   return new Engine({
-    store: pointedStore(await storeIn(place.directory), points),
+    store: pointedStore(await openPlace(place.store), points),
     world,
     holder,
     leaseMs,
@@ -60,18 +61,11 @@ export async function engineAt(place: Place, runner: Runner): Promise<Engine> {
 
 export const witnessOf = ({ directory, name }: Place): Witness => openWitness(join(directory, name));
 
-/** Processes are killed here, not machines. */
-function storeIn(directory: string) {
-  const world = realWorld();
-  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  return sqliteStore({ path: join(directory, "skein.db"), world, workspace, durability: "process" });
-}
-
 /** Sessions that have been given their first input and have not run yet, all in one new store. */
 export async function prepare(name: string, casts: readonly Cast[]): Promise<readonly Place[]> {
   const directory = await freshDirectory(name);
-  const world = realWorld();
-  await using engine = new Engine({ store: await storeIn(directory), world });
+  const store = await newPlace(directory);
+  await using engine = new Engine({ store: await openPlace(store), world: realWorld() });
   for (const onUnknown of ["ask", "tell"] as const)
     await engine.addAgent({ name: onUnknown, instructions: "Do as planned.", onUnknown });
   const receiver = await engine.open({ objective: "Take messages" });
@@ -86,7 +80,7 @@ export async function prepare(name: string, casts: readonly Cast[]): Promise<rea
     await session.append(inputOf(1));
     const plan = planOf(cast, receiver.id);
     await mkdir(join(directory, cast.name));
-    places.push({ directory, name: cast.name, session: session.id, receiver: receiver.id, plan });
+    places.push({ directory, store, name: cast.name, session: session.id, receiver: receiver.id, plan });
   }
   return places;
 }
@@ -94,11 +88,12 @@ export async function prepare(name: string, casts: readonly Cast[]): Promise<rea
 const freshDirectory = (name: string): Promise<string> =>
   mkdtemp(join(tmpdir(), `skein-turn-${name.replace(/[^a-z0-9]+/gi, "-")}-`));
 
-/** As everything lies there while nobody is at it, once more. */
+/** As everything lies there while nobody is at it, once more. Only a store that is a file can be copied. */
 export async function copyOf(name: string, places: readonly Place[]): Promise<readonly Place[]> {
   const directory = await freshDirectory(name);
   await cp(places[0]?.directory ?? "", directory, { recursive: true });
-  return places.map((place) => ({ ...place, directory }));
+  const store = await newPlace(directory);
+  return places.map((place) => ({ ...place, directory, store }));
 }
 
 const planOf = ({ turns, name }: Cast, receiver: string): Plan =>

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../../src/runtime/engine.ts";
 import { startChild, type Child } from "./child.ts";
 import { makeRandom, type Random } from "./random.ts";
+import { newPlace } from "./store-place.ts";
 import { inputOf, type Plan } from "./turn-script.ts";
 import { openWitness, type ToolLine } from "./turn-witness.ts";
 import { engineIn, openSessions, planOf } from "./work-place.ts";
@@ -117,16 +118,17 @@ export async function killWorkers(options: WorkKillOptions): Promise<WorkKillRep
   const startedMs = performance.now();
   const { seed, forMs, everyMs, restMs = 120_000, paceMs = 15, progress } = options;
   const directory = await mkdtemp(join(tmpdir(), "skein-workers-"));
+  const place = { directory, store: await newPlace(directory) };
   const plan = planOf();
   const random = makeRandom(seed);
   try {
     await warm(directory);
-    await using engine = await engineIn(directory, { plan, paceMs: 0 });
+    await using engine = await engineIn(place, { plan, paceMs: 0 });
     const ids = await openSessions(engine, options.sessions);
     const order = (number: number): WorkOrder => {
       // Half of them are known by a name of their own: their leases must run out.
       const name = number % 2 === 0 ? null : `worker-${number}`;
-      return { do: "work", directory, name, plan, paceMs, concurrency: 4 };
+      return { do: "work", place, name, plan, paceMs, concurrency: 4 };
     };
     const crew = new Crew(order, join(directory, "cache"));
     const report = (): WorkKillReport => {
@@ -158,6 +160,7 @@ async function killFor(
   random: Random,
   how: { readonly forMs: number; readonly everyMs: number; readonly signal: AbortSignal },
 ): Promise<void> {
+  while (crew.counts.runs === 0 && !how.signal.aborted) await sleep(20); // Until somebody is at work.
   const untilMs = performance.now() + how.forMs;
   while (performance.now() < untilMs && !how.signal.aborted) {
     await sleep(how.everyMs * (0.5 + random.next()));

@@ -1,10 +1,8 @@
 /** Where a crash test of workers takes place: one store, many sessions with one plan, one witness. */
-import { join } from "node:path";
-import { makeWorkspaceId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
+import { openPlace } from "./store-place.ts";
 import { makePoints } from "./turn-point.ts";
 import { inputOf, outerEffects, plannedCall, plannedModels, plannedTools } from "./turn-script.ts";
 import type { EffectName, Plan } from "./turn-script.ts";
@@ -23,19 +21,21 @@ export const planOf = (): Plan =>
     ),
   );
 
+/** The store, and the folder of the witness. */
+export interface WorkPlace {
+  readonly store: string;
+  readonly directory: string;
+}
+
 export async function engineIn(
-  directory: string,
+  { store, directory }: WorkPlace,
   { plan, paceMs }: { readonly plan: Plan; readonly paceMs: number },
 ): Promise<Engine> {
   const world = realWorld();
   const script = { points: makePoints(() => undefined), witness: openWitness(directory), paceMs };
-  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  // Processes are killed here, not machines.
-  const place = { path: join(directory, "skein.db"), durability: "process", lockWaitMs: 60_000 } as const;
-  const store = await sqliteStore({ ...place, world, workspace });
   const tools = plannedTools(script);
   return new Engine({
-    store,
+    store: await openPlace(store),
     world,
     leaseMs: 1_000,
     models: async () => plannedModels(plan, script),

@@ -5,12 +5,13 @@
 import { readSync, writeSync } from "node:fs";
 import { flushCompileCache, registerHooks } from "node:module";
 import type { Plan } from "./turn-script.ts";
+import type { WorkPlace } from "./work-place.ts";
 
 export type WorkOrder =
   | { readonly do: "warm" }
   | {
       readonly do: "work";
-      readonly directory: string;
+      readonly place: WorkPlace;
       /** Null: the process; then nobody waits until its leases run out. */
       readonly name: string | null;
       readonly plan: Plan;
@@ -47,8 +48,8 @@ async function main(): Promise<void> {
   say("ready");
   const order = readOrder();
   if (order.do === "warm") return flushCompileCache();
-  const { directory, name, plan, paceMs, concurrency } = order;
-  const engine = await engineIn(directory, { plan, paceMs });
+  const { place, name, plan, paceMs, concurrency } = order;
+  const engine = await engineIn(place, { plan, paceMs });
   const worker = await engine.work({
     concurrency,
     leaseMs: 1_000,

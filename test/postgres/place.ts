@@ -45,7 +45,7 @@ let database: Promise<string> | undefined;
 
 /** Of the superuser. */
 export const serverUrl = (): Promise<string> => (server ??= findServer());
-const sharedDatabase = (): Promise<string> =>
+export const sharedDatabase = (): Promise<string> =>
   (database ??= serverUrl().then((url) => databaseNamed(url, "skein_test")));
 
 async function findServer(): Promise<string> {

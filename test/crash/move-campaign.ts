@@ -84,21 +84,26 @@ async function hashesIn(store: string, upTo?: ReadonlyMap<SessionId, { seq: numb
   return found;
 }
 
-/** Killed at moments that lie evenly over the time that it takes at least. */
+/** Killed whenever a further part of the sessions has left, which go in order of their ids. */
 async function journey(
   name: string,
   source: string,
   target: string,
   before: Awaited<ReturnType<typeof hashesIn>>,
 ): Promise<void> {
+  const ids = [...before.keys()].toSorted();
   const startedMs = performance.now();
-  const wholeMs = (sessions * records) / 60;
   let killed = 0;
   let report: MigrateAllReport | null = null;
   while (report === null) {
     const child = start(source, target);
-    const waitMs = killed < kills ? wholeMs / (kills + 1) : Infinity;
-    const first = await Promise.race([child.ended, ...(waitMs === Infinity ? [] : [sleep(waitMs)])]);
+    const mark = killed < kills ? ids[Math.floor((ids.length * (killed + 1)) / (kills + 1))] : undefined;
+    const over = new AbortController();
+    const first = await Promise.race([
+      child.ended,
+      ...(mark === undefined ? [] : [hasLeft(source, mark, over.signal)]),
+    ]);
+    over.abort();
     if (first === undefined) {
       child.kill();
       await child.ended;
@@ -125,6 +130,13 @@ async function journey(
   if (rows.length > 0) problems.push(`${name}: ${rows[0]!.session} lives in both stores, or was left`);
   if (Number(/^[\d]+/.exec(rate)?.[0]) < least)
     problems.push(`${name}: ${rate}, at least ${least} are wanted`);
+}
+
+/** Once the session has left its store. */
+async function hasLeft(store: string, id: SessionId, signal: AbortSignal): Promise<undefined> {
+  await using engine = await openEngine({ store });
+  const session = await engine.session(id);
+  while (!signal.aborted && (await session.fold()).standing.status !== "moved") await sleep(100);
 }
 
 function start(source: string, target: string) {

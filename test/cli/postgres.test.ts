@@ -1,0 +1,89 @@
+/** The command line on PostgreSQL: where only the address differs, and what is there for it alone. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { runWords } from "../../src/cli/run.ts";
+import { collectingSurface } from "../../src/cli/screen.ts";
+import { noPostgres, postgresPlace } from "../postgres/place.ts";
+
+async function say(store: string, ...words: readonly string[]) {
+  const surface = collectingSurface(null);
+  const untilStopped = () => new AbortController().signal;
+  const code = await runWords(["--store", store, ...words], { surface, untilStopped });
+  const { stdout, stderr } = surface.collected;
+  assert.doesNotMatch(stdout + stderr, /geheim/, words.join(" "));
+  return { code, stdout, stderr };
+}
+
+async function json(store: string, ...words: readonly string[]): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await say(store, ...words, "--json");
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as Record<string, unknown>;
+}
+
+/** Nobody is asked for the password here, and nobody is told it. */
+async function newStore() {
+  const url = new URL((await postgresPlace()).url);
+  url.password = "geheim";
+  return { store: url.href, tenant: url.searchParams.get("tenant") ?? "" };
+}
+
+suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency: true }, () => {
+  test("a session is opened, told, found, counted, verified and shown", async () => {
+    const { store } = await newStore();
+    const id = String((await json(store, "open", "Fix login", "--label", "team=web"))["id"]);
+    await json(store, "append", id, "The base rate is four.");
+    await json(store, "record", id, "decision", "use-wal", "yes");
+    assert.equal((await json(store, "search", "base"))["session"], id);
+    assert.deepEqual(await json(store, "query", "SELECT key, decision FROM decisions"), {
+      key: "use-wal",
+      decision: "yes",
+    });
+    assert.equal((await json(store, "verify", "--all"))["ok"], true);
+    const { path, driver, sessions } = await json(store, "stats");
+    assert.deepEqual([driver, sessions], ["postgres", 1]);
+    assert.match(String(path), /^postgres:\/\/skein@127/);
+    assert.equal((await say(store, "cost", "--by", "day")).code, 0);
+  });
+
+  test("doctor looks at server, settings, layout, clock and connections", async () => {
+    const { store } = await newStore();
+    await say(store, "open", "o");
+    const { ok, checks } = await json(store, "doctor");
+    const names = (checks as readonly { readonly name: string }[]).map(({ name }) => name);
+    const server = ["store", "server", "settings", "layout", "clock", "connections"];
+    assert.deepEqual([ok, names], [true, ["Skein", "Node", ...server, "opens", "durability", "pages"]]);
+    const nowhere = await say("postgres://skein:geheim@127.0.0.1:1/x", "doctor");
+    assert.deepEqual([nowhere.code, /BAD server .*cannot be reached/.test(nowhere.stdout)], [1, true]);
+  });
+
+  test("tenants are listed and set, and a quota is told of", async () => {
+    const { store, tenant } = await newStore();
+    const quota = { sessionsMax: 1, bytesMax: 2 ** 20, role: null };
+    const use = { name: tenant, sessions: 0, bytes: 0, program: "0.3.0" };
+    const set = await json(store, "tenants", "set", tenant, "--sessions", "1", "--bytes", "1M");
+    assert.deepEqual(set, { ...use, ...quota });
+    assert.equal((await say(store, "open", "one")).code, 0);
+    const { stderr } = await say(store, "open", "two");
+    assert.match(stderr, new RegExp(`the tenant ${tenant} has used up its quota: 1 of 1 sessions\n  hint: `));
+    const { stdout } = await say(store, "tenants");
+    assert.match(stdout, new RegExp(`${tenant} +1 +1 +\\d+ bytes +1.0 MiB +-`));
+  });
+
+  test("what tenants cannot be is refused, each with its reason", async () => {
+    const { store } = await newStore();
+    const wrong: readonly (readonly [string, readonly string[], RegExp])[] = [
+      ["./a.db", [], /a file is one tenant's/],
+      [store, ["set"], /which one is to be set/],
+      [store, ["list", "x"], /for setting one/],
+      [store, ["--sessions", "1"], /for setting one/],
+      [store, ["set", "x", "--sessions", "1K"], /--sessions is "1K"/],
+      [store, ["set", "x", "--bytes", "many"], /--bytes is "many"/],
+      [store, ["set", "a b"], /cannot be the name of a tenant/],
+    ];
+    for (const [where, words, reason] of wrong) {
+      const { code, stderr } = await say(where, "tenants", ...words);
+      assert.notEqual(code, 0);
+      assert.match(stderr, reason);
+    }
+  });
+});

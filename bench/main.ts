@@ -19,6 +19,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   retain: async () => (await import("./retain.ts")).benchRetain(),
   wake: async () => (await import("./wake.ts")).benchWake(),
   start: async () => (await import("./start.ts")).benchStart(),
+  postgres: async () => (await import("./postgres.ts")).benchPostgres(),
 };
 
 const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1] : undefined;

@@ -46,7 +46,8 @@ export function makeBlobs(driver: Driver): Pick<Store, "putBlob" | "dropBlob" | 
     },
     async blob(hash) {
       const [row] = await database.run<{ id: number; bytes: number }>(
-        "SELECT id, bytes FROM skein.blobs WHERE tenant = $1 AND hash = decode($2, 'hex') AND bytes IS NOT NULL",
+        `SELECT id, bytes FROM skein.blobs
+         WHERE tenant = $1 AND hash = decode($2, 'hex') AND bytes IS NOT NULL`,
         [tenant, hash],
       );
       return row === undefined ? undefined : chunksOf(database, hash, row);
@@ -56,7 +57,8 @@ export function makeBlobs(driver: Driver): Pick<Store, "putBlob" | "dropBlob" | 
 
 const touch = `
 UPDATE skein.blobs SET put_at = skein.clock($3)
-WHERE tenant = $1 AND hash = decode($2, 'hex') AND bytes IS NOT NULL AND put_at < skein.clock($3) - ${freshMs}`;
+WHERE tenant = $1 AND hash = decode($2, 'hex') AND bytes IS NOT NULL
+  AND put_at < skein.clock($3) - ${freshMs}`;
 
 /** One that lay there for long could be swept away before its record comes. */
 async function isThere({ database, tenant }: Driver, hash: string): Promise<boolean> {
@@ -283,8 +285,9 @@ export async function loseUnreferred(
 }
 
 const dropChunks = `
-WITH gone AS (SELECT id FROM skein.blobs WHERE tenant = $1 AND bytes IS NULL AND put_at < 0 ORDER BY id LIMIT 1),
-chunks AS (
+WITH gone AS (
+  SELECT id FROM skein.blobs WHERE tenant = $1 AND bytes IS NULL AND put_at < 0 ORDER BY id LIMIT 1
+), chunks AS (
   DELETE FROM skein.blob_chunks WHERE (blob, number) IN (
     SELECT c.blob, c.number FROM skein.blob_chunks c JOIN gone ON c.blob = gone.id
     ORDER BY c.number DESC LIMIT ${chunksAtOnce}

@@ -37,7 +37,9 @@ export function makePacker(driver: Driver): Pick<Store, "pack" | "packedTo"> {
     },
     async packedTo(session) {
       const [row] = await database.run<{ to_seq: number }>(
-        `SELECT coalesce((SELECT max(s.to_seq) FROM skein.segments s WHERE s.log = l.id), l.fork_seq) AS to_seq
+        `SELECT coalesce(
+           (SELECT max(s.to_seq) FROM skein.segments s WHERE s.log = l.id), l.fork_seq
+         ) AS to_seq
          FROM skein.heads h JOIN skein.logs l ON l.id = h.log
          WHERE h.tenant = $1 AND h.session = $2 AND h.state = ${state.seen}`,
         [tenant, session],
@@ -129,7 +131,8 @@ const findRange = `
 SELECT max(seq) AS last_seq, count(*) AS records FROM (
   SELECT seq, sum(bytes) OVER (ORDER BY seq) - bytes AS before FROM (
     SELECT seq, octet_length(body) + CASE WHEN content IS NULL THEN 0 ELSE content_bytes END + 40 AS bytes
-    FROM skein.events WHERE tenant = $1 AND log = $2 AND seq BETWEEN $3 AND $4 ORDER BY seq LIMIT ${stepRecords}
+    FROM skein.events WHERE tenant = $1 AND log = $2 AND seq BETWEEN $3 AND $4
+    ORDER BY seq LIMIT ${stepRecords}
   ) sized
 ) summed WHERE before < ${rangeBytes}`;
 
@@ -141,15 +144,18 @@ interface Flaw extends Row {
 const shaOf = (text: string): string => `sha256(convert_to(${text}, 'UTF8'))`;
 
 /** As `canonicalHeader` in core/chain.ts: absent fields are empty. */
-const header = `concat_ws(E'\\n', 'skein1', $5::text, e.seq, e.at, e.type, e.v, e.actor, coalesce(e.turn::text, ''),
-  coalesce(e.cause::text, ''), coalesce(encode(e.key, 'hex'), ''), encode(${shaOf("e.body")}, 'hex'),
-  coalesce(encode(e.content_hash, 'hex'), ''), coalesce(e.content_bytes::text, ''))`;
+const header = `concat_ws(E'\\n', 'skein1', $5::text, e.seq, e.at, e.type, e.v, e.actor,
+  coalesce(e.turn::text, ''), coalesce(e.cause::text, ''), coalesce(encode(e.key, 'hex'), ''),
+  encode(${shaOf("e.body")}, 'hex'), coalesce(encode(e.content_hash, 'hex'), ''),
+  coalesce(e.content_bytes::text, ''))`;
 
 /** As `flaw` in core/chain.ts, for a range of records. */
 const findFlaw = `
 SELECT seq, wrong FROM (
   SELECT e.seq, CASE
-    WHEN sha256(coalesce(lag(e.hash) OVER (ORDER BY e.seq), b.hash) || convert_to(${header}, 'UTF8')) <> e.hash
+    WHEN sha256(
+      coalesce(lag(e.hash) OVER (ORDER BY e.seq), b.hash) || convert_to(${header}, 'UTF8')
+    ) <> e.hash
       THEN 'the header or body does not match the chain'
     WHEN e.content IS NULL THEN CASE WHEN e.salt IS NOT NULL THEN 'a salt without its content' END
     WHEN e.content_hash IS NULL OR e.salt IS NULL THEN 'a content that the header does not know'

@@ -64,7 +64,8 @@ function gatherReceptions(driver: Driver): Store["receive"] {
 const insertLogs = `
 WITH made AS (
   INSERT INTO skein.heads (tenant, state, session, log, seq, hash, at, active_at)
-  SELECT $1, ${state.receiving}, g.session, nextval('skein.log_numbers'), 0, decode($3, 'hex'), 0, skein.clock($4)
+  SELECT $1, ${state.receiving}, g.session, nextval('skein.log_numbers'), 0, decode($3, 'hex'), 0,
+    skein.clock($4)
   FROM unnest($2::text[]) g (session) ORDER BY g.session
   ON CONFLICT (tenant, session) DO NOTHING RETURNING log, session, active_at
 )
@@ -122,8 +123,10 @@ WITH made AS (
   VALUES ($1, $2, $3, nextval('skein.log_numbers'), $4, decode($5, 'hex'), $6, skein.clock($7))
   ON CONFLICT (tenant, session) DO NOTHING RETURNING log, session, active_at
 )
-INSERT INTO skein.logs (id, tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at, put_at)
-SELECT log, $1, session, false, $8::bigint, $9::bigint, $4, $10::integer, active_at, active_at, active_at FROM made
+INSERT INTO skein.logs
+  (id, tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at, put_at)
+SELECT log, $1, session, false, $8::bigint, $9::bigint, $4, $10::integer, active_at, active_at, active_at
+FROM made
 RETURNING id`;
 
 const fillHead = `

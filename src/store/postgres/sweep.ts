@@ -82,7 +82,7 @@ const findThese = `SELECT ${columns} FROM ${unseen} AND h.session = ANY ($2::tex
 
 const keptOf = ({ shared, fork_seq: forkSeq }: Unseen): number => Math.max(shared ?? 0, forkSeq);
 
-/** It holds records that no fork shares; or it holds nothing, and its row can go, or let go of its ancestors. */
+/** All that it holds is shared; or it holds nothing, and is only there for its name. */
 const isIdle = (line: Unseen): boolean =>
   line.seq <= keptOf(line) && (line.shared !== null || line.seq > line.fork_seq || isLetGo(line));
 const isLetGo = ({ named, base }: Unseen): boolean => named && base === null;

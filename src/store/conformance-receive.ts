@@ -20,6 +20,7 @@ export const receiveCases: readonly ConformanceCase[] = [
   { name: "a received log is unseen until it is finished, and then as it was", run: unseenThenWhole },
   { name: "what was received goes on after reopening", run: goesOn, reopens: true },
   { name: "records are received dense and chained, all of a batch or none", run: denseAndChained },
+  { name: "several logs are received at once, and one that is wrong fails alone", run: atOnce },
   { name: "what is here already is passed over if it is the same", run: passedOver },
   { name: "a log ends where it is said to end, or nothing is finished", run: endsThere },
   { name: "what is discarded leaves nothing behind", run: discarded },
@@ -100,6 +101,25 @@ async function receivedFork(bench: Bench, prefix: Awaited<ReturnType<typeof rece
   await store.put(fork.session, fork.records);
   await store.finish([end({ ...prefix, records: shared }, "prefix"), end(fork, "own")]);
   return fork;
+}
+
+async function atOnce(bench: Bench): Promise<void> {
+  const { store } = bench;
+  const logs = [1, 2, 3, 4].map((count) => made(bench, count));
+  const twice = made(bench, 2, [], undefined, "ab".repeat(16));
+  const broken = made(bench, 3);
+  const all = [...logs, twice, broken];
+  const there = await Promise.all(all.map(({ session }) => store.receive(alone(session))));
+  assert.deepEqual(new Set(there.map((one) => one.there)), new Set(["nothing"]));
+  const puts = all.map((log) => store.put(log.session, log === broken ? log.records.slice(1) : log.records));
+  const outcomes = await Promise.allSettled(puts);
+  const codes = outcomes.map((one) =>
+    one.status === "rejected" ? (one.reason as { code: string }).code : "ok",
+  );
+  assert.deepEqual(codes, ["ok", "ok", "ok", "ok", "corrupt", "conflict"]);
+  await store.finish(logs.map((log) => end(log, "own")));
+  for (const { session, records } of logs) assert.deepEqual(await readAll(store, session), plain(records));
+  for (const { session } of [twice, broken]) assert.equal(await store.head(session), undefined);
 }
 
 async function assertUnseen({ store }: Bench, session: SessionId): Promise<void> {

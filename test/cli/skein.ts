@@ -8,6 +8,7 @@ import type { Readable, Writable } from "node:stream";
 import { after } from "node:test";
 import { runWords } from "../../src/cli/run.ts";
 import { collectingSurface } from "../../src/cli/screen.ts";
+import { kind } from "../kind.ts";
 
 /** What is run in this process must find no key and no configuration of whoever runs the tests. */
 for (const name of Object.keys(process.env)) {
@@ -47,11 +48,15 @@ export function makeFolder(): string {
 
 /** The command line with a folder to work in. */
 export function skeinIn(folder: string) {
+  const file = join(folder, "skein.db");
+  const place = kind().placeIn(file);
+  // A file in the folder is where a store is without being named.
+  const named = place === file ? {} : { SKEIN_STORE: place };
   const start = (words: readonly string[], { env = {}, through = [] }: Circumstances = {}): Skein => {
-    const [file = bin, ...rest] = [...through, bin, ...words];
+    const [program = bin, ...rest] = [...through, bin, ...words];
     const stdio: StdioOptions = ["pipe", "pipe", "pipe"];
-    const around = { PATH: process.env["PATH"], HOME: folder, NODE_COMPILE_CACHE: cache, ...env };
-    return spawn(file, rest, { cwd: folder, stdio, env: around }) as Skein;
+    const around = { PATH: process.env["PATH"], HOME: folder, NODE_COMPILE_CACHE: cache, ...named, ...env };
+    return spawn(program, rest, { cwd: folder, stdio, env: around }) as Skein;
   };
   const run = async (words: readonly string[], circumstances: Circumstances = {}): Promise<Ended> => {
     const child = start(words, circumstances);
@@ -78,7 +83,7 @@ export function skeinIn(folder: string) {
     /** The JSON values that a reading verb gives in this process, which takes a tenth of the time. */
     async look(...words: readonly string[]): Promise<Record<string, unknown>[]> {
       const surface = collectingSurface(null);
-      const where = ["--store", join(folder, "skein.db"), "--json"];
+      const where = ["--store", place, "--json"];
       const code = await runWords([...where, ...words], { surface, untilStopped: neverStopped });
       assert.equal(code, 0, `skein ${words.join(" ")}\n${surface.collected.stderr}`);
       return parseLines(surface.collected.stdout);
@@ -86,7 +91,7 @@ export function skeinIn(folder: string) {
     /** How a command ends in this process. */
     async here(...words: readonly string[]): Promise<Omit<Ended, "signal">> {
       const surface = collectingSurface(null);
-      const where = ["--store", join(folder, "skein.db")];
+      const where = ["--store", place];
       const code = await runWords([...where, ...words], { surface, untilStopped: neverStopped });
       return { code, ...surface.collected };
     },

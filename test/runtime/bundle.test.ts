@@ -9,6 +9,7 @@ import { limit } from "../../src/core/limit.ts";
 import type { Signer } from "../../src/runtime/bundle.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
+import { cases } from "../kind.ts";
 import { bundleOf, inPieces } from "./bundled.ts";
 import { histories } from "../core/history.ts";
 import { keep } from "./kept-history.ts";
@@ -143,7 +144,7 @@ test("export then import is identity, whatever the session went through", async 
       await assertSame(a, b, id);
       assert.deepEqual(await bundleOf(b, id).then((bytes) => bytes.length > 0), true);
     }),
-    { numRuns: 40 },
+    cases(40),
   );
 });
 

@@ -6,12 +6,12 @@ import type { ModelCall } from "../../src/model/port.ts";
 import type { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { kind } from "../kind.ts";
+import { cases, kind } from "../kind.ts";
 import { workspace } from "./place.ts";
 import { engineWith, scripted, use, type Line } from "./turn/scripted.ts";
 
 const world = realWorld();
-const until = async (holds: () => Promise<boolean>, ms = 8_000): Promise<void> => {
+const until = async (holds: () => Promise<boolean>, ms = 30_000): Promise<void> => {
   for (const end = world.now() + ms; !(await holds());) {
     if (world.now() > end) throw new Error("it did not come about in time");
     await world.sleep(5);
@@ -289,6 +289,6 @@ test("however they end, and in whatever order, nothing is lost or doubled", asyn
       const { limits, used, allotted } = await stands(parent);
       assert.deepEqual([limits.steps, used.steps, allotted.steps], [50, 2, out + spent]);
     }),
-    { numRuns: 30 },
+    cases(30),
   );
 });

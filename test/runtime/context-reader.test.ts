@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { SessionId } from "../../src/core/ids.ts";
 import { makeEventCache, readContext, type ContextWorld } from "../../src/runtime/context-reader.ts";
 import { makeStateReader } from "../../src/runtime/state-reader.ts";
-import { kind } from "../kind.ts";
+import { cases, kind } from "../kind.ts";
 import type { Store } from "../../src/store/port.ts";
 import type { History } from "../core/history.ts";
 import { append, live, moves, now, type Life } from "../core/context/life.ts";
@@ -36,7 +36,7 @@ test("every context is rebuilt from a store by whoever opens it next, over forks
       }
       await store.close();
     }),
-    { numRuns: 60 },
+    cases(60),
   );
 });
 

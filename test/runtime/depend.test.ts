@@ -8,7 +8,7 @@ import { kind } from "../kind.ts";
 
 const open = () => openEngine({ store: kind().place() });
 const world = realWorld();
-const until = async (holds: () => Promise<boolean>, ms = 8_000): Promise<void> => {
+const until = async (holds: () => Promise<boolean>, ms = 30_000): Promise<void> => {
   for (const end = world.now() + ms; !(await holds());) {
     if (world.now() > end) throw new Error("it did not come about in time");
     await world.sleep(5);
@@ -50,7 +50,10 @@ test("a session opened after others sleeps until all have ended, and is told wha
   await idle(engine);
   assert.equal((await c.fold()).standing.status, "sleeping");
   await b.cancel();
-  await until(async () => (await c.fold()).standing.lastTurn === 1);
+  await until(async () => {
+    const { lastTurn, turn } = (await c.fold()).standing;
+    return lastTurn === 1 && turn === null;
+  });
   const [text, ...more] = await told(c);
   assert.deepEqual(more, []);
   assert.match(text!, /^Trigger "after": all 2 sessions that you waited for have ended\./);

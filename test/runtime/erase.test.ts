@@ -7,6 +7,7 @@ import * as range from "../../src/core/range.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import type { Part, Store } from "../../src/store/port.ts";
+import { cases } from "../kind.ts";
 import { bundleOf, inPieces } from "./bundled.ts";
 import { livedIn, twoInMemory } from "./two-stores.ts";
 import { all, inFile, inMemory, type Place } from "./place.ts";
@@ -418,7 +419,7 @@ test("whatever is forked, erased and deleted, every log says exactly what is gon
         assert.equal(records, range.count(gone));
       }
     }),
-    { numRuns: 60 },
+    cases(60),
   );
 });
 

@@ -12,7 +12,7 @@ const seqsOf = (events: readonly Event[]): number[] => events.map(({ seq }) => s
 
 /** Follows until so many events came, or a while passed. */
 async function take(events: AsyncIterable<Event>, count: number, stop: AbortController): Promise<Event[]> {
-  const timer = setTimeout(() => stop.abort(), 5_000);
+  const timer = setTimeout(() => stop.abort(), 20_000);
   const taken: Event[] = [];
   for await (const event of events) {
     taken.push(event);

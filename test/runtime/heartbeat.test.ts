@@ -17,7 +17,7 @@ import { realWorld } from "../../src/runtime/world.ts";
 import { kind } from "../kind.ts";
 
 const world = realWorld();
-const until = async (holds: () => Promise<boolean>, ms = 8_000): Promise<void> => {
+const until = async (holds: () => Promise<boolean>, ms = 30_000): Promise<void> => {
   for (const end = world.now() + ms; !(await holds());) {
     if (world.now() > end) throw new Error("it did not come about in time");
     await world.sleep(10);

@@ -9,6 +9,7 @@ import { certainly, keyedParts } from "../../src/runtime/lost-answer.ts";
 import { seal } from "../../src/runtime/seal.ts";
 import { faultyStore, type Fault, type FaultyCall } from "../../src/store/faulty.ts";
 import type { Draft, Expect, Part, Store } from "../../src/store/port.ts";
+import { cases } from "../kind.ts";
 import { inMemory, type Place } from "./place.ts";
 
 const soon = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
@@ -148,7 +149,7 @@ for (const [name, way] of Object.entries(ways)) {
           assert.ok(["conflict", "fenced", "duplicate"].includes(end.kind), end.kind);
         }
       }),
-      { numRuns: 150 },
+      cases(150),
     );
     assert.ok((ends.get("ok") ?? 0) > 50, JSON.stringify([...ends]));
   });
@@ -207,7 +208,7 @@ for (const [name, { run, types }] of Object.entries(changes)) {
           );
         }
       }),
-      { numRuns: 60 },
+      cases(60),
     );
     assert.ok(made > 15, `${made} were made`);
   });

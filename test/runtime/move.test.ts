@@ -7,6 +7,7 @@ import type { SessionId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { MoveReport } from "../../src/runtime/move.ts";
 import type { Session } from "../../src/runtime/session.ts";
+import { cases } from "../kind.ts";
 import { madeWorld } from "./made-world.ts";
 import { all } from "./place.ts";
 import { lifeOf, livedIn, mortal, statusIn, twoInFiles, twoInMemory, type Home } from "./two-stores.ts";
@@ -182,7 +183,7 @@ test("what is acknowledged beside a move is never lost", async () => {
       await there.migrate({ to: a.store });
       assert.equal((await (await a.engine.session(root.id)).verify()).ok, true);
     }),
-    { numRuns: 25 },
+    cases(25),
   );
 });
 

@@ -11,7 +11,7 @@ import { fire, fireDue } from "../../src/runtime/work/fire.ts";
 import { fireDueTemplates, fireTemplate, listTemplates } from "../../src/runtime/work/templates.ts";
 import { makeWriter } from "../../src/runtime/writer.ts";
 import { faultyStore } from "../../src/store/faulty.ts";
-import { kind } from "../kind.ts";
+import { cases, kind } from "../kind.ts";
 import type { Store } from "../../src/store/port.ts";
 import { madeWorld, type MadeWorld } from "./made-world.ts";
 
@@ -102,7 +102,7 @@ test("times and changes that several workers notice at once fire once", async ()
         assert.equal(fired.length - due.length, 1);
       },
     ),
-    { numRuns: 25 },
+    cases(25),
   );
 });
 
@@ -127,7 +127,7 @@ test("a template opens one session for each time and each occurrence, whoever no
       assert.deepEqual(new Set(fired.map(({ opened }) => opened)), new Set(sessions));
       assert.equal(new Set(fired.map(({ dueMs }) => dueMs)).size, 3);
     }),
-    { numRuns: 15 },
+    cases(15),
   );
 });
 
@@ -159,7 +159,7 @@ test("a template opens one session also when the store's answers are lost or lat
         [opened],
       );
     }),
-    { numRuns: 60 },
+    cases(60),
   );
 });
 

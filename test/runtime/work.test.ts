@@ -6,7 +6,7 @@ import { realWorld } from "../../src/runtime/world.ts";
 import { kind } from "../kind.ts";
 
 const open = () => openEngine({ store: kind().place() });
-const until = async (holds: () => Promise<boolean>, ms = 5_000): Promise<void> => {
+const until = async (holds: () => Promise<boolean>, ms = 30_000): Promise<void> => {
   const world = realWorld();
   for (const end = world.now() + ms; !(await holds());) {
     if (world.now() > end) throw new Error("it did not come about in time");

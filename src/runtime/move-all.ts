@@ -100,8 +100,13 @@ const checkOther = ({ store }: Context, to: Store): void => {
 /** What was found of a session. */
 type Found = Leaving | { readonly session: SessionId; readonly stands: "gone" | "before" | "elsewhere" };
 
+/** From where it goes, and where to; null: a store that is yet to be made. */
+interface Looking extends Pick<Moving, "context" | "deleted"> {
+  readonly to: Store | null;
+}
+
 /** How it stands with a session, seen from both stores. */
-async function look({ store }: Context, to: Store | null, session: SessionId): Promise<Found> {
+async function look({ context: { store }, to, deleted }: Looking, session: SessionId): Promise<Found> {
   const head = await store.head(session);
   if (head === undefined) return { session, stands: "gone" };
   const range = { fromSeq: head.seq, toSeq: head.seq, limit: 1, contents: false };
@@ -109,7 +114,10 @@ async function look({ store }: Context, to: Store | null, session: SessionId): P
   const moved = last?.type === "session.moved" ? (JSON.parse(last.body) as Moved) : null;
   if (moved !== null && head.copy !== true) {
     if (to === null || moved.to !== to.workspace) return { session, stands: "elsewhere" };
-    if (((await to.head(session))?.seq ?? 0) > head.seq) return { session, stands: "before" };
+    const there = await to.head(session);
+    // What was deleted there had arrived.
+    const isGone = there === undefined && deleted.has(session);
+    if (isGone || (there?.seq ?? 0) > head.seq) return { session, stands: "before" };
   }
   const { seq: toSeq, hash } = head;
   const whole: Travelling = {
@@ -133,13 +141,13 @@ const isLeaving = (found: Found): found is Leaving => "lineage" in found;
 const lookedAtOnce = 64;
 
 /** All sessions in order of their ids, so that a fork mostly comes after what it was forked from. */
-async function* lookAtAll(context: Context, to: Store | null): AsyncGenerator<Found> {
+async function* lookAtAll(looking: Looking): AsyncGenerator<Found> {
   for (let after: LogId | null = null; ;) {
-    const page: readonly LogId[] = await context.store.logs(after, limit.listMax);
+    const page: readonly LogId[] = await looking.context.store.logs(after, limit.listMax);
     const sessions = page.filter((log) => isSessionId(log));
     for (let from = 0; from < sessions.length; from += lookedAtOnce) {
       const some = sessions.slice(from, from + lookedAtOnce);
-      yield* await Promise.all(some.map((session) => look(context, to, session)));
+      yield* await Promise.all(some.map((session) => look(looking, session)));
     }
     const last = page.at(-1);
     if (last === undefined) return;
@@ -155,9 +163,10 @@ const ownRecords = ({ lineage }: Leaving): number => {
 async function surveyAll(context: Context, to: Store | null): Promise<MigrateAllReport> {
   if (to !== null) checkOther(context, to);
   const startedMs = context.world.now();
+  const deleted = to === null ? new Set<string>() : await deletedIn(to);
   const tally = makeTally();
   let records = 0;
-  for await (const found of lookAtAll(context, to)) {
+  for await (const found of lookAtAll({ context, to, deleted })) {
     if (!isLeaving(found)) {
       tally.found(found.stands);
       continue;
@@ -281,7 +290,7 @@ async function moveEach(moving: Moving, tally: Tally, { tell, signal }: Manner):
     }
     tell();
   };
-  for await (const list of groupsOf(lookAtAll(moving.context, moving.to), tally)) {
+  for await (const list of groupsOf(lookAtAll(moving), tally)) {
     const ids = new Set(list.flatMap(({ lineage }) => lineage.map(({ session }) => session)));
     const isKin = [...flying.keys()].some((others) => !others.isDisjointFrom(ids));
     await settle(isKin ? 0 : group.atOnce - 1);
@@ -331,12 +340,12 @@ async function retry(
   sessions: readonly SessionId[],
   { untilMs, tell, signal }: Manner & { readonly untilMs: number },
 ): Promise<void> {
-  const { context, to } = moving;
+  const { world } = moving.context;
   for (let left = sessions; left.length > 0;) {
     const next: SessionId[] = [];
     if (signal?.aborted === true) return;
     for (const session of left) {
-      const found = await look(context, to, session);
+      const found = await look(moving, session);
       if (!isLeaving(found)) tally.fate({ session, became: "moved" });
       else {
         const [fate] = await moveGroup(moving, [found]);
@@ -346,7 +355,7 @@ async function retry(
       tell();
     }
     left = next;
-    if (context.world.now() >= untilMs) return;
-    if (left.length > 0) await context.world.sleep(lookMs, signal);
+    if (world.now() >= untilMs) return;
+    if (left.length > 0) await world.sleep(lookMs, signal);
   }
 }

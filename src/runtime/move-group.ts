@@ -96,10 +96,20 @@ export async function moveGroup(moving: Moving, group: readonly Leaving[]): Prom
     await arrive(moving, parcel);
   };
   await each(parcels, ({ leaving }) => leaving.session, settle);
+  checkArriving(parcels, fates);
   return group.map(
     ({ session, stands }) =>
       fates.get(session) ?? { session, became: stands === "copy" ? "copied" : "moved" },
   );
+}
+
+/** Where none arrives any more, no further ones are fenced off: that store has no room, or forbids it. */
+function checkArriving(parcels: readonly Parcel[], fates: ReadonlyMap<SessionId, Fate>): void {
+  const why = parcels.map(({ leaving }) => fates.get(leaving.session)?.why);
+  if (parcels.length < 2 || why.includes(undefined)) return;
+  throw new SkeinError("refused", `no session can arrive in the other store: ${why[0] ?? ""}`, {
+    hint: `${parcels.length} sessions are fenced off; see to it, and run the same command again`,
+  });
 }
 
 /** What concerns one session only is told of it; anything else ends the whole. */

@@ -333,6 +333,31 @@ test("one session that cannot be finished there keeps no other from it", async (
   assert.deepEqual((await a.engine.migrate({ to: b.store })).left, []);
 });
 
+test("where no session can arrive, few are fenced off, and later all go", async () => {
+  await using homes = twoInMemory();
+  const { a, b } = homes;
+  for (let count = 0; count < 400; count++) await a.engine.open({ objective: `number ${count}` });
+  const full: Store = {
+    ...b.store,
+    async append(parts) {
+      if (parts[0]?.session === b.store.workspace) return b.store.append(parts);
+      throw new SkeinError("refused", "the tenant has used up its quota");
+    },
+  };
+  await assert.rejects(a.engine.migrate({ to: full }), {
+    code: "refused",
+    message: "no session can arrive in the other store: the tenant has used up its quota",
+    hint: /sessions are fenced off; see to it, and run the same command again/,
+  });
+  const { rows } = await a.engine.sessions({ status: "moved", limit: 500 });
+  assert.ok(rows.length > 0 && rows.length <= 128, `${rows.length} are fenced off`);
+  const { moved, left } = await a.engine.migrate({ to: b.store });
+  assert.deepEqual({ moved, left }, { moved: 400, left: [] });
+  await b.engine.delete(rows[0]!.session);
+  const again = await a.engine.migrate({ to: b.store });
+  assert.deepEqual([again.moved, again.before, again.left], [0, 400, []]);
+});
+
 test("agents of one name in both stores keep their sessions, and get the next numbers", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;

@@ -74,6 +74,10 @@ export const cases = (count: number): { readonly numRuns: number } => ({
   numRuns: process.env[kindVariable] === "postgres" ? Math.ceil(count / 20) : count,
 });
 
+/** For `test(…, { skip }, …)`: why a test that reaches past the store into its file has none to reach into. */
+export const noFile = (): string | false =>
+  process.env[kindVariable] === "postgres" ? "reaches into the file of an embedded store" : false;
+
 export const standOn = (name: string): void => {
   process.env[kindVariable] = name;
 };

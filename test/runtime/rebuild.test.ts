@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { snapshotText } from "../../src/core/state.ts";
+import { noFile } from "../kind.ts";
 import { madeWorld } from "./made-world.ts";
 import { inFile, type FilePlace, type Place } from "./place.ts";
 
@@ -49,6 +50,7 @@ async function derived({ engine, path }: FilePlace, ids: readonly string[]) {
     const session = await engine.session(id);
     states.push(snapshotText(await session.fold()), snapshotText(await session.fold({ atSeq: 10 })));
   }
+  if (noFile() !== false) return { lists, hits, items, states };
   const raw = new DatabaseSync(path, { readOnly: true });
   // A deleted session whose records a fork still shares has no part in it.
   const rows = ["titles", "labels", "item_rows"].map((table) =>
@@ -79,21 +81,25 @@ test("what was derived is the same after a rebuild", async () => {
   assert.deepEqual(await derived(place, ids), before);
 });
 
-test("what was derived can be dropped table by table, and is the same after a rebuild", async () => {
-  await using place = await inFile();
-  const ids = await fill(place);
-  const before = await derived(place, ids);
-  const raw = new DatabaseSync(place.path);
-  raw.exec(`DELETE FROM snapshots; DELETE FROM titles; DELETE FROM labels; DELETE FROM item_rows;
+test(
+  "what was derived can be dropped table by table, and is the same after a rebuild",
+  { skip: noFile() },
+  async () => {
+    await using place = await inFile();
+    const ids = await fill(place);
+    const before = await derived(place, ids);
+    const raw = new DatabaseSync(place.path);
+    raw.exec(`DELETE FROM snapshots; DELETE FROM titles; DELETE FROM labels; DELETE FROM item_rows;
     UPDATE logs SET status = NULL, agent = NULL, priority = NULL;
     INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM meta WHERE key = 'projected'`);
-  raw.close();
-  const { engine } = await place.again(madeWorld());
-  assert.deepEqual((await engine.sessions()).rows, []);
-  await engine.rebuild();
-  assert.deepEqual(await derived({ ...place, engine }, ids), before);
-  await engine.close();
-});
+    raw.close();
+    const { engine } = await place.again(madeWorld());
+    assert.deepEqual((await engine.sessions()).rows, []);
+    await engine.rebuild();
+    assert.deepEqual(await derived({ ...place, engine }, ids), before);
+    await engine.close();
+  },
+);
 
 test("snapshots may be deleted at any time: states do not change, and new ones come", async () => {
   await using place = await inFile();

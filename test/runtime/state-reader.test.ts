@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { snapshotForm, snapshotText } from "../../src/core/state.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { faultyStore } from "../../src/store/faulty.ts";
+import { noFile } from "../kind.ts";
 import { inFile, inMemory } from "./place.ts";
 
 /**
@@ -90,7 +91,7 @@ test("a snapshot is used where there is one: what it says is not folded again", 
   assert.deepEqual(reads, [9]);
 });
 
-test("snapshots are written now and then, and take a small part of the log", async () => {
+test("snapshots are written now and then, and take a small part of the log", { skip: noFile() }, async () => {
   await using place = await inFile();
   const session = await place.engine.open({ objective: "o" });
   const text = "x".repeat(100);

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import type { SessionId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Store } from "../../src/store/port.ts";
+import { noFile } from "../kind.ts";
 import { madeWorld } from "./made-world.ts";
 import type { Place } from "./place.ts";
 import { inFile, inMemory, type FilePlace } from "./place.ts";
@@ -99,7 +100,7 @@ const harms: readonly (readonly [what: string, sql: string, seq: number, problem
 ];
 
 for (const [what, sql, seq, problem] of harms) {
-  test(`${what} is told with its place`, async () => {
+  test(`${what} is told with its place`, { skip: noFile() }, async () => {
     const { place, id } = await filled();
     const { report, whole } = await after(place, id, sql);
     assert.equal(report.ok, false);
@@ -129,27 +130,31 @@ test("erased contents are counted, with their length, and are no problem", async
   await place[Symbol.asyncDispose]();
 });
 
-test("a content that is gone without a word is a problem, and one that is said to be gone", async () => {
-  const { place, id, fork } = await filled();
-  const unsaid = "its content is missing, and nothing says that it was erased";
-  const sql = "UPDATE records SET content = NULL, salt = NULL WHERE log = 1 AND seq IN (1, 2, 4)";
-  const { report, whole } = await after(place, id, sql);
-  const problems = [1, 2, 4].map((seq) => ({ session: id, seq, problem: unsaid }));
-  assert.deepEqual([report.problems, whole.problems], [problems, problems]);
-  const body = { ranges: [[1, 3]], records: 2, bytes: 0 };
-  await writeRaw(place, fork as SessionId, [{ type: "content.erased", body }]);
-  // A log that shares the positions says so, as far as it does.
-  assert.deepEqual((await after(place, id, "")).report.problems, problems.slice(2));
-  const undone = "its content is still there, though the log says that it was erased";
-  const theirs = (await after(place, fork, "")).report.problems;
-  assert.deepEqual(theirs, [
-    { session: fork, seq: 3, problem: undone },
-    { session: fork, seq: 4, problem: unsaid },
-  ]);
-  await place[Symbol.asyncDispose]();
-});
+test(
+  "a content that is gone without a word is a problem, and one that is said to be gone",
+  { skip: noFile() },
+  async () => {
+    const { place, id, fork } = await filled();
+    const unsaid = "its content is missing, and nothing says that it was erased";
+    const sql = "UPDATE records SET content = NULL, salt = NULL WHERE log = 1 AND seq IN (1, 2, 4)";
+    const { report, whole } = await after(place, id, sql);
+    const problems = [1, 2, 4].map((seq) => ({ session: id, seq, problem: unsaid }));
+    assert.deepEqual([report.problems, whole.problems], [problems, problems]);
+    const body = { ranges: [[1, 3]], records: 2, bytes: 0 };
+    await writeRaw(place, fork as SessionId, [{ type: "content.erased", body }]);
+    // A log that shares the positions says so, as far as it does.
+    assert.deepEqual((await after(place, id, "")).report.problems, problems.slice(2));
+    const undone = "its content is still there, though the log says that it was erased";
+    const theirs = (await after(place, fork, "")).report.problems;
+    assert.deepEqual(theirs, [
+      { session: fork, seq: 3, problem: undone },
+      { session: fork, seq: 4, problem: unsaid },
+    ]);
+    await place[Symbol.asyncDispose]();
+  },
+);
 
-test("a missing tail is found when the head was noted", async () => {
+test("a missing tail is found when the head was noted", { skip: noFile() }, async () => {
   const { place, id } = await filled();
   const session = await place.engine.session(id);
   const noted = await session.head();
@@ -186,7 +191,7 @@ test("a store whose head is not its last record is told", async () => {
   assert.deepEqual(await problemWith({ seq: 5 }), ["3: the log ends here; its head says 5"]);
 });
 
-test("what a fork shares is verified with it once its parent is deleted", async () => {
+test("what a fork shares is verified with it once its parent is deleted", { skip: noFile() }, async () => {
   const { place, id, fork } = await filled();
   await place.engine.delete(id);
   const { whole } = await after(

@@ -83,7 +83,8 @@ WITH RECURSIVE up (id, base, fork_seq, upto) AS (
   SELECT l.id, l.base, l.fork_seq, least(up.upto, up.fork_seq) FROM up JOIN skein.logs l ON l.id = up.base
 )
 SELECT s.seq, s.form, s.text FROM up CROSS JOIN LATERAL (
-  SELECT s.seq, s.form, s.text FROM skein.snapshots s WHERE s.tenant = $1 AND s.log = up.id AND s.seq <= up.upto
+  SELECT s.seq, s.form, s.text FROM skein.snapshots s
+  WHERE s.tenant = $1 AND s.log = up.id AND s.seq <= up.upto
   ORDER BY s.seq DESC LIMIT 1
 ) s LIMIT 1`;
 
@@ -121,7 +122,7 @@ async function project(statement: Statement, tenant: number, step: Projection): 
   return true;
 }
 
-/** In the order in which they are given, by which they are found. Of two texts for a record the latter counts. */
+/** In the order in which they are given, by which they are found. */
 const addTextsSql = `
 INSERT INTO skein.texts (tenant, log, seq, words)
 SELECT $1, h.log, t.seq, t.words::tsvector
@@ -130,6 +131,7 @@ JOIN skein.heads h ON h.tenant = $1 AND h.session = t.session AND h.state = ${st
 ORDER BY t.place
 ON CONFLICT (log, seq) DO UPDATE SET words = excluded.words`;
 
+/** Of two texts for a record the latter counts. */
 function textValues(tenant: number, texts: Projection["texts"]): (string | number)[] {
   const last = [...new Map(texts.map((one) => [`${one.session} ${one.seq}`, one])).values()];
   return [
@@ -147,7 +149,8 @@ WHERE h.tenant = $1 AND h.session = ANY ($2::text[]) AND i.tenant = $1 AND i.log
 const addItemsSql = `
 INSERT INTO skein.item_rows (tenant, log, kind, key, seq, at, status, value, because)
 SELECT $1, h.log, i.kind, i.key, i.seq, i.at, i.status, i.value, i.because
-FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::text[], $9::text[])
+FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::text[],
+  $9::text[])
   i (session, kind, key, seq, at, status, value, because)
 JOIN skein.heads h ON h.tenant = $1 AND h.session = i.session AND h.state = ${state.seen}
 ON CONFLICT (log, kind, key) DO NOTHING`;

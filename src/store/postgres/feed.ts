@@ -33,9 +33,9 @@ export interface EndRow extends Readonly<Record<string, unknown>> {
 const columns = recordColumns("e", true);
 
 /**
- * Entries behind a position ($2, $3, $4), at most so many ($5): records that bear their place, and those whose
- * place is a row of `places`. Of the latter a page holds, for each log, positions without a gap, so each
- * segment is unpacked once.
+ * Entries behind a position ($2, $3, $4), at most so many ($5): records that bear their place, and those
+ * whose place is a row of `places`. Of the latter a page holds, for each log, positions without a gap, so
+ * each segment is unpacked once.
  */
 const entries = `
 WITH runs AS (

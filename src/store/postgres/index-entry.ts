@@ -1,4 +1,4 @@
-/** What the session index keeps of a session in PostgreSQL: for lists in `logs`, for workers in `schedule`. */
+/** What the session index keeps in PostgreSQL: in `logs` for lists, in `schedule` for workers. */
 import type { IndexEntry } from "../port.ts";
 import type { Statement } from "./connection.ts";
 import { arrayOf, shownText } from "./literal.ts";

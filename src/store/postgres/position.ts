@@ -1,8 +1,8 @@
 /**
  * Positions in the feed of PostgreSQL, as texts: the number of the transaction, the log and the seq of a
  * record, "xid.log.seq". Where the projections stand is such a position too, with the number of erasures once
- * there were any, "xid.log.seq~n": whoever makes projections reads texts first and writes them later, and what
- * was erased in between must not come back.
+ * there were any, "xid.log.seq~n": whoever makes projections reads texts first and writes them later, and
+ * what was erased in between must not come back.
  */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";

@@ -114,7 +114,8 @@ const pageOf = (how: How, from: string, [most, bytes, types]: readonly [string, 
   const { reverse, contents, typed } = how;
   const source = recordsIn("w", { contents, types: typed ? `${types}::text[]` : null });
   const order = `seq ${reverse ? "DESC" : "ASC"}`;
-  const rows = `SELECT w.log, r.* FROM ${from} CROSS JOIN LATERAL (${source}) r ORDER BY ${order} LIMIT ${most}`;
+  const rows = `
+SELECT w.log, r.* FROM ${from} CROSS JOIN LATERAL (${source}) r ORDER BY ${order} LIMIT ${most}`;
   return withinBytes(rows, order, bytes, contents ? "coalesce(content_bytes, 0)" : "0");
 };
 

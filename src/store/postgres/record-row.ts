@@ -55,7 +55,7 @@ const packed: readonly (readonly [column: string, array: string])[] = [
   ["content", "contents"],
 ];
 
-/** Columns of a record but `seq`, under the name of a table: bytes in hexadecimal, as they go over the wire. */
+/** Columns of a record but `seq`, of a table; bytes in hexadecimal, as they go over the wire. */
 export const recordColumns = (table: string, contents: boolean): string =>
   packed
     .map(([column]) => {
@@ -68,8 +68,8 @@ export const recordColumns = (table: string, contents: boolean): string =>
 
 /**
  * SQL for the records of a log's own positions: `seq` and the columns of a record. `w` names a row with
- * `log`, `first` and `last`; $1 is the tenant. Of a segment only the asked slice is unpacked: the last segment
- * that may hold some of it is the first that ends at `last` or behind.
+ * `log`, `first` and `last`; $1 is the tenant. Of a segment only the asked slice is unpacked. The last
+ * segment that may hold some of it is the first that ends at `last` or behind.
  */
 export function recordsIn(
   w: string,

@@ -10,6 +10,8 @@ import { queryText, wordsText } from "./words.ts";
 
 type Derived = Pick<Store, "putSnapshot" | "snapshot" | "projected" | "project" | "search" | "clearDerived">;
 
+/** Words in fewer of the latest texts than this are looked up; others are found soon, from the latest on. */
+const sample = { few: 5, of: 500 } as const;
 /** Rows that go in one step. */
 const clearMax = 2_000;
 /** Between steps others get their turn. */
@@ -25,6 +27,11 @@ export function makeDerived(driver: Driver): Derived {
       if (count < clearMax) return;
       await world.sleep(breathMs);
     }
+  }
+
+  async function isFew(query: string): Promise<boolean> {
+    const [row] = await database.run<{ count: number }>(sampleSql, [tenant, query]);
+    return (row?.count ?? 0) < sample.few;
   }
 
   return {
@@ -47,7 +54,7 @@ export function makeDerived(driver: Driver): Derived {
       if (query === null) return [];
       const most = Math.min(count, limit.searchMax);
       const rows = await (session === undefined
-        ? database.run<HitRow>(searchSql, [tenant, query, most])
+        ? database.run<HitRow>((await isFew(query)) ? searchFewSql : searchManySql, [tenant, query, most])
         : database.run<HitRow>(searchOneSql, [tenant, query, most, session]));
       return rows.map(({ session: found, seq }) => ({ session: found, seq }));
     },
@@ -174,9 +181,25 @@ interface HitRow extends Row {
   readonly seq: number;
 }
 
-const searchSql = `
-SELECT h.session, t.seq FROM skein.texts t JOIN skein.heads h ON h.log = t.log AND h.state = ${state.seen}
-WHERE t.tenant = $1 AND t.words @@ $2::tsquery ORDER BY t.id DESC LIMIT $3`;
+/** How many of the latest texts have all words. */
+const sampleSql = `
+SELECT count(*) AS count FROM (
+  SELECT t.words FROM skein.texts t WHERE t.tenant = $1 ORDER BY t.id DESC LIMIT ${sample.of}
+) t WHERE t.words @@ $2::tsquery`;
+
+const foundIn = (texts: string): string => `
+SELECT h.session, t.seq FROM (${texts}) t JOIN skein.heads h ON h.log = t.log AND h.state = ${state.seen}
+ORDER BY t.id DESC LIMIT $3`;
+
+/** Words that few texts have: by the index of words. */
+const searchFewSql = foundIn(`
+SELECT t.id, t.log, t.seq FROM skein.texts t WHERE t.tenant = $1 AND t.words @@ $2::tsquery OFFSET 0`);
+
+/** Words that many have: from the latest on. Of deleted sessions some may be there until they are swept. */
+const searchManySql = foundIn(`
+SELECT t.id, t.log, t.seq FROM skein.texts t
+JOIN skein.heads h ON h.log = t.log AND h.state = ${state.seen}
+WHERE t.tenant = $1 AND (t.words @@ $2::tsquery) IS TRUE ORDER BY t.id DESC LIMIT ${limit.searchMax}`);
 
 const searchOneSql = `
 SELECT h.session, t.seq FROM skein.heads h JOIN skein.texts t ON t.log = h.log

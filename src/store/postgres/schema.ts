@@ -202,6 +202,7 @@ CREATE TABLE skein.texts (
   UNIQUE (log, seq)
 );
 CREATE INDEX texts_words ON skein.texts USING gin (words);
+CREATE INDEX texts_latest ON skein.texts (tenant, id);
 CREATE TABLE skein.item_rows (
   tenant integer NOT NULL, log bigint NOT NULL, seq bigint NOT NULL, at bigint NOT NULL,
   kind text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, status text, value text, because text,

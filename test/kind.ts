@@ -89,12 +89,23 @@ function newTenant(): string {
   return url.href;
 }
 
+const opened = new Set<Store>();
+
+/** Connections keep a process from ending, so what tests have left open is closed after them. */
+export async function closeLeft(): Promise<void> {
+  const left = [...opened];
+  opened.clear();
+  await Promise.all(left.map((store) => store.close()));
+}
+
 /** The clock is the test's, the timers are real: a store waits for its server and not for the test. */
-function openTenant(url: string, { world, workspace }: Given): Promise<Store> {
+async function openTenant(url: string, { world, workspace }: Given): Promise<Store> {
   const { sleep, defer } = realWorld();
   const now = (): number => world.now();
   const own = { now, sleep, defer, digest: world.digest };
-  return postgresStore({ url, world: own, workspace, clock: "world", durability: "process" });
+  const store = await postgresStore({ url, world: own, workspace, clock: "world", durability: "process" });
+  opened.add(store);
+  return store;
 }
 
 /** A store that is still being opened, for tests that make theirs at once. It can be spread like any other. */

@@ -4,13 +4,13 @@ import { test } from "node:test";
 import { openEngine, type Engine, type Session } from "../../src/index.ts";
 import { makeWorkspaceId } from "../../src/core/ids.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { kind } from "../kind.ts";
 
 /** An engine whose session is deleted by somebody else just before the next read of its records. */
 async function doomed(): Promise<{ engine: Engine; session: Session; doom: () => void }> {
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: new Uint8Array(10) });
-  const store = memoryStore({ world, workspace });
+  const store = kind().store({ world, workspace });
   const other = await openEngine({ store });
   const { id } = await other.open({ objective: "be deleted" });
   let isDoomed = false;

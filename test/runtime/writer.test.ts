@@ -9,7 +9,6 @@ import type { Session } from "../../src/runtime/session.ts";
 import type { Part, Store } from "../../src/store/port.ts";
 import { faultyStore, type Fault, type FaultyCall } from "../../src/store/faulty.ts";
 import type { StoredRecord } from "../../src/core/chain.ts";
-import { cases } from "../kind.ts";
 import { inMemory, type Place } from "./place.ts";
 
 /** An engine on a store whose appends meet these faults, one after another; then all goes well again. */
@@ -94,7 +93,7 @@ for (const [name, change] of Object.entries(changes)) {
         // What this process believes is what is there.
         assert.equal((await session.append("and on")).seq, records.length + 1);
       }),
-      cases(60),
+      { numRuns: 60 },
     );
     assert.ok((ends.get("ok") ?? 0) > 5, JSON.stringify([...ends]));
   });

@@ -1,0 +1,162 @@
+/**
+ * The tests that run on both stores, by one table: each of these files runs once as it is, and once more on
+ * PostgreSQL, or it says here why not.
+ */
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { closeLeft, databaseVariable, standOn } from "../kind.ts";
+import { noPostgres, sharedDatabase } from "./place.ts";
+
+/** Which of the files `again-….test.ts` has it; they take about the same time. */
+export const groups = [1, 2, 3, 4] as const;
+type Group = (typeof groups)[number];
+
+const ofCore = "is about what core makes of a log, whatever the store";
+const generated = "generates hundreds of cases of what core makes of a log, whatever the store";
+const ofModels = "is about models and contexts: many turns, and few ways into the store";
+const ofFiles = "is about files and programs, and hardly touches the store";
+const ofSqlite = "is about the files of an embedded store";
+const ownStore = "makes stores of its own, which lose or change what they are told";
+const slice = "kills processes at length; crash.test.ts does it in short";
+const ofWords = "is about words and texts, and opens no store";
+const ofVerbs = "is about what a verb takes and prints; what it does to the store is in test/runtime";
+
+/** Paths within test. */
+export const table: Readonly<Record<string, Group | string>> = {
+  "runtime/agent-file.test.ts": ofFiles,
+  "runtime/agents.test.ts": 1,
+  "runtime/bad-input.test.ts": 2,
+  "runtime/bootstrap.test.ts": ofFiles,
+  "runtime/bundle.test.ts": 3,
+  "runtime/canary.test.ts": ofSqlite,
+  "runtime/children.test.ts": 4,
+  "runtime/compaction-chance.test.ts": ofModels,
+  "runtime/compaction-midway.test.ts": ofModels,
+  "runtime/compaction.test.ts": ofModels,
+  "runtime/context-reader.test.ts": generated,
+  "runtime/depend.test.ts": 1,
+  "runtime/diff.test.ts": 2,
+  "runtime/erase-copies.test.ts": 3,
+  "runtime/erase-dying.test.ts": ownStore,
+  "runtime/erase.test.ts": 4,
+  "runtime/events.test.ts": 1,
+  "runtime/file-keeping.test.ts": ofFiles,
+  "runtime/files.test.ts": ofFiles,
+  "runtime/gone.test.ts": ofFiles,
+  "runtime/handoff-inherit.test.ts": 1,
+  "runtime/handoff.test.ts": 2,
+  "runtime/hardening.test.ts": ofSqlite,
+  "runtime/heartbeat.test.ts": ofFiles,
+  "runtime/history.test.ts": generated,
+  "runtime/hold.test.ts": 4,
+  "runtime/hostile-bundle.test.ts": generated,
+  "runtime/key.test.ts": 1,
+  "runtime/lease.test.ts": 2,
+  "runtime/lineage.test.ts": 3,
+  "runtime/lost-answer.test.ts": ownStore,
+  "runtime/lost-tail.test.ts": ownStore,
+  "runtime/memory-lasting.test.ts": 4,
+  "runtime/memory.test.ts": 1,
+  "runtime/merge-erased.test.ts": ofSqlite,
+  "runtime/merge-law.test.ts": generated,
+  "runtime/merge.test.ts": 2,
+  "runtime/message-away.test.ts": 3,
+  "runtime/message-turn.test.ts": 4,
+  "runtime/message.test.ts": 1,
+  "runtime/move-all.test.ts": 2,
+  "runtime/move-model.test.ts": ofModels,
+  "runtime/move.test.ts": 3,
+  "runtime/newer.test.ts": 4,
+  "runtime/policies.test.ts": 1,
+  "runtime/rebuild.test.ts": 2,
+  "runtime/replay-check.test.ts": ofCore,
+  "runtime/replay-edge.test.ts": ofModels,
+  "runtime/replay.test.ts": ofModels,
+  "runtime/retain-kill.test.ts": slice,
+  "runtime/retain.test.ts": 3,
+  "runtime/score.test.ts": 4,
+  "runtime/search.test.ts": 1,
+  "runtime/secret-doors.test.ts": ofSqlite,
+  "runtime/secret.test.ts": ofCore,
+  "runtime/session.test.ts": 2,
+  "runtime/state-reader.test.ts": 3,
+  "runtime/store-clock.test.ts": ownStore,
+  "runtime/tickets-kill.test.ts": slice,
+  "runtime/tickets-worktree.test.ts": ofFiles,
+  "runtime/tickets.test.ts": 4,
+  "runtime/tokenizer.test.ts": ofWords,
+  "runtime/trigger-race.test.ts": 1,
+  "runtime/trigger-times.test.ts": ofWords,
+  "runtime/trigger.test.ts": 2,
+  "runtime/turn/loop.test.ts": 3,
+  "runtime/turn/strange.test.ts": ofModels,
+  "runtime/turn/turn.test.ts": 4,
+  "runtime/verify.test.ts": 1,
+  "runtime/work-file.test.ts": ofFiles,
+  "runtime/work-git.test.ts": ofFiles,
+  "runtime/work-order.test.ts": 4,
+  "runtime/work.test.ts": 2,
+  "runtime/writer.test.ts": ownStore,
+  "crash/deleted.test.ts": 4,
+  "crash/durability.test.ts": ofSqlite,
+  "crash/erase-kill.test.ts": ofSqlite,
+  "crash/fault.test.ts": ofSqlite,
+  "crash/kill.test.ts": slice,
+  "crash/message-kill.test.ts": slice,
+  "crash/pack-kill.test.ts": ofSqlite,
+  "crash/power.test.ts": ofSqlite,
+  "crash/turn-kill.test.ts": slice,
+  "crash/turn-live.test.ts": slice,
+  "crash/turn.test.ts": slice,
+  "crash/work-kill.test.ts": slice,
+  "cli/args.test.ts": ofWords,
+  "cli/bad-input.test.ts": ofSqlite,
+  "cli/branch-verb.test.ts": ofVerbs,
+  "cli/bundle.test.ts": ofVerbs,
+  "cli/depend.test.ts": 1,
+  "cli/erase.test.ts": ofVerbs,
+  "cli/export-file.test.ts": ofFiles,
+  "cli/files-verb.test.ts": ofFiles,
+  "cli/handoff.test.ts": ofVerbs,
+  "cli/help.test.ts": ofWords,
+  "cli/memory.test.ts": ofVerbs,
+  "cli/message.test.ts": ofVerbs,
+  "cli/migrate-all.test.ts": "moves between files; to and from PostgreSQL it is in cli/postgres.test.ts",
+  "cli/model-trouble.test.ts": ofVerbs,
+  "cli/postgres.test.ts": "is about PostgreSQL already",
+  "cli/process.test.ts": 2,
+  "cli/replay-verb.test.ts": ofVerbs,
+  "cli/retain.test.ts": ofVerbs,
+  "cli/scan.test.ts": ofVerbs,
+  "cli/talk.test.ts": ofVerbs,
+  "cli/text.test.ts": ofWords,
+  "cli/tickets.test.ts": ofVerbs,
+  "cli/trigger.test.ts": ofVerbs,
+  "cli/turn-verb.test.ts": ofVerbs,
+  "cli/turn.test.ts": ofVerbs,
+  "cli/verb.test.ts": ofVerbs,
+  "cli/work.test.ts": 3,
+};
+
+/** Tells this process, and those it starts, where to put their stores; gives why they cannot. */
+export async function standOnPostgres(): Promise<string | false> {
+  const missing = await noPostgres();
+  if (missing !== false) return missing;
+  process.env[databaseVariable] = await sharedDatabase();
+  standOn("postgres");
+  return false;
+}
+
+/** All of a group, each file as a suite of its name. */
+export const runAgain = (group: Group): Promise<void> =>
+  runFiles(Object.keys(table).filter((file) => table[file] === group));
+
+export async function runFiles(files: readonly string[]): Promise<void> {
+  const skip = await standOnPostgres();
+  if (skip !== false) return void test("the same tests on PostgreSQL", { skip });
+  for (const file of files)
+    describe(`${file}, on PostgreSQL`, async () => {
+      after(closeLeft);
+      await import(join(import.meta.dirname, "..", file));
+    });
+}

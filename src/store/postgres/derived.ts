@@ -191,9 +191,9 @@ const foundIn = (texts: string): string => `
 SELECT h.session, t.seq FROM (${texts}) t JOIN skein.heads h ON h.log = t.log AND h.state = ${state.seen}
 ORDER BY t.id DESC LIMIT $3`;
 
-/** Words that few texts have: by the index of words. */
+/** Words that few texts have: by the index of words alone, in which the tenant is part of each. */
 const searchFewSql = foundIn(`
-SELECT t.id, t.log, t.seq FROM skein.texts t WHERE t.tenant = $1 AND t.words @@ $2::tsquery OFFSET 0`);
+SELECT t.id, t.log, t.seq FROM skein.texts t WHERE t.tenant + 0 = $1 AND t.words @@ $2::tsquery OFFSET 0`);
 
 /** Words that many have: from the latest on. Of deleted sessions some may be there until they are swept. */
 const searchManySql = foundIn(`

@@ -129,7 +129,8 @@ FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], ${draftArrays(5)}) d (log,
 
 const insertKeys = `
 INSERT INTO skein.keys (tenant, log, seq, key)
-SELECT $1, g.log, g.seq, decode(g.key, 'hex') FROM unnest($2::bigint[], $3::bigint[], $4::text[]) g (log, seq, key)`;
+SELECT $1, g.log, g.seq, decode(g.key, 'hex')
+FROM unnest($2::bigint[], $3::bigint[], $4::text[]) g (log, seq, key)`;
 
 const moveHeads = `
 UPDATE skein.heads h SET put_seq = g.seq, put_hash = decode(g.hash, 'hex'), bytes = h.bytes + g.bytes

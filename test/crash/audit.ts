@@ -66,7 +66,7 @@ export async function audit(
   for (const entry of ledger.entries.values()) {
     const places = holding.marked.get(entry.mark) ?? [];
     problems.push(...flawsOf(entry, places, holding));
-    count.duplicates += places.length - new Set(places.map(({ token }) => token.text)).size;
+    count.duplicates += places.length - new Set(places.map(({ token }) => `${token.text} ${token.part}`)).size;
     if (entry.placed !== null) {
       count.acknowledged++;
       count.acknowledgedRecords += entry.parts;
@@ -98,7 +98,9 @@ async function read(engine: Engine, ledger: Ledger): Promise<Holding> {
       const token = tokenIn(event);
       if (token === null) continue;
       const places = marked.get(token.mark) ?? [];
-      places.push({ token, event });
+      // A message has one text in two logs: of the two that it wrote, the receiver's is the second.
+      const part = event.type === "message.received" ? 2 : token.part;
+      places.push({ token: { ...token, part }, event });
       marked.set(token.mark, places);
     }
     if (page.position === after) break;
@@ -126,13 +128,21 @@ function flawsOf(entry: Entry, places: readonly Place[], { deleted, strangers }:
     verb === "clear" &&
     places.length === 1 &&
     (places[0]?.token.part === 1 ? gone || strangers : deleted.has(entry.session));
-  const complete = places.length === parts && places.every(({ token }, place) => token.part === place + 1);
+  const order = places.map(({ token }) => token.part);
+  // The two logs of a message come in either order.
+  const inOrder = verb === "send" ? order.toSorted((one, other) => one - other) : order;
+  const complete = places.length === parts && inOrder.every((part, place) => part === place + 1);
   if (!complete && !half) return [`${name} is neither whole nor absent: ${there}`];
   return [...placeFlaws(entry, places), ...places.flatMap((place) => contentFlaws(name, place))];
 }
 
 function placeFlaws({ mark, verb, parts, placed }: Entry, places: readonly Place[]): string[] {
-  if (verb === "delete") return [];
+  // An agent is told without its position.
+  if (verb === "delete" || verb === "agent") return [];
+  if (verb === "send") {
+    const own = places.filter(({ token }) => token.part === 1);
+    return placeFlaws({ mark, verb: "sent", parts: 1, placed } as Entry, own);
+  }
   // A clear is told by the session that it opened, which is the last of its records.
   const [first, last] = [verb === "clear" ? places.at(-1) : places[0], places.at(-1)];
   if (first === undefined || last === undefined) return [];

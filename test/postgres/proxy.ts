@@ -13,6 +13,8 @@ export interface Proxy extends AsyncDisposable {
   through(url: string): string;
   /** How many connections there are now, and have been. */
   readonly count: { readonly open: number; readonly ever: number };
+  /** How many were cut by chance. */
+  readonly cuts: number;
   /** Cuts every connection now: every other one by a reset, the rest by an end in mid-sentence. */
   cutAll(): void;
   /** Cuts a connection that chance chooses, again and again until the returned function is called. */
@@ -46,6 +48,7 @@ export async function startProxy(options: { readonly port: number }): Promise<Pr
   const weather = { delayMs: 0, hanging: false, refused: false };
   const timers = new Set<NodeJS.Timeout>();
   let ever = 0;
+  let cuts = 0;
 
   const server = createServer({ noDelay: true }, (client) => {
     client.on("error", () => undefined);
@@ -76,11 +79,16 @@ export async function startProxy(options: { readonly port: number }): Promise<Pr
     get count() {
       return { open: relays.size, ever };
     },
+    get cuts() {
+      return cuts;
+    },
     cutAll,
     cutOneEvery(everyMs, seed) {
       const random = makeRandom(seed);
       const timer = setInterval(() => {
-        if (relays.size > 0) random.pick([...relays]).cut();
+        if (relays.size === 0) return;
+        random.pick([...relays]).cut();
+        cuts += 1;
       }, everyMs).unref();
       timers.add(timer);
       return () => clearInterval(timer);

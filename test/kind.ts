@@ -127,12 +127,11 @@ function watchOf(opening: Promise<Store>): Store["watch"] {
   return (changed) => {
     let over = false;
     let end: (() => void) | null = null;
-    void opening.then(
-      (store) => {
-        if (!over) end = store.watch(changed);
-      },
-      () => undefined,
-    );
+    const begin = async (): Promise<void> => {
+      const store = await opening;
+      if (!over) end = store.watch(changed);
+    };
+    begin().catch(() => undefined);
     return () => {
       over = true;
       end?.();

@@ -63,7 +63,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/message-away.test.ts": 3,
   "runtime/message-turn.test.ts": 4,
   "runtime/message.test.ts": 1,
-  "runtime/move-all.test.ts": 2,
+  "runtime/move-all.test.ts": "moves between a file and PostgreSQL as it is",
   "runtime/move-model.test.ts": ofModels,
   "runtime/move.test.ts": 3,
   "runtime/newer.test.ts": 4,

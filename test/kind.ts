@@ -108,7 +108,7 @@ async function openTenant(url: string, { world, workspace }: Given): Promise<Sto
   return store;
 }
 
-/** A store that is still being opened, for tests that make theirs at once. It can be spread like any other. */
+/** A store that is still being opened, for tests that make theirs at once. It can be spread like others. */
 function lazily(given: Given, opening: Promise<Store>): Store {
   const { world, workspace } = given;
   opening.catch(() => undefined);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { openEngine, type Engine } from "../../src/index.ts";
+import { kind } from "../kind.ts";
 import { newPath } from "./place.ts";
 
 const sessions = 30;
@@ -17,14 +18,14 @@ async function populate(engine: Engine): Promise<void> {
   await engine.setPolicy("shelf", { do: "archive", after: "0d", match: { labels: { kind: "shelf" } } });
   await engine.setPolicy("trash", { do: "delete", after: "0d", match: { labels: { kind: "trash" } } });
   for (let n = 0; n < sessions; n++) {
-    const kind = ["keep", "shelf", "trash"][n % 3] ?? "";
-    const session = await engine.open({ objective: `${n}`, labels: { kind } });
+    const label = ["keep", "shelf", "trash"][n % 3] ?? "";
+    const session = await engine.open({ objective: `${n}`, labels: { kind: label } });
     for (let part = 0; part < 4; part++)
       await session.append(
         Array.from({ length: 40 }, () => ({ type: "x.note", content: { text: "lorem ".repeat(50) } })),
       );
     if (n === 2) await session.fork({ atSeq: 20, objective: "a fork" });
-    if (kind !== "keep") await session.close();
+    if (label !== "keep") await session.close();
   }
 }
 
@@ -42,7 +43,8 @@ async function killed(path: string, after: number, laterMs: number): Promise<boo
 }
 
 test("killed again and again, it damages nothing, and the next run finishes", async () => {
-  const { path, remove } = newPath();
+  const { path: file, remove } = newPath();
+  const path = kind().placeIn(file);
   try {
     {
       await using engine = await openEngine({ store: path, durability: "process" });

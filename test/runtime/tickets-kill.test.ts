@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { openEngine } from "../../src/index.ts";
+import { kind } from "../kind.ts";
 import { newRepository } from "./ticket-place.ts";
 
 const runner = join(import.meta.dirname, "ticket-runner.ts");
@@ -34,7 +35,7 @@ test("a plan that is killed anywhere goes on, and every ticket is done once", as
   using repository = newRepository();
   const folder = mkdtempSync(join(tmpdir(), "skein-tickets-store-"));
   try {
-    const [file, store] = [join(folder, "plan.md"), join(folder, "skein.db")];
+    const [file, store] = [join(folder, "plan.md"), kind().placeIn(join(folder, "skein.db"))];
     writeFileSync(file, plan);
     let kills = 0;
     const places = [

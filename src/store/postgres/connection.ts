@@ -3,11 +3,13 @@
  * breaks. A statement that only reads, or may be done twice, is tried again for as long as an outage may
  * last; any other says that its outcome is lost, and nobody guesses.
  */
-import postgres from "postgres";
 import { SkeinError } from "../../core/error.ts";
 import type { StoreWorld } from "../port.ts";
 import type { Address } from "./address.ts";
 import { listenTo, type Hearing } from "./listen.ts";
+import { makePool } from "./pool.ts";
+import { openSingle, type Single } from "./single.ts";
+import { makePatience } from "./patience.ts";
 import { asSkeinError, Lost, troubleOf } from "./trouble.ts";
 
 /** Arrays are given as texts, see literal.ts. */
@@ -60,12 +62,6 @@ const pauseMs = [20, 1_000] as const;
 const answerMs = 120_000;
 /** The same, as long as there never was an answer: something else may listen there. */
 const firstAnswerMs = 8_000;
-const connectSeconds = 5;
-
-interface Parsed extends Record<string, unknown> {
-  readonly bigint: number;
-  readonly date: string;
-}
 
 export interface DatabaseOptions {
   readonly address: Address;
@@ -77,48 +73,52 @@ export interface DatabaseOptions {
 }
 
 export function openDatabase({ address, world, clock, settings = {} }: DatabaseOptions): Database {
-  const sql = postgres(address.url, {
-    max: address.connections,
-    idle_timeout: 300,
-    connect_timeout: connectSeconds,
-    max_lifetime: null,
-    fetch_types: false,
-    onnotice: () => undefined,
-    // What is tried again is decided here; the library only waits a moment, in seconds, between connections.
-    backoff: () => 0.05,
-    types: {
-      bigint: { to: 20, from: [20], parse: Number, serialize: String },
-      // Dates and times are given as the server writes them.
-      date: { to: 1184, from: [1082, 1114, 1184], parse: String, serialize: String },
-    },
-    connection: { application_name: "skein", ...(address.pooled ? {} : { ...usual, ...settings }) },
-  });
+  const open = (): Single =>
+    openSingle(address.url, world, {
+      idle_timeout: 300,
+      max_lifetime: null,
+      fetch_types: false,
+      onnotice: () => undefined,
+      types: {
+        bigint: { to: 20, from: [20], parse: Number, serialize: String },
+        // Dates and times are given as the server writes them.
+        date: { to: 1184, from: [1082, 1114, 1184], parse: String, serialize: String },
+      },
+      connection: { application_name: "skein", ...(address.pooled ? {} : { ...usual, ...settings }) },
+    });
+  const pool = makePool(address.connections, open);
+  const patience = makePatience(world);
   let offsetMs = 0;
   let closed = false;
   let reached = false;
 
   const ask =
-    (way: postgres.Sql<Parsed> | postgres.TransactionSql<Parsed>): Statement =>
+    (single: Single): Statement =>
     async (text, values = [], { prepare = !address.pooled } = {}) => {
-      const rows = await inTime(way.unsafe(text, values as never[], { prepare }), text);
-      reached = true;
-      return rows as never;
+      // The library would connect again, and what belongs together would not be done together.
+      if (single.isGone) throw new Lost("the connection is gone");
+      try {
+        const rows = await inTime(single.sql.unsafe(text, values as never[], { prepare }), text);
+        reached = true;
+        return rows as never;
+      } catch (error) {
+        const trouble = troubleOf(error);
+        if (trouble === "lost" || trouble === "away") void single.end().catch(() => undefined);
+        throw error;
+      }
     };
 
-  /** The library may wait for ever for an answer that was lost on the way. */
-  async function inTime<T>(answer: Promise<T>, text: string): Promise<T> {
-    const answered = new AbortController();
-    const waitMs = reached ? answerMs : firstAnswerMs;
-    const late = world.sleep(waitMs, answered.signal).then(() => {
-      throw new Lost(`no answer to ${text.slice(0, 80)}`);
-    });
-    late.catch(() => undefined);
+  const alone: Statement = async (text, values, how) => {
+    const single = await pool.share();
     try {
-      return await Promise.race([answer, late]);
+      return (await ask(single)(text, values, how)) as never;
     } finally {
-      answered.abort();
+      pool.release(single);
     }
-  }
+  };
+
+  const inTime = <T>(answer: Promise<T>, text: string): Promise<T> =>
+    patience.wait(answer, text, reached ? answerMs : firstAnswerMs);
 
   function checkOpen(): void {
     if (closed) throw new SkeinError("unavailable", "the store is closed", { hint: "open it again" });
@@ -146,40 +146,54 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   };
 
   async function transact<T>(work: (statement: Statement) => Promise<T>): Promise<T> {
+    const single = await pool.take();
+    const statement = ask(single);
+    let failed: { readonly first: unknown } | null = null;
+    let over = false;
     let committing = false;
-    let abandoned = false;
+    /** What is left of it when it has ended must not be done in another's. */
+    const within: Statement = async (text, values, how) => {
+      if (over) throw new Lost("the transaction is over");
+      try {
+        return (await statement(text, values, how)) as never;
+      } catch (error) {
+        failed ??= { first: error };
+        throw error;
+      }
+    };
     try {
-      const done = await inTime(
-        sql.begin(async (way) => {
-          const result = await work(ask(way as never));
-          if (abandoned) throw new Lost("nobody waits for it any more");
-          committing = true;
-          return { result };
-        }),
-        "COMMIT",
-      );
-      return (done as { result: T }).result;
+      await statement("BEGIN");
+      const result = await work(within);
+      // A transaction in which anything failed is rolled back by COMMIT, without a word.
+      if (failed !== null) throw (failed as { readonly first: unknown }).first;
+      over = true;
+      committing = true;
+      await statement("COMMIT");
+      return result;
     } catch (error) {
-      abandoned = true;
+      over = true;
       const isLost = troubleOf(error) === "lost";
       if (isLost && committing) throw new Lost("the answer to COMMIT was lost", { cause: error });
+      await (single.isGone ? null : statement("ROLLBACK").catch(() => single.end()));
       // Before COMMIT was sent, a lost connection means that nothing was written.
       throw isLost ? Object.assign(new Error("busy", { cause: error }), { code: "40001" }) : error;
+    } finally {
+      pool.release(single);
     }
   }
 
   return {
-    run: (text, values, how) => persist(() => ask(sql)(text, values, how), passesIf(true)) as never,
+    run: (text, values, how) => persist(() => alone(text, values, how), passesIf(true)) as never,
     once: async (text, values, how) =>
       (await persist(async () => {
         try {
-          return await ask(sql)(text, values, how);
+          return await alone(text, values, how);
         } catch (error) {
           throw troubleOf(error) === "lost" ? new Lost("the answer was lost", { cause: error }) : error;
         }
       }, passesIf(false))) as never,
     transaction: (work, { twice = false } = {}) => persist(() => transact(work), passesIf(twice)),
-    listen: async (channel, hearing) => (address.pooled ? null : listenTo(address, channel, hearing)),
+    listen: async (channel, hearing) => (address.pooled ? null : listenTo(address, world, channel, hearing)),
     given: () => (clock === "world" ? world.now() : null),
     now: () => world.now() + offsetMs,
     heardClock(nowMs, askedAt) {
@@ -190,7 +204,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     async close() {
       if (closed) return;
       closed = true;
-      await sql.end({ timeout: 5 });
+      await pool.close();
     },
   };
 }

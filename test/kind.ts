@@ -74,6 +74,9 @@ export const cases = (count: number): { readonly numRuns: number } => ({
   numRuns: process.env[kindVariable] === "postgres" ? Math.ceil(count / 20) : count,
 });
 
+/** From one call at which a process dies to the next that is tried: on PostgreSQL one in eleven. */
+export const stride = (): number => (process.env[kindVariable] === "postgres" ? 11 : 1);
+
 /** For `test(…, { skip }, …)`: why a test that reaches past the store into its file has none to reach into. */
 export const noFile = (): string | false =>
   process.env[kindVariable] === "postgres" ? "reaches into the file of an embedded store" : false;

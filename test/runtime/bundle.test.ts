@@ -9,7 +9,7 @@ import { limit } from "../../src/core/limit.ts";
 import type { Signer } from "../../src/runtime/bundle.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
-import { cases } from "../kind.ts";
+import { cases, stride } from "../kind.ts";
 import { bundleOf, inPieces } from "./bundled.ts";
 import { histories } from "../core/history.ts";
 import { keep } from "./kept-history.ts";
@@ -209,11 +209,11 @@ test("an import that dies at any step shows nothing, and is finished by doing it
   const { fork } = await livedIn(a);
   const bytes = await bundleOf(a, fork.id, { move: true });
   for (const when of ["before", "after"] as const) {
-    let steps = 0;
+    let steps = 1 - stride();
     for (let died = true; died;) {
       await using others = twoInMemory();
       const { b } = others;
-      const life = lifeOf(++steps);
+      const life = lifeOf((steps += stride()));
       const dying = new Engine({ store: mortal(b.store, life, when), world: madeWorld("mortal") });
       await dying.import(inPieces(bytes)).catch((error: unknown) => assert.ok(life.dead, String(error)));
       died = life.dead;

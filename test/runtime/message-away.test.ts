@@ -6,6 +6,7 @@ import { limit } from "../../src/core/limit.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import type { Store } from "../../src/store/port.ts";
+import { stride } from "../kind.ts";
 import { all } from "./place.ts";
 import { lifeOf, mortal, twoInMemory, type Home, type Homes } from "./two-stores.ts";
 
@@ -76,7 +77,7 @@ test("a message to another store is written here, there, and then here that it a
 test("whoever dies at any call of a store leaves it sent and received once, or not sent at all", async () => {
   let points = 0;
   for (const when of ["before", "after"] as const) {
-    for (let steps = 1; ; steps++) {
+    for (let steps = 1; ; steps += stride()) {
       await using world = twoWorlds();
       const from = await world.a.open({ objective: "A" });
       const to = await world.b.open({ objective: "B" });
@@ -87,7 +88,7 @@ test("whoever dies at any call of a store leaves it sent and received once, or n
         .session(from.id)
         .then((session) => session.send(to.id, "second", { at: places.b }))
         .catch((error: unknown) => error);
-      points++;
+      points += stride();
       await world.engineOn(world.homes.a, places.a).deliver();
       const heard = await told(to);
       const isSent = (await typesOf(from)).filter((type) => type === "message.sent").length === 2;
@@ -104,7 +105,7 @@ test("whoever dies at any call of a store leaves it sent and received once, or n
 
 test("a relay that dies at any call is followed by another, and nothing is received twice", async () => {
   for (const when of ["before", "after"] as const) {
-    for (let steps = 1; ; steps++) {
+    for (let steps = 1; ; steps += stride()) {
       await using world = twoWorlds();
       const from = await world.a.open({ objective: "A" });
       const to = await world.b.open({ objective: "B" });

@@ -47,11 +47,12 @@ const actor = "user:prn_01m7f9zwswcsgtgaqn47pdx946";
 const text = inputOf(contentBytes);
 const content = JSON.stringify({ blocks: [{ type: "text", text }] });
 
-const insertOne = `INSERT INTO plain VALUES ($1, $2, $3, 'x.note', 1, $4, '{"from":"user"}', decode($5, 'hex'),
-  $6, decode($5, 'hex'), decode($7, 'hex'), $8)`;
+const insertOne = `INSERT INTO plain VALUES ($1, $2, $3, 'x.note', 1, $4, '{"from":"user"}',
+  decode($5, 'hex'), $6, decode($5, 'hex'), decode($7, 'hex'), $8)`;
 const insertMany = `INSERT INTO plain SELECT d.log, d.seq, $3, 'x.note', 1, $4, '{"from":"user"}',
   decode(d.hash, 'hex'), $5, decode(d.hash, 'hex'), decode(d.salt, 'hex'), d.content
-  FROM unnest($1::bigint[], $2::bigint[], $6::text[], $7::text[], $8::text[]) d (log, seq, hash, salt, content)`;
+  FROM unnest($1::bigint[], $2::bigint[], $6::text[], $7::text[], $8::text[])
+    d (log, seq, hash, salt, content)`;
 
 const append = (session: Session): Promise<unknown> => session.append({ type: "x.note", content: { text } });
 

@@ -43,8 +43,7 @@ import { findWords } from "./memory-search.ts";
 
 export function memoryStore(options: { readonly world: StoreWorld; readonly workspace: WorkspaceId }): Store {
   const { world, workspace } = options;
-  const logs = newLogs();
-  const receptions: Receptions = new Map();
+  const [logs, receptions]: [Logs, Receptions] = [newLogs(), new Map()];
   const state: State = {
     world,
     logs,

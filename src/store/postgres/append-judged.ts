@@ -291,8 +291,8 @@ function beginning(
 const insertHeads = `
 INSERT INTO skein.heads (tenant, state, session, log, seq, hash, at, active_at, epoch, holder, until_ms,
   lease_order, bytes)
-SELECT $1, ${state.seen}, g.session, g.log, g.seq, decode(g.hash, 'hex'), g.at, g.active_at, g.epoch, g.holder,
-  g.until_ms, CASE WHEN g.holder IS NOT NULL THEN nextval('skein.lease_numbers') END, g.bytes
+SELECT $1, ${state.seen}, g.session, g.log, g.seq, decode(g.hash, 'hex'), g.at, g.active_at, g.epoch,
+  g.holder, g.until_ms, CASE WHEN g.holder IS NOT NULL THEN nextval('skein.lease_numbers') END, g.bytes
 FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[],
   $9::text[], $10::bigint[], $11::bigint[], $12::boolean[])
   g (session, log, seq, hash, at, active_at, epoch, holder, until_ms, bytes, leases)`;

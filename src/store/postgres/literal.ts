@@ -15,5 +15,5 @@ export function arrayOf(values: readonly (string | number | boolean | null)[]): 
 const quoted = (value: string): string =>
   special.test(value) ? `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"` : `"${value}"`;
 
-/** PostgreSQL keeps no U+0000 in a text. Only what lists show may have one: contents are JSON, which has none. */
+/** PostgreSQL keeps no U+0000 in a text. Only what lists show may have one: JSON has none. */
 export const shownText = (text: string | null): string | null => text?.replaceAll("\0", "\uFFFD") ?? null;

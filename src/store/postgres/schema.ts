@@ -234,7 +234,7 @@ CREATE TABLE skein.workers (
   PRIMARY KEY (tenant, name)
 );
 
--- LZ4 packs prose as well as the usual method, repetitions far better, and is faster; not every server has it.
+-- LZ4 packs prose as well as the usual method, and repetitions far better; not every server has it.
 DO $$ BEGIN
   FOR part IN 0..${partitions - 1} LOOP
     EXECUTE format('ALTER TABLE skein.events_%s ALTER COLUMN content SET COMPRESSION lz4', part);

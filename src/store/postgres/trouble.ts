@@ -15,7 +15,7 @@ export class Lost extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 
-/** Codes of PostgreSQL (SQLSTATE), of sockets and of the library; what is not here is no trouble of the way. */
+/** Codes of PostgreSQL (SQLSTATE), of sockets and of the library; others are no trouble of the way. */
 const troubles: ReadonlyMap<string, Trouble> = new Map([
   ["40001", "busy"], // serialization failure
   ["40P01", "busy"], // deadlock

@@ -81,6 +81,12 @@ export const stride = (): number => (process.env[kindVariable] === "postgres" ? 
 export const noFile = (): string | false =>
   process.env[kindVariable] === "postgres" ? "reaches into the file of an embedded store" : false;
 
+/** The same for one that is long and shows nothing of the store. */
+export const atLength = (): string | false =>
+  process.env[kindVariable] === "postgres"
+    ? "takes a thousand appends, and shows nothing of the store"
+    : false;
+
 export const standOn = (name: string): void => {
   process.env[kindVariable] = name;
 };

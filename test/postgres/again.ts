@@ -17,6 +17,7 @@ const ofModels = "is about models and contexts: many turns, and few ways into th
 const ofFiles = "is about files and programs, and hardly touches the store";
 const ofSqlite = "is about the files of an embedded store";
 const ownStore = "makes stores of its own, which lose or change what they are told";
+const atLength = "fills memory up to its limits; what it does to the store is in memory.test.ts";
 const slice = "kills processes at length; crash.test.ts does it in short";
 const ofWords = "is about words and texts, and opens no store";
 const ofVerbs = "is about what a verb takes and prints; what it does to the store is in test/runtime";
@@ -55,7 +56,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/lineage.test.ts": 3,
   "runtime/lost-answer.test.ts": ownStore,
   "runtime/lost-tail.test.ts": ownStore,
-  "runtime/memory-lasting.test.ts": 4,
+  "runtime/memory-lasting.test.ts": atLength,
   "runtime/memory.test.ts": 1,
   "runtime/merge-erased.test.ts": ofSqlite,
   "runtime/merge-law.test.ts": generated,
@@ -83,7 +84,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/store-clock.test.ts": ownStore,
   "runtime/tickets-kill.test.ts": ofFiles,
   "runtime/tickets-worktree.test.ts": ofFiles,
-  "runtime/tickets.test.ts": 4,
+  "runtime/tickets.test.ts": ofFiles,
   "runtime/tokenizer.test.ts": ofWords,
   "runtime/trigger-race.test.ts": 1,
   "runtime/trigger-times.test.ts": ofWords,

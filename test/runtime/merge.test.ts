@@ -4,6 +4,7 @@ import { suite, test } from "node:test";
 import type { Session } from "../../src/runtime/session.ts";
 import type { MergeConflict, MergeReport } from "../../src/runtime/merge.ts";
 import { limit } from "../../src/core/limit.ts";
+import { atLength } from "../kind.ts";
 import { all, inFile, inMemory, type Place } from "./place.ts";
 import { engineWith, scripted } from "./turn/scripted.ts";
 
@@ -471,15 +472,19 @@ test("the model is told once: a marked summary at the end, with what was said ov
 const requests = async (session: Session): Promise<number[]> =>
   (await all(session.events({ types: ["model.requested"] }))).map(({ seq }) => seq);
 
-test("more items than one append holds come in several, and the event with the last", async () => {
-  await using place = inMemory();
-  const a = await place.engine.open({ objective: "o" });
-  const b = await a.fork();
-  for (let count = 0; count < limit.appendRecordsMax; count++) await b.record("fact", `k${count}`, count);
-  const report = await a.merge({ from: b.id });
-  assert.equal(report.taken.length, limit.appendRecordsMax);
-  assert.equal((await a.items()).length, limit.appendRecordsMax);
-  const [merged] = await all(a.events({ fromSeq: report.written! }));
-  assert.equal((merged!.body as { taken: number }).taken, limit.appendRecordsMax);
-  assert.deepEqual(brief(await a.merge({ from: b.id })), nothing);
-});
+test(
+  "more items than one append holds come in several, and the event with the last",
+  { skip: atLength() },
+  async () => {
+    await using place = inMemory();
+    const a = await place.engine.open({ objective: "o" });
+    const b = await a.fork();
+    for (let count = 0; count < limit.appendRecordsMax; count++) await b.record("fact", `k${count}`, count);
+    const report = await a.merge({ from: b.id });
+    assert.equal(report.taken.length, limit.appendRecordsMax);
+    assert.equal((await a.items()).length, limit.appendRecordsMax);
+    const [merged] = await all(a.events({ fromSeq: report.written! }));
+    assert.equal((merged!.body as { taken: number }).taken, limit.appendRecordsMax);
+    assert.deepEqual(brief(await a.merge({ from: b.id })), nothing);
+  },
+);

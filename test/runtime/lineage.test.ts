@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
+import { atLength } from "../kind.ts";
 import { inFile, inMemory, type Place } from "./place.ts";
 import { startOfTime } from "./made-world.ts";
 
@@ -75,14 +76,18 @@ for (const [name, make] of Object.entries(makers)) {
   });
 }
 
-test("of a very large family the way to the one asked for is shown, the rest is counted", async () => {
-  await using place = inMemory();
-  const root = await place.engine.open({ objective: "o" });
-  for (let fork = 0; fork < limit.lineageMax; fork++) await root.fork({ atSeq: 1 });
-  await root.rename("n");
-  const last = await (await root.fork()).fork();
-  const { nodes, left } = await last.lineage();
-  assert.equal(left, 1);
-  assert.equal(nodes.length, limit.lineageMax + 2);
-  assert.equal(nodes.at(-1)!.session, last.id);
-});
+test(
+  "of a very large family the way to the one asked for is shown, the rest is counted",
+  { skip: atLength() },
+  async () => {
+    await using place = inMemory();
+    const root = await place.engine.open({ objective: "o" });
+    for (let fork = 0; fork < limit.lineageMax; fork++) await root.fork({ atSeq: 1 });
+    await root.rename("n");
+    const last = await (await root.fork()).fork();
+    const { nodes, left } = await last.lineage();
+    assert.equal(left, 1);
+    assert.equal(nodes.length, limit.lineageMax + 2);
+    assert.equal(nodes.at(-1)!.session, last.id);
+  },
+);

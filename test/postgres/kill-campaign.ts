@@ -30,7 +30,10 @@ console.log(
     `minutes, whichever comes first; seed ${seed}`,
 );
 const report = await killServer({
-  ...{ processes, sessions, kills, seed },
+  processes,
+  sessions,
+  kills,
+  seed,
   forMs: minutes * 60_000,
   everyMs: wholeNumber("every", values.every),
   pauseMs: wholeNumber("pause", values.pause),

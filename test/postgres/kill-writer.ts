@@ -128,7 +128,11 @@ class Writer {
         engine: this.#engine,
         path: "",
         workspace: this.#workspace,
-        ...{ session, other, mark, tokens: tokensOf(mark, parts), random: this.#random },
+        session,
+        other,
+        mark,
+        tokens: tokensOf(mark, parts),
+        random: this.#random,
       }),
     );
     const lease = done?.lease;
@@ -202,7 +206,9 @@ async function main(): Promise<void> {
   const given = Promise.withResolvers<KillOrder>();
   const stop = Promise.withResolvers<void>();
   const input = createInterface({ input: process.stdin });
-  input.on("line", (line) => (line === "stop" ? stop.resolve() : given.resolve(JSON.parse(line))));
+  input.on("line", (line) =>
+    line === "stop" ? stop.resolve() : given.resolve(JSON.parse(line) as KillOrder),
+  );
   // Whoever gave the order is gone: nobody would ever end this one.
   input.on("close", () => process.exit(1));
   const order = await given.promise;

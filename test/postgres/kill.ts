@@ -132,7 +132,10 @@ export async function killServer(options: KillOptions): Promise<KillReport> {
       ...killed,
       ...counts,
       problems: [...problems, ...audited.problems],
-      ...{ seed, cuts, connections: count.ever, ms: performance.now() - startedMs },
+      seed,
+      cuts,
+      connections: count.ever,
+      ms: performance.now() - startedMs,
       auditMs: performance.now() - endedMs,
     };
   } finally {
@@ -205,13 +208,14 @@ async function endAll(
   for (const writer of writers) writer.tell("stop");
   const over = new AbortController();
   const late = sleep(endMsMax, "late" as const, { signal: over.signal }).catch(() => "late" as const);
-  for (const { name, child, ...rest } of writers) {
+  for (const writer of writers) {
+    const { name, child } = writer;
     const ended = await Promise.race([child.ended, late]);
     if (ended === "late") problems.push(`${name} hangs: it has not ended what it had begun`);
     else if (ended.code !== 0) problems.push(`${name} ended with ${ended.code}: ${ended.stderr}`);
-    add(outcomes, rest.counts?.outcomes);
-    add(refusals, rest.counts?.refusals);
-    slowestMs = Math.max(slowestMs, rest.counts?.slowestMs ?? 0);
+    add(outcomes, writer.counts?.outcomes);
+    add(refusals, writer.counts?.refusals);
+    slowestMs = Math.max(slowestMs, writer.counts?.slowestMs ?? 0);
   }
   over.abort();
   return { outcomes: outcomes as WriterCounts["outcomes"], refusals, slowestMs };
@@ -221,6 +225,17 @@ function add(sums: Record<string, number>, counts: Readonly<Record<string, numbe
   for (const [name, count] of Object.entries(counts)) sums[name] = (sums[name] ?? 0) + count;
 }
 
+const nothing = {
+  records: 0,
+  acknowledged: 0,
+  acknowledgedRecords: 0,
+  found: 0,
+  absent: 0,
+  refused: 0,
+  duplicates: 0,
+  sightings: 0,
+};
+
 async function auditAll(url: string, writers: readonly Writer[], directory: string): Promise<Audit> {
   const ledger = new Ledger();
   for (const { name } of writers) {
@@ -228,8 +243,7 @@ async function auditAll(url: string, writers: readonly Writer[], directory: stri
     for (const line of lines) if (line !== "") ledger.note(name, line);
   }
   return audit(url, ledger).catch((error: unknown) => ({
-    ...{ records: 0, acknowledged: 0, acknowledgedRecords: 0, found: 0, absent: 0 },
-    ...{ refused: 0, duplicates: 0, sightings: 0 },
+    ...nothing,
     problems: [`the audit ended with ${inspect(error)}`],
   }));
 }

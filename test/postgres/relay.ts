@@ -35,7 +35,9 @@ export function relay(client: Socket, circumstances: Circumstances): Relay {
   const ledger = statementLedger(losses);
   let hasEnded = false;
 
-  const drop = (socket: Socket): unknown => (resets ? socket.resetAndDestroy() : socket.destroy());
+  /** A reset of what is not connected never ends. */
+  const drop = (socket: Socket): unknown =>
+    resets && socket.readyState === "open" ? socket.resetAndDestroy() : socket.destroy();
   const cut = (): void => {
     if (hasEnded) return;
     hasEnded = true;

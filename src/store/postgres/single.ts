@@ -1,0 +1,110 @@
+/**
+ * One connection to PostgreSQL, which is used up once it breaks. The library would connect again by itself,
+ * and then carry out what is left of a transaction outside of it, or write to a socket that is gone; so each
+ * of its instances gets one socket for life, and nothing is asked of it after that.
+ */
+import { connect, type Socket } from "node:net";
+import postgres from "postgres";
+import type { StoreWorld } from "../port.ts";
+
+/** What the library says of where to connect to. */
+interface Target {
+  readonly path?: string | false;
+  readonly host: readonly string[];
+  readonly port: readonly number[];
+}
+
+const connectMs = 5_000;
+
+const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+
+interface OneSocket {
+  /** The first call gives one that is connected; every later one fails, and nothing was sent with it. */
+  give(target: Target): Promise<Socket>;
+  /** Ends it whatever the library thinks of it. */
+  drop(): void;
+}
+
+function oneSocket(world: Pick<StoreWorld, "sleep">, broke: () => void): OneSocket {
+  let socket: Socket | null = null;
+  let dropped = false;
+  return {
+    async give(target) {
+      if (dropped || socket !== null) throw failure("CONNECT_TIMEOUT", "this connection was used up before");
+      const [host = "", port = 0] = [target.host[0], target.port[0]];
+      const made = typeof target.path === "string" ? connect(target.path) : connect(port, host);
+      socket = made;
+      const over = new AbortController();
+      try {
+        await new Promise<void>((resolve, reject) => {
+          made.once("connect", resolve).once("error", reject);
+          made.once("close", () => reject(failure("CONNECT_TIMEOUT", "the connection was ended")));
+          const late = failure("CONNECT_TIMEOUT", "the server does not answer");
+          void world.sleep(connectMs, over.signal).finally(() => reject(late));
+        });
+      } catch (error) {
+        made.on("error", () => undefined).destroy();
+        throw error;
+      } finally {
+        over.abort();
+      }
+      made.removeAllListeners().setNoDelay(true);
+      // It is closed only a moment later, and what is asked in between is never answered.
+      made.on("error", broke);
+      // The library reads it to know whose certificate it is to be shown.
+      return Object.assign(made, { host });
+    },
+    drop() {
+      dropped = true;
+      socket?.destroy();
+    },
+  };
+}
+
+export interface Single {
+  readonly sql: postgres.Sql;
+  /** Nothing may be asked of it any more. */
+  readonly isGone: boolean;
+  /** How much was asked of it and is not answered. */
+  asked: number;
+  /** A transaction is under way on it. */
+  taken: boolean;
+  /** Ends it, at once or as soon as it has answered; what is not answered in time fails. */
+  end(waitSeconds?: number): Promise<void>;
+}
+
+export type SingleOptions = Omit<postgres.Options<Record<string, postgres.PostgresType>>, "onclose"> & {
+  readonly onclose?: () => void;
+  readonly onnotify?: (channel: string, text: string) => void;
+};
+
+/** A connection that is made with the first statement. */
+export function openSingle(
+  url: string,
+  world: Pick<StoreWorld, "sleep">,
+  { onclose, ...options }: SingleOptions,
+): Single {
+  let isGone = false;
+  const socket = oneSocket(world, () => void (isGone = true));
+  const end = async (waitSeconds = 0): Promise<void> => {
+    isGone = true;
+    await sql.end({ timeout: waitSeconds });
+    socket.drop();
+  };
+  const closed = (): void => {
+    onclose?.();
+    // What the library still holds fails with it, instead of waiting for ever.
+    void end().catch(() => undefined);
+  };
+  const own = { max: 1, connect_timeout: connectMs / 1_000, socket: socket.give, onclose: closed };
+  const sql: postgres.Sql = postgres(url, { ...options, ...own }) as never;
+  return {
+    sql,
+    asked: 0,
+    taken: false,
+    get isGone() {
+      return isGone;
+    },
+    end,
+  };
+}

@@ -21,7 +21,7 @@ export interface DueRow {
   readonly sinceMs: number;
   /**
    * Who runs it and until when, by the store's clock, whether that is over or not; of two leases the one with
-   * the smaller `order` was taken first.
+   * the smaller `order` was taken first, and whoever took the other one sees it.
    */
   readonly lease: { readonly holder: string; readonly untilMs: number; readonly order: number } | null;
 }

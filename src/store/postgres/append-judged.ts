@@ -105,6 +105,12 @@ FOR KEY SHARE OF h`;
 
 const newNumbers = "SELECT nextval('skein.log_numbers') AS number FROM generate_series(1, $1)";
 
+/**
+ * Leases of a tenant are taken one by one, before anything else is locked: so each is committed before the
+ * next has its order, and whoever has taken one sees all that come before it.
+ */
+const oneByOne = "SELECT pg_advisory_xact_lock(1, $1::integer)";
+
 /** Rejects with `Lost` when nobody knows whether it was committed; with anything else nothing was. */
 export async function appendJudged(
   driver: Driver,
@@ -115,6 +121,7 @@ export async function appendJudged(
   const all = list.flat();
   for (const { session } of all) heads.forget(session);
   const done = await database.transaction(async (statement) => {
+    if (all.some(({ lease }) => typeof lease === "object")) await statement(oneByOne, [driver.tenant]);
     const askedAt = driver.world.now();
     const facts = await learn(driver, statement, all);
     database.heardClock(facts.nowMs, askedAt);

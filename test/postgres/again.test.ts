@@ -7,7 +7,7 @@ import { groups, table } from "./again.ts";
 
 const root = join(import.meta.dirname, "..");
 
-test("every test of the engine, of crashes and of the command line runs on PostgreSQL, or says why not", () => {
+test("every test of engine, crashes and command line runs on PostgreSQL, or says why not", () => {
   const files = globSync("{runtime,crash,cli}/**/*.test.ts", { cwd: root }).toSorted();
   assert.ok(files.length > 90, `only ${files.length} files were found`);
   assert.deepEqual(Object.keys(table).toSorted(), files);

@@ -62,7 +62,7 @@ describe("on PostgreSQL", { skip }, () => {
     assert.ok(unknown.length >= 3, "no unsafe call was cut off");
   });
 
-  test("workers that are killed: their sessions are taken over, all end, none is in two places", async (t) => {
+  test("workers are killed: their sessions are taken over, all end, none is in two places", async (t) => {
     const seed = freshSeed();
     t.diagnostic(`seed ${seed}`);
     const sessions = 12;

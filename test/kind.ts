@@ -77,7 +77,7 @@ export const cases = (count: number): { readonly numRuns: number } => ({
 /** From one call at which a process dies to the next that is tried: on PostgreSQL one in eleven. */
 export const stride = (): number => (process.env[kindVariable] === "postgres" ? 11 : 1);
 
-/** For `test(…, { skip }, …)`: why a test that reaches past the store into its file has none to reach into. */
+/** For `test(…, { skip }, …)`: why a test that reaches into the file of a store has none. */
 export const noFile = (): string | false =>
   process.env[kindVariable] === "postgres" ? "reaches into the file of an embedded store" : false;
 

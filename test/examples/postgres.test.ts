@@ -1,4 +1,4 @@
-/** Keeps docs/postgres.md true: its SQL runs and does what it says, and its lines are those that users see. */
+/** Keeps docs/postgres.md true: its SQL does what the page says, and its lines are those that users see. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

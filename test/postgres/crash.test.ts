@@ -25,19 +25,11 @@ const casts: readonly Cast[] = [
 
 const points: readonly string[] = [
   "after lease.taken 1",
-  "before model.requested 1",
   "after model.requested 1",
   "in stream 1",
-  "before model.responded 1",
   "before turn.ended 1",
-  "after turn.ended 1",
 ];
-const callPoints: readonly string[] = [
-  "after tool.started 1",
-  "in tool 1",
-  "before tool.settled 1",
-  "after tool.settled 1",
-];
+const callPoints: readonly string[] = ["after tool.started 1", "in tool 1", "before tool.settled 1"];
 
 describe("on PostgreSQL", { skip }, () => {
   test("a turn that is killed is gone on with by another process, each call with one outcome", async (t) => {

@@ -98,7 +98,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       // The library would connect again, and what belongs together would not be done together.
       if (single.isGone) throw new Lost("the connection is gone");
       try {
-        const rows = await inTime(single.sql.unsafe(text, values as never[], { prepare }), text);
+        const answer = single.orGone(single.sql.unsafe(text, values as never[], { prepare }));
+        const rows = await inTime(answer, text);
         reached = true;
         return rows as never;
       } catch (error) {

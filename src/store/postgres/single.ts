@@ -6,6 +6,7 @@
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
 import type { StoreWorld } from "../port.ts";
+import { Lost } from "./trouble.ts";
 
 /** What the library says of where to connect to. */
 interface Target {
@@ -69,6 +70,8 @@ export interface Single {
   asked: number;
   /** A transaction is under way on it. */
   taken: boolean;
+  /** The answer to what was asked, or `Lost` when the connection is gone before it: the library may wait. */
+  orGone<T>(answer: Promise<T>): Promise<T>;
   /** Ends it, at once or as soon as it has answered; what is not answered in time fails. */
   end(waitSeconds?: number): Promise<void>;
 }
@@ -85,15 +88,21 @@ export function openSingle(
   { onclose, ...options }: SingleOptions,
 ): Single {
   let isGone = false;
+  const unanswered = new Set<() => void>();
   const socket = oneSocket(world, () => void (isGone = true));
+  const fail = (): void => {
+    for (const lose of unanswered) lose();
+    unanswered.clear();
+  };
   const end = async (waitSeconds = 0): Promise<void> => {
     isGone = true;
+    if (waitSeconds === 0) fail();
     await sql.end({ timeout: waitSeconds });
+    fail();
     socket.drop();
   };
   const closed = (): void => {
     onclose?.();
-    // What the library still holds fails with it, instead of waiting for ever.
     void end().catch(() => undefined);
   };
   const own = { max: 1, connect_timeout: connectMs / 1_000, socket: socket.give, onclose: closed };
@@ -105,6 +114,12 @@ export function openSingle(
     get isGone() {
       return isGone;
     },
+    orGone: (answer) =>
+      new Promise((resolve, reject) => {
+        const lose = (): void => reject(new Lost("the connection is gone"));
+        unanswered.add(lose);
+        answer.then(resolve, reject).finally(() => unanswered.delete(lose));
+      }),
     end,
   };
 }

@@ -11,6 +11,7 @@ import { Engine } from "../../src/runtime/engine.ts";
 import type { Retained, RetainReport } from "../../src/runtime/retain.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import type { Store } from "../../src/store/port.ts";
+import { noFile } from "../kind.ts";
 import { startOfTime } from "./made-world.ts";
 import { all, inFile, inMemory, type Place } from "./place.ts";
 import { writeRaw } from "./raw.ts";
@@ -298,7 +299,7 @@ test("what is only written ahead does not make the store seem to grow", async ()
   assert.ok(Number(bytesBefore) > 0 && grown < 100_000, `${bytesBefore} to ${bytesAfter} bytes`);
 });
 
-test("deleting leaves what living forks share, and gives the rest back", async () => {
+test("deleting leaves what living forks share, and gives the rest back", { skip: noFile() }, async () => {
   await using place = await inFile();
   const { engine, store, world } = place;
   const parent = await engine.open({ objective: "Parent", labels: { env: "test" } });
@@ -322,7 +323,7 @@ test("deleting leaves what living forks share, and gives the rest back", async (
   assert.deepEqual(JSON.parse(deleted!.content!), { reason });
 });
 
-test("a dry run tells what the run does, and changes nothing", async () => {
+test("a dry run tells what the run does, and changes nothing", { skip: noFile() }, async () => {
   await using place = await inFile();
   const { engine, store, world, path } = place;
   const match = { labels: { env: "test" } };

@@ -66,7 +66,8 @@ export async function audit(
   for (const entry of ledger.entries.values()) {
     const places = holding.marked.get(entry.mark) ?? [];
     problems.push(...flawsOf(entry, places, holding));
-    count.duplicates += places.length - new Set(places.map(({ token }) => `${token.text} ${token.part}`)).size;
+    count.duplicates +=
+      places.length - new Set(places.map(({ token }) => `${token.text} ${token.part}`)).size;
     if (entry.placed !== null) {
       count.acknowledged++;
       count.acknowledgedRecords += entry.parts;

@@ -28,6 +28,10 @@ export interface WorkKillOptions {
   readonly paceMs?: number;
   /** How long the rest may take. */
   readonly restMs?: number;
+  /** Of each worker; by default 4. */
+  readonly concurrency?: number;
+  /** How many sessions have something to do at a time; by default all of them. */
+  readonly atOnce?: number;
   readonly progress?: (report: WorkKillReport) => void;
 }
 
@@ -47,6 +51,8 @@ const counts = {
 };
 
 export interface WorkKillReport extends Readonly<typeof counts> {
+  /** From the death of a worker to the next lease on each session that it held, in ms; after the audit. */
+  readonly takeoversMs: readonly number[];
   readonly seed: number;
   readonly ms: number;
   readonly problems: readonly string[];
@@ -58,6 +64,7 @@ const runner = [process.execPath, join(import.meta.dirname, "work-runner.ts")];
 
 interface Member {
   readonly child: Child;
+  readonly name: string | null;
   /** Runs that it began and has not ended. */
   going: number;
 }
@@ -66,6 +73,10 @@ class Crew {
   readonly counts: Counts = { ...counts };
   readonly problems: string[] = [];
   readonly members: Member[] = [];
+  /** Sessions at their end. */
+  readonly over = new Set<string>();
+  readonly takeoversMs: number[] = [];
+  readonly #deaths: { readonly isBy: (holder: string) => boolean; readonly atMs: number }[] = [];
   readonly #order: (number: number) => WorkOrder;
   readonly #cache: string;
   #started = 0;
@@ -77,9 +88,10 @@ class Crew {
 
   start(): void {
     const child = startChild(runner, { cache: this.#cache });
-    const member: Member = { child, going: 0 };
+    const order = this.#order(this.#started++);
+    const member: Member = { child, name: order.do === "work" ? order.name : null, going: 0 };
     this.members.push(member);
-    child.process.stdin?.write(`${JSON.stringify(this.#order(this.#started++))}\n`);
+    child.process.stdin?.write(`${JSON.stringify(order)}\n`);
     child.listen((line) => {
       if (line === "began") member.going += 1;
       if (line === "began") this.counts.runs += 1;
@@ -100,11 +112,23 @@ class Crew {
     if (busy.length === 0) return;
     const victim = random.pick(busy);
     this.members.splice(this.members.indexOf(victim), 1);
+    this.#mourn(victim);
     victim.child.process.kill("SIGKILL");
     await victim.child.ended;
     this.counts.kills += 1;
     this.counts.atWork += victim.going > 0 ? 1 : 0;
     this.start();
+  }
+
+  #mourn({ name, child }: Member): void {
+    const pid = new RegExp(`(?<!\\d)${child.process.pid}(?!\\d)`);
+    const isBy = (holder: string): boolean => (name === null ? pid.test(holder) : holder.startsWith(name));
+    this.#deaths.push({ isBy, atMs: Date.now() });
+  }
+
+  /** When the holder of a lease that was taken then was killed; null when it was not. */
+  deathOf(holder: string, takenMs: number): number | null {
+    return this.#deaths.find(({ isBy, atMs }) => atMs >= takenMs && isBy(holder))?.atMs ?? null;
   }
 
   /** In peace. */
@@ -124,16 +148,17 @@ export async function killWorkers(options: WorkKillOptions): Promise<WorkKillRep
   try {
     await warm(directory);
     await using engine = await engineIn(place, { plan, paceMs: 0 });
-    const ids = await openSessions(engine, options.sessions);
+    const atOnce = options.atOnce ?? options.sessions;
+    const ids = await openSessions(engine, options.sessions, atOnce < options.sessions);
     const order = (number: number): WorkOrder => {
       // Half of them are known by a name of their own: their leases must run out.
       const name = number % 2 === 0 ? null : `worker-${number}`;
-      return { do: "work", place, name, plan, paceMs, concurrency: 4 };
+      return { do: "work", place, name, plan, paceMs, concurrency: options.concurrency ?? 4 };
     };
     const crew = new Crew(order, join(directory, "cache"));
     const report = (): WorkKillReport => {
-      const { counts: counted, problems } = crew;
-      return { ...counted, seed, ms: performance.now() - startedMs, problems };
+      const { counts: counted, problems, takeoversMs } = crew;
+      return { ...counted, takeoversMs, seed, ms: performance.now() - startedMs, problems };
     };
     for (let number = 0; number < options.workers; number++) crew.start();
     const over = new AbortController();
@@ -142,7 +167,7 @@ export async function killWorkers(options: WorkKillOptions): Promise<WorkKillRep
     while (crew.counts.ended < ids.length) {
       if (performance.now() > untilMs) throw new Error(`not at the end: ${JSON.stringify(report())}`);
       await sleep(300);
-      crew.counts.ended = await goOn(engine, ids, plan, crew);
+      crew.counts.ended = await goOn(engine, ids, plan, { crew, atOnce });
       progress?.(report());
     }
     over.abort();
@@ -175,10 +200,19 @@ async function warm(directory: string): Promise<void> {
   if (code !== 0) throw new Error(`the worker does not start: ${stderr}`);
 }
 
+interface Course {
+  readonly crew: Crew;
+  readonly atOnce: number;
+}
+
 /** Gives each session that is idle the input of its next turn. Resolves to how many are at their end. */
-async function goOn(engine: Engine, ids: readonly string[], plan: Plan, crew: Crew): Promise<number> {
-  let ended = 0;
-  for (const id of ids) {
+async function goOn(
+  engine: Engine,
+  ids: readonly string[],
+  plan: Plan,
+  { crew, atOnce }: Course,
+): Promise<number> {
+  for (const id of ids.filter((one) => !crew.over.has(one)).slice(0, atOnce)) {
     const session = await engine.session(id);
     const { status, lastTurn, turn, inbox, lease } = (await session.fold()).standing;
     if (status === "suspended") {
@@ -189,10 +223,10 @@ async function goOn(engine: Engine, ids: readonly string[], plan: Plan, crew: Cr
       await session.activate();
     }
     if (status !== "open" || turn !== null || inbox.waiting.length > 0) continue;
-    if (lastTurn >= plan.length) ended += lease.held ? 0 : 1;
-    else await session.append(inputOf(lastTurn + 1), { key: inputOf(lastTurn + 1) });
+    if (lastTurn < plan.length) await session.append(inputOf(lastTurn + 1), { key: inputOf(lastTurn + 1) });
+    else if (!lease.held) crew.over.add(id);
   }
-  return ended;
+  return crew.over.size;
 }
 
 async function audit(
@@ -206,6 +240,7 @@ async function audit(
   const heard = new Set<string>();
   for (const id of ids) {
     const keys = await auditSession(engine, id, plan, { byKey, crew });
+    await measureTakeovers(engine, id, crew);
     for (const key of keys) heard.add(key);
     crew.problems.push(
       ...twoPlaces(
@@ -266,6 +301,17 @@ async function auditSession(
   const planned = plan.flat(2).length;
   if (settled.length !== planned) problems.push(`${id}: ${settled.length} calls of ${planned}`);
   return keys;
+}
+
+/** A lease that was not given back ends with its holder; the next one is the takeover. */
+async function measureTakeovers(engine: Engine, id: string, crew: Crew): Promise<void> {
+  const session = await engine.session(id);
+  let diedMs: number | null = null;
+  for await (const { type, at, body } of session.events({ types: ["lease.taken", "lease.released"] })) {
+    if (type === "lease.taken" && diedMs !== null) crew.takeoversMs.push(at - diedMs);
+    const { holder } = body as { readonly holder: string };
+    diedMs = type === "lease.taken" ? crew.deathOf(holder, at) : null;
+  }
 }
 
 /** Whoever begins between another's beginning and end of a call is in a second place. */

@@ -43,10 +43,13 @@ export async function engineIn(
   });
 }
 
-/** Sessions of several agents and priorities, each with the input of its first turn. */
-export async function openSessions(engine: Engine, count: number): Promise<string[]> {
+/**
+ * Sessions of several agents and priorities, each with the input of its first turn. Those that wait have none
+ * yet, and nobody limits how many of them are run.
+ */
+export async function openSessions(engine: Engine, count: number, wait = false): Promise<string[]> {
   for (const [place, name] of ["a", "b", "c"].entries()) {
-    const more = place === 0 ? { concurrency: 5 } : {};
+    const more = place === 0 && !wait ? { concurrency: 5 } : {};
     await engine.addAgent({ name, instructions: "Do as planned.", onUnknown: "tell", ...more });
   }
   const ids: string[] = [];
@@ -57,7 +60,7 @@ export async function openSessions(engine: Engine, count: number): Promise<strin
       priority: 3 + (number % 4),
       bind: outerEffects.map((tool) => ({ kind: "tool", name: tool })),
     });
-    await session.append(inputOf(1));
+    if (!wait) await session.append(inputOf(1));
     ids.push(session.id);
   }
   return ids;

@@ -171,7 +171,7 @@ async function history(url: string): Promise<Measure[]> {
   const ids = await write(place);
   const resume = async (id: string): Promise<number> => {
     await using engine = await openEngine({ store: place });
-    return timeMs(async () => (await engine.session(id)).state());
+    return await timeMs(async () => (await engine.session(id)).state());
   };
   await using engine = await openEngine({ store: place });
   const [a, b] = [await engine.session(ids.long), await engine.session(ids.short)];

@@ -19,6 +19,9 @@ test("every group of the table has a file that runs it", () => {
   const numbers = globSync("postgres/again-*.test.ts", { cwd: root }).map((file) =>
     Number(/\d+/.exec(file)?.[0]),
   );
-  assert.deepEqual(numbers.toSorted((one, other) => one - other), [...groups]);
+  assert.deepEqual(
+    numbers.toSorted((one, other) => one - other),
+    [...groups],
+  );
   assert.deepEqual(new Set(Object.values(table).filter((how) => typeof how === "number")), new Set(groups));
 });

@@ -122,7 +122,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "cli/help.test.ts": ofWords,
   "cli/memory.test.ts": ofVerbs,
   "cli/message.test.ts": ofVerbs,
-  "cli/migrate-all.test.ts": "moves between files; to and from PostgreSQL it is in cli/postgres.test.ts",
+  "cli/migrate-all.test.ts": "moves between files; runtime/move-all.test.ts has the move to PostgreSQL and back",
   "cli/model-trouble.test.ts": ofVerbs,
   "cli/postgres.test.ts": "is about PostgreSQL already",
   "cli/process.test.ts": ofVerbs,
@@ -152,7 +152,7 @@ export async function standOnPostgres(): Promise<string | false> {
 export const runAgain = (group: Group): Promise<void> =>
   runFiles(Object.keys(table).filter((file) => table[file] === group));
 
-export async function runFiles(files: readonly string[]): Promise<void> {
+async function runFiles(files: readonly string[]): Promise<void> {
   const skip = await standOnPostgres();
   if (skip !== false) return void test("the same tests on PostgreSQL", { skip });
   for (const file of files)

@@ -48,7 +48,8 @@ test("limits of agents, policies and the worker hold over all workers, at every 
       running += 1;
       most = Math.max(most, running);
       // Long enough for another to come, where the store takes its time.
-      for (let waited = 0; most < 2 && waited < 100; waited++) await world.sleep(5);
+      const another = (): boolean => most >= 2;
+      for (let waited = 0; !another() && waited < 100; waited++) await world.sleep(5);
       await world.sleep(5);
       running -= 1;
       return "done";

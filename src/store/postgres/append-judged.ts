@@ -126,7 +126,7 @@ export async function appendJudged(
     const facts = await learn(driver, statement, all);
     database.heardClock(facts.nowMs, askedAt);
     const judged = list.map((parts) => judge(driver, facts, parts));
-    const written = judged.flatMap((one) => (Array.isArray(one) ? one : []));
+    const written = judged.flatMap((one) => (isWritten(one) ? one : []));
     if (written.length > 0) await write(driver, statement, written, facts.nowMs);
     return { judged, written };
   });
@@ -282,7 +282,11 @@ function beginning(
   const found =
     mine !== undefined && seq >= mine.firstSeq && seq <= mine.seq
       ? { parent: mine.log, base: mine.log, hash: mine.hashes[seq - mine.firstSeq] ?? "", at: mine.at }
-      : point?.hash != null && point.base !== null && point.at !== null && seq <= point.head_seq
+      : point !== undefined &&
+          point.hash !== null &&
+          point.base !== null &&
+          point.at !== null &&
+          seq <= point.head_seq
         ? { parent: point.parent, base: point.base, hash: point.hash, at: point.at }
         : null;
   if (found === null) {

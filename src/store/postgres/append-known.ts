@@ -3,8 +3,9 @@
  * moves the heads that are where they were left, and writes the records of those. Who is not among the moved
  * has written nothing, and is judged in a transaction. See append-judged.ts.
  */
-import type { Outcome, Part } from "../port.ts";
+import type { Draft, Outcome, Part } from "../port.ts";
 import { agrees } from "../parts.ts";
+import type { Value } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import type { Heads, KnownHead } from "./heads.ts";
 import { arrayOf } from "./literal.ts";
@@ -60,6 +61,11 @@ SELECT $1, m.log, $5, pg_current_xact_id(), $7, $10, $11::integer, $12, $13::int
   decode($16, 'hex'), $17::integer, decode($18, 'hex'), $19, decode($6, 'hex')
 FROM moved m RETURNING 1 AS place`;
 
+const oneDraft = ({ type, v, actor, turn, cause, body, content }: Draft): readonly Value[] => {
+  const { hash = null, bytes = null, salt = null, text = null } = content ?? {};
+  return [type, v, actor, turn, cause, body, hash, bytes, salt, text];
+};
+
 /** Null for an append that was not done, since its log is not where it was left. Rejects with `Lost`. */
 export async function appendKnown(
   { database, tenant, world }: Driver,
@@ -74,11 +80,16 @@ export async function appendKnown(
   const [row] = rows;
   const moved = await (first !== undefined && row !== undefined && rows.length === 1
     ? database.once<{ place: number }>(one, [
-        ...[tenant, first.part.session, before[0]?.seq ?? 0, before[0]?.hash ?? "", first.seq],
-        ...[first.hash, first.at, first.part.epoch ?? null, first.bytes, row.draft.type, row.draft.v],
-        ...[row.draft.actor, row.draft.turn, row.draft.cause, row.draft.body],
-        ...[row.draft.content?.hash ?? null, row.draft.content?.bytes ?? null],
-        ...[row.draft.content?.salt ?? null, row.draft.content?.text ?? null],
+        tenant,
+        first.part.session,
+        before[0]?.seq ?? 0,
+        before[0]?.hash ?? "",
+        first.seq,
+        first.hash,
+        first.at,
+        first.part.epoch ?? null,
+        first.bytes,
+        ...oneDraft(row.draft),
       ])
     : database.once<{ place: number }>(many, [
         tenant,

@@ -9,6 +9,7 @@ import { partsFlaw } from "../parts.ts";
 import { appendJudged, type Judged } from "./append-judged.ts";
 import { appendKnown, knownHead } from "./append-known.ts";
 import type { Driver } from "./driver.ts";
+import { makeEstimates } from "./estimate.ts";
 import type { Heads } from "./heads.ts";
 import { isUnique, Lost } from "./trouble.ts";
 
@@ -35,6 +36,7 @@ export interface Appender {
 
 export function makeAppender(driver: Driver, heads: Heads): Appender {
   const { world, database, changed } = driver;
+  const estimates = makeEstimates(driver);
   let waiting: Pending[] = [];
   const busy = new Set<LogId>();
   const resting: (() => void)[] = [];
@@ -136,6 +138,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
       else pending.resolve(outcome);
     }
     changed();
+    estimates.grown(batch.length);
   }
 
   function answerLost(batch: readonly Pending[], error: unknown): void {

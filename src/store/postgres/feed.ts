@@ -18,7 +18,7 @@ const waitsMs = [2, 4, 8, 16, 32, 64, 128] as const;
 export const horizon = "pg_snapshot_xmin(pg_current_snapshot())";
 
 /** Whether something of the tenant is committed that the feed does not give yet, and the horizon. */
-export const endSql = `
+const endSql = `
 SELECT ${horizon}::text AS horizon, EXISTS (
   SELECT 1 FROM skein.events e WHERE e.tenant = $1 AND e.xid IS NOT NULL AND e.xid >= ${horizon}
 ) OR EXISTS (

@@ -14,7 +14,7 @@ export interface Position {
   readonly seq: number;
 }
 
-export const beginning: Position = { xid: "0", log: 0, seq: 0 };
+const beginning: Position = { xid: "0", log: 0, seq: 0 };
 
 const form = /^(\d{1,19})\.(\d{1,15})\.(\d{1,15})(~\d{1,15})?$/;
 

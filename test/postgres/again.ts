@@ -122,7 +122,8 @@ export const table: Readonly<Record<string, Group | string>> = {
   "cli/help.test.ts": ofWords,
   "cli/memory.test.ts": ofVerbs,
   "cli/message.test.ts": ofVerbs,
-  "cli/migrate-all.test.ts": "moves between files; runtime/move-all.test.ts has the move to PostgreSQL and back",
+  "cli/migrate-all.test.ts":
+    "moves between files; runtime/move-all.test.ts has the move to PostgreSQL and back",
   "cli/model-trouble.test.ts": ofVerbs,
   "cli/postgres.test.ts": "is about PostgreSQL already",
   "cli/process.test.ts": ofVerbs,

@@ -14,7 +14,7 @@ import { makeRandom, type Random } from "./random.ts";
 import { newPlace } from "./store-place.ts";
 import { inputOf, type Plan } from "./turn-script.ts";
 import { openWitness, type ToolLine } from "./turn-witness.ts";
-import { engineIn, openSessions, planOf } from "./work-place.ts";
+import { engineIn, leaseMs, openSessions, planOf } from "./work-place.ts";
 import type { WorkOrder } from "./work-runner.ts";
 
 export interface WorkKillOptions {
@@ -122,7 +122,7 @@ class Crew {
 
   #mourn({ name, child }: Member): void {
     const pid = new RegExp(`(?<!\\d)${child.process.pid}(?!\\d)`);
-    const isBy = (holder: string): boolean => (name === null ? pid.test(holder) : holder.startsWith(name));
+    const isBy = (holder: string): boolean => (name === null ? pid.test(holder) : holder === name);
     this.#deaths.push({ isBy, atMs: Date.now() });
   }
 
@@ -214,7 +214,8 @@ async function goOn(
 ): Promise<number> {
   for (const id of ids.filter((one) => !crew.over.has(one)).slice(0, atOnce)) {
     const session = await engine.session(id);
-    const { status, lastTurn, turn, inbox, lease } = (await session.fold()).standing;
+    const { at, standing } = await session.fold();
+    const { status, lastTurn, turn, inbox, lease } = standing;
     if (status === "suspended") {
       // Nobody knows whether it is the model that kills whoever asks it, so a person is asked in the end.
       const { why } = await session.state();
@@ -224,7 +225,8 @@ async function goOn(
     }
     if (status !== "open" || turn !== null || inbox.waiting.length > 0) continue;
     if (lastTurn < plan.length) await session.append(inputOf(lastTurn + 1), { key: inputOf(lastTurn + 1) });
-    else if (!lease.held) crew.over.add(id);
+    // Who died right behind the last record gave nothing back, and there is nothing to take over.
+    else if (!lease.held || Date.now() - at > 3 * leaseMs) crew.over.add(id);
   }
   return crew.over.size;
 }

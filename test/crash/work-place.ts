@@ -27,17 +27,28 @@ export interface WorkPlace {
   readonly directory: string;
 }
 
+/** The shortest there is. */
+export const leaseMs = 1_000;
+
+interface Script {
+  readonly plan: Plan;
+  readonly paceMs: number;
+  /** As on another machine: nobody can look whether its process is there, nor it at others. */
+  readonly elsewhere?: boolean;
+}
+
 export async function engineIn(
   { store, directory }: WorkPlace,
-  { plan, paceMs }: { readonly plan: Plan; readonly paceMs: number },
+  { plan, paceMs, elsewhere = false }: Script,
 ): Promise<Engine> {
-  const world = realWorld();
+  const { self, isGone, ...rest } = realWorld();
+  const world = { ...rest, ...(elsewhere || self === undefined ? {} : { self, ...(isGone && { isGone }) }) };
   const script = { points: makePoints(() => undefined), witness: openWitness(directory), paceMs };
   const tools = plannedTools(script);
   return new Engine({
     store: await openPlace(store),
     world,
-    leaseMs: 1_000,
+    leaseMs,
     models: async () => plannedModels(plan, script),
     tools: async () => makeToolSource({ world, tools }),
   });

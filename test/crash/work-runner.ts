@@ -44,15 +44,15 @@ function readOrder(): WorkOrder {
 }
 
 async function main(): Promise<void> {
-  const { engineIn } = await import("./work-place.ts");
+  const { engineIn, leaseMs } = await import("./work-place.ts");
   say("ready");
   const order = readOrder();
   if (order.do === "warm") return flushCompileCache();
   const { place, name, plan, paceMs, concurrency } = order;
-  const engine = await engineIn(place, { plan, paceMs });
+  const engine = await engineIn(place, { plan, paceMs, elsewhere: name !== null });
   const worker = await engine.work({
     concurrency,
-    leaseMs: 1_000,
+    leaseMs,
     ...(name === null ? {} : { name }),
     tell: (told) => say(told.told === "failed" ? `failed ${String(told.error)}` : told.told),
   });

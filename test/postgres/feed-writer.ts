@@ -83,10 +83,10 @@ class Writer {
 
   #part(session: SessionId, count: number): Part {
     const head = this.#heads.get(session);
-    const isNew = head === undefined && this.#own.includes(session);
+    const begins = head === undefined && this.#own.includes(session);
     const from = this.#random.below(this.#drafts.length);
     const drafts = Array.from({ length: count }, (_, place) => this.#drafts[(from + place) % 100] as Draft);
-    if (isNew) return { session, expect: "absent", drafts, index: entryOf() };
+    if (begins) return { session, expect: "absent", drafts, index: entryOf() };
     return { session, expect: head === undefined ? "exists" : { seq: head }, drafts };
   }
 }

@@ -1,7 +1,8 @@
 /**
- * The campaign of kills of workers on one PostgreSQL: `npm run campaign:workers -- --workers 8 --sessions 1000
- * [--seconds 240] [--seed N]`. Prints a line every few seconds and a report at the end; ends with 1 when there
- * was any problem, or a session was taken over later than a lease and a second after its worker was killed.
+ * The campaign of kills of workers on one PostgreSQL: `npm run campaign:workers -- --workers 8
+ * --sessions 1000 [--seconds 400] [--seed N]`. Prints a line every few seconds and a report at the end; ends
+ * with 1 when there was any problem, or when a session was taken over later than a lease and a second after
+ * its worker was killed.
  */
 import { parseArgs } from "node:util";
 import { freshSeed } from "../crash/random.ts";

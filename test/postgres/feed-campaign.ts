@@ -1,6 +1,7 @@
 /**
  * The campaign of the feed: `npm run campaign:feed -- --writers 32 --processes 4 --events 1000000
- * [--seed N]`. Prints a line every few seconds and a report at the end; ends with 1 when there was any problem.
+ * [--seed N]`. Prints a line every few seconds and a report at the end; ends with 1 when there was any
+ * problem.
  */
 import { parseArgs } from "node:util";
 import { freshSeed } from "../crash/random.ts";

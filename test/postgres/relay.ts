@@ -92,7 +92,7 @@ function lane(from: Socket, to: Socket, weather: Circumstances["weather"]) {
   const held: (() => void)[] = [];
   let busyUntil = 0;
   const write = (bytes: Buffer): void => {
-    if (to.destroyed || to.write(bytes)) return;
+    if (to.destroyed || to.write(bytes) || from.isPaused()) return;
     from.pause();
     to.once("drain", () => from.resume());
   };

@@ -9,7 +9,7 @@ import { realWorld, type World } from "./runtime/world.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
 import type { Durability, Store } from "./store/port.ts";
-import { addressWith, isPostgresAddress, shownAddress } from "./store/postgres/address.ts";
+import { addressWith, isPostgresAddress, shownAddress, tenantAt } from "./store/postgres/address.ts";
 import type { SqliteOptions } from "./store/sqlite.ts";
 import type { OuterTool } from "./tool/port.ts";
 
@@ -75,6 +75,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   return new Engine({
     store,
     world,
+    tenant: tenant ?? (typeof place === "string" ? tenantAt(place) : "default"),
     ...(options.holder === undefined ? {} : { holder: options.holder }),
     models: () => loadModels(options.models, env),
     openStore: (other, { create: make = true } = {}) => openStore(other, { ...how, create: make }),

@@ -10,7 +10,7 @@ import { limit } from "../core/limit.ts";
 import type { Engine } from "../runtime/engine.ts";
 import { realWorld, type World } from "../runtime/world.ts";
 import type { Store } from "../store/port.ts";
-import { isPostgresAddress, shownAddress } from "../store/postgres/address.ts";
+import { isPostgresAddress, shownAddress, tenantAt } from "../store/postgres/address.ts";
 
 export interface Opening {
   readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
@@ -51,6 +51,7 @@ export function makeOpening(place: string): Opening {
         return new Engine({
           store: ready,
           world,
+          tenant: tenantAt(place),
           openStore: (other, { create: make = true } = {}) => openAt(other, make),
           place: isPostgresAddress(place) ? shownAddress(place) : resolve(fileOf(place)),
           models: once(async () => (await import("./config.ts")).loadModels(world)),

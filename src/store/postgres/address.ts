@@ -40,6 +40,12 @@ export function addressWith(place: string, tenant: string | undefined): string {
   return url.href;
 }
 
+/** Whose store it is, by what the address says; `default` when it says nothing. */
+export function tenantAt(place: string): string {
+  const url = isPostgresAddress(place) && URL.canParse(place) ? new URL(place) : null;
+  return url?.searchParams.get("tenant") ?? "default";
+}
+
 export function parseAddress(place: string): Address {
   const url = URL.canParse(place) ? new URL(place) : null;
   const wrong = (message: string, hint: string): SkeinError => new SkeinError("invalid", message, { hint });

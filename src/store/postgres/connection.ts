@@ -80,7 +80,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       fetch_types: false,
       onnotice: () => undefined,
       types: {
-        bigint: { to: 20, from: [20], parse: Number, serialize: String },
+        bigint: { to: 20, from: [20], parse: wholeNumber, serialize: String },
         // Dates and times are given as the server writes them.
         date: { to: 1184, from: [1082, 1114, 1184], parse: String, serialize: String },
       },
@@ -198,7 +198,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     given: () => (clock === "world" ? world.now() : null),
     now: () => world.now() + offsetMs,
     heardClock(nowMs, askedAt) {
-      if (clock === "database") offsetMs = nowMs - (askedAt + world.now()) / 2;
+      if (clock === "database") offsetMs = Math.round(nowMs - (askedAt + world.now()) / 2);
     },
     shown: address.shown,
     pooled: address.pooled,
@@ -219,3 +219,9 @@ const usual = {
   plan_cache_mode: "force_generic_plan",
   jit: "off",
 };
+
+/** What no number holds exactly, which only a query of a user can give, stays a text. */
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : (text as unknown as number);
+}

@@ -9,6 +9,7 @@ import { contextEvents, itemEvents, messageEvents, triggerEvents } from "./catal
 import type { Entry } from "./catalogue/entry.ts";
 import { governanceEvents, workspaceEvents } from "./catalogue/governance.ts";
 import { leaseEvents, sessionEvents } from "./catalogue/session.ts";
+import { tokenEvents } from "./catalogue/token.ts";
 import { bootstrapEvents, toolEvents, turnEvents } from "./catalogue/turn.ts";
 
 const families = {
@@ -23,6 +24,7 @@ const families = {
   trigger: triggerEvents,
   governance: governanceEvents,
   workspace: workspaceEvents,
+  token: tokenEvents,
 } satisfies Record<string, Record<string, Entry>>;
 
 export const sessionCatalogue = {
@@ -38,7 +40,7 @@ export const sessionCatalogue = {
   ...governanceEvents,
 } satisfies Record<string, Entry>;
 
-export const workspaceCatalogue = workspaceEvents satisfies Record<string, Entry>;
+export const workspaceCatalogue = { ...workspaceEvents, ...tokenEvents } satisfies Record<string, Entry>;
 
 export type SessionEventType = keyof typeof sessionCatalogue;
 export type WorkspaceEventType = keyof typeof workspaceCatalogue;

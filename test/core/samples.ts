@@ -246,6 +246,17 @@ const governance = {
     body: { scope: "agent", owner: "payroll", kind: "fact", key: "base-rate" },
     content: reason,
   },
+  "token.issued": {
+    body: {
+      id: "tok_01hf7yat00000000000000000t",
+      hash: sha,
+      scopes: ["read", "write"],
+      principal: "prn_01hf7yat00000000000000000p",
+      expiresAt: 1_700_000_000_000,
+    },
+    content: { name: "the nightly build" },
+  },
+  "token.revoked": { body: { id: "tok_01hf7yat00000000000000000t" }, content: reason },
   "policy.set": { body: { name: "retention" }, content: { policy: { days: 90 } } },
   "session.deleted": { body: { session: otherSession, headSeq: 12, headHash: sha }, content: reason },
   "trigger.skipped": { body: { name: "nightly", dueMs: 1_000, count: 2, nextMs: 2_000 } },

@@ -83,6 +83,8 @@ export const limit = {
   memoryTokensMax: 2_000,
   /** Policies of one workspace. */
   policiesMax: 100,
+  /** Tokens of one workspace that hold. */
+  tokensMax: 1_000,
   /** Values registered as secret, and the shortest that is one. */
   secretsMax: 1_000,
   secretCharsMin: 8,

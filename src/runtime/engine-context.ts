@@ -7,6 +7,7 @@ import type { Live } from "./live.ts";
 import type { MemoryReader } from "./memory.ts";
 import type { Runs } from "./running.ts";
 import type { StateReader } from "./state-reader.ts";
+import type { TokenReader } from "./token-reader.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import type { World } from "./world.ts";
 import type { Writer } from "./writer.ts";
@@ -16,6 +17,7 @@ export type OpenStore = (place: string, options?: { readonly create?: boolean })
 export interface Context {
   readonly store: Store;
   readonly world: World;
+  readonly tenant: string;
   readonly states: StateReader;
   readonly writer: Writer;
   readonly actor: string;
@@ -32,6 +34,7 @@ export interface Context {
   readonly tokenizer: Tokenizer;
   readonly cache: EventCache;
   readonly memory: MemoryReader;
+  readonly tokens: TokenReader;
   readonly live: Live;
   readonly runs: Runs;
 }

@@ -171,3 +171,16 @@ export const Template = z.looseObject({
   spec: z.looseObject({ kind: Text }).nullable(),
   open: z.looseObject({}).nullable(),
 });
+
+export const TokenEntry = z.looseObject({
+  id: Text,
+  name: MaybeText,
+  scopes: z.array(Text),
+  principal: Text,
+  status: z.enum(["valid", "expired", "revoked"]),
+  issuedAt: Millis,
+  issuedBy: Text,
+  expiresAt: Millis.nullable(),
+  revokedAt: Millis.nullable(),
+  revokedBy: MaybeText,
+});

@@ -1,5 +1,6 @@
 /** The calls of an engine, as operations: sessions as a whole, and what is asked of all of them. */
 import { z } from "zod";
+import { scopes } from "../core/access-token.ts";
 import { AgentDefinition } from "../core/agent.ts";
 import { statuses } from "../core/lifecycle.ts";
 import { limit } from "../core/limit.ts";
@@ -308,4 +309,31 @@ const all = {
   }),
 };
 
-export const engineOperations = { ...sessions, ...workspace, ...all };
+const tokens = {
+  "engine.addToken": change("engine", "addToken", {
+    summary: "Issues a token. The token itself is shown this once.",
+    scope: "admin",
+    params: {
+      scopes: z.array(z.enum(scopes)).min(1).max(scopes.length),
+      name: field.Key.exactOptional(),
+      principal: z.string().max(64).exactOptional(),
+      expiresAt: field.Millis.exactOptional(),
+    },
+    answer: answer.TokenEntry.extend({ token: Text }),
+  }),
+  "engine.tokens": read("engine", "tokens", {
+    summary: "Lists the tokens that hold, the newest first; with all, also those that hold no more.",
+    scope: "admin",
+    params: { all: z.boolean().exactOptional() },
+    answer: z.array(answer.TokenEntry),
+  }),
+  "engine.revokeToken": change("engine", "revokeToken", {
+    summary: "Revokes a token, by its id or any ending that only one has.",
+    scope: "admin",
+    args: ["token"],
+    params: { token: z.string().min(4).max(64), reason: field.Reason.exactOptional() },
+    answer: answer.TokenEntry,
+  }),
+};
+
+export const engineOperations = { ...sessions, ...workspace, ...all, ...tokens };

@@ -1,9 +1,6 @@
 /** What one operation of the HTTP API says of itself. The tables are in the files beside this one. */
 import { z } from "zod";
-
-/** What a token must allow. `admin` implies all others. */
-export const scopes = ["read", "write", "operate", "admin"] as const;
-export type Scope = (typeof scopes)[number];
+import type { Scope } from "../core/access-token.ts";
 
 type Fields = z.core.$ZodLooseShape;
 /** Of an operation that takes nothing. */
@@ -20,6 +17,7 @@ export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.Zo
   readonly method: "GET" | "POST" | "DELETE";
   /** With `{id}` where the session stands: its id, or any ending that only one session has. */
   readonly path: string;
+  /** What a token must allow. `admin` implies all others. */
   readonly scope: Scope;
   readonly summary: string;
   /** The positional arguments of the library's call, in its order; whatever else there is are its options. */

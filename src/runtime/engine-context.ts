@@ -1,4 +1,5 @@
 /** What the handles of one engine share. */
+import type { SessionId } from "../core/ids.ts";
 import type { Models } from "../model/port.ts";
 import type { Store } from "../store/port.ts";
 import type { ToolSource } from "../tool/port.ts";
@@ -37,4 +38,6 @@ export interface Context {
   readonly tokens: TokenReader;
   readonly live: Live;
   readonly runs: Runs;
+  /** The id of a session that this call makes, where it follows from the caller's key; see asked.ts. */
+  readonly newSession?: () => SessionId;
 }

@@ -2,12 +2,13 @@
 import type { AgentDefinition } from "../core/agent.ts";
 import type { OpenOptions } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { makeSessionId, quote, type LogId, type SessionId } from "../core/ids.ts";
+import { quote, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
 import type { TriggerSpec } from "../core/trigger.ts";
 import type { Page, SessionRow, StoreStats, WorkerRow } from "../store/port.ts";
+import { askedContext, madeBefore, newSessionId, type Asked } from "./asked.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { inflate } from "./content.ts";
 import type { DeliverProgress, DeliverReport } from "./deliver.ts";
@@ -74,14 +75,29 @@ export class Engine implements AsyncDisposable {
     return new Engine({ store, world }, { context, workers: this.#workers });
   }
 
+  /** What its handles share: for the server, in the same process. */
+  static contextOf(engine: Engine): Context {
+    return engine.#context;
+  }
+
+  /** The same engine for one call from outside: with the caller's key, and held to where a session is. */
+  static asking(engine: Engine, asked: Asked): Engine {
+    const context = askedContext(engine.#context, asked);
+    if (context === engine.#context) return engine;
+    const { store, world } = context;
+    return new Engine({ store, world }, { context, workers: engine.#workers });
+  }
+
   /** Opens a session: one objective, and what it starts with; or with `from`, what another leaves it. */
   async open(
     options: OpenOptions & ({ readonly objective: string } | { readonly from: string }),
   ): Promise<Session> {
     checkOpen(options);
-    const { world, writer, actor, store } = this.#context;
+    const { writer, actor, store } = this.#context;
+    const before = await madeBefore(this.#context);
+    if (before !== null) return new Session(this.#context, before);
     const opening = await prepareOpening(this.#context, options);
-    const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+    const id = newSessionId(this.#context);
     await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...opening } }, { actor });
     return new Session(this.#context, id);
   }

@@ -40,6 +40,9 @@ export function parseAccessToken(text: unknown): AccessToken | null {
   return { tenant, id: `tok_${id}` as TokenId, secret };
 }
 
+/** The text without tokens, also broken-off ones: for what is shown or written down of what others sent. */
+export const withoutTokens = (text: string): string => text.replaceAll(/skn_[A-Za-z0-9_-]{8,}/g, "skn_…");
+
 const base64url = (text: string): string =>
   btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 

@@ -93,6 +93,7 @@ const sessions = {
     answer: z.looseObject({ dryRun: Flag, moved: Count, copied: Count, records: Count }),
   }),
   "engine.send": change("engine", "send", {
+    keyed: true,
     summary:
       "Puts what a person sends into a session's inbox, held to the contract that it has for the topic.",
     args: ["to", "message"],

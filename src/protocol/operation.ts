@@ -28,6 +28,8 @@ export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.Zo
    */
   readonly params: z.ZodObject<P, z.core.$strict>;
   readonly takes: "query" | "json" | "bytes";
+  /** Whether the library's call takes a key of its own: then the header is that key, whatever the body. */
+  readonly keyed: boolean;
   readonly gives: Gives;
   /** What comes back as JSON; of a stream, what each event holds. */
   readonly answer: A;
@@ -44,6 +46,7 @@ interface Said<P extends Fields, A extends z.ZodType> {
   readonly method?: Operation["method"];
   readonly scope?: Scope;
   readonly takes?: Operation["takes"];
+  readonly keyed?: boolean;
   readonly gives?: Gives;
   readonly streams?: boolean;
 }
@@ -79,6 +82,7 @@ function make<P extends Fields, A extends z.ZodType>(
     args: said.args ?? [],
     params: z.strictObject(said.params ?? ({} as P)),
     takes: said.takes ?? (method === "POST" ? "json" : "query"),
+    keyed: said.keyed ?? false,
     gives: said.gives ?? (answer === undefined ? "nothing" : "json"),
     answer: answer ?? (z.undefined() as unknown as A),
     streams: said.streams ?? false,

@@ -20,6 +20,7 @@ const named = (call: string, summary: string) =>
 
 const input = {
   "session.append": change("session", "append", {
+    keyed: true,
     summary: "Puts input, or records of another program, into the log. A text is an input.",
     args: ["records"],
     params: {
@@ -32,12 +33,14 @@ const input = {
     answer: Written,
   }),
   "session.input": change("session", "input", {
+    keyed: true,
     summary: "Puts an input into the inbox, for the next turn, or to steer the one in progress.",
     args: ["input"],
     params: { input: field.Input, mode: field.Mode.exactOptional() },
     answer: Written,
   }),
   "session.ask": change("session", "ask", {
+    keyed: true,
     summary:
       "Gives it an input and runs it: events and deltas as they come, and at the end why the run ended. " +
       "Breaking off cancels nothing.",
@@ -66,6 +69,7 @@ const input = {
     answer: Written,
   }),
   "session.send": change("session", "send", {
+    keyed: true,
     summary: "Sends a message to another session's inbox, once in effect. A reply goes to whoever asked.",
     args: ["to", "message"],
     params: {
@@ -89,6 +93,7 @@ const input = {
 
 const knowledge = {
   "session.record": change("session", "record", {
+    keyed: true,
     summary: "Sets an item: a fact, decision, task or artifact that is to outlive every compaction.",
     args: ["kind", "key", "value"],
     params: {

@@ -68,11 +68,6 @@ export class Engine implements AsyncDisposable {
     if (shared !== undefined) this.#closed = Promise.resolve();
   }
 
-  /** Who acts. */
-  get actor(): string {
-    return this.#context.actor;
-  }
-
   /** The same engine for somebody else: whatever is done through it, this actor did. Closing it does nothing. */
   as(actor: string): Engine {
     const context = { ...this.#context, actor: checkActor(actor) };

@@ -60,10 +60,14 @@ export interface TokensOptions {
 }
 
 /** The text of a token that nobody has issued yet. */
-export const newToken = (world: Pick<World, "now" | "random">, tenant: string): string =>
+export const newToken = (
+  world: Pick<World, "now" | "random">,
+  tenant: string,
+  id = makeTokenId({ nowMs: world.now(), random: world.random(10) }),
+): string =>
   accessTokenText({
     tenant,
-    id: makeTokenId({ nowMs: world.now(), random: world.random(10) }),
+    id,
     secret: Buffer.from(world.random(secretBytes)).toString("base64url"),
   });
 
@@ -75,14 +79,16 @@ export async function addToken(context: Context, options: AddTokenOptions): Prom
   checkName(name);
   checkExpiry(expiresAt, world.now());
   const principal = checkPrincipal(context, options.principal);
-  const text = options.token ?? newToken(world, context.tenant);
+  const text = options.token ?? newToken(world, context.tenant, idFor(context));
   const { id, secret } = checkText(context, text);
   const hash = world.digest("", secret);
   await writeWorkspace(context, async () => {
     const all = await tokens.fold();
     const before = all.get(id);
     if (before !== undefined && (before.hash !== hash || before.revokedAt !== null)) {
-      throw new SkeinError("refused", `the token ${id} was issued before, and is not this one any more`);
+      throw new SkeinError("refused", `the token ${id} was issued before, and is shown once`, {
+        hint: "revoke it if it was lost, and issue another one, under another key",
+      });
     }
     // After a lost answer this is also how the one that was issued after all is found.
     if (before !== undefined) return [];
@@ -94,6 +100,10 @@ export async function addToken(context: Context, options: AddTokenOptions): Prom
   if (issued === undefined) throw new Error("invariant: a token that was issued is there");
   return { ...entryOf(issued, await nameOf(context, issued), world.now()), token: text };
 }
+
+/** What is asked for under a key is issued once, so its id follows from the key. */
+const idFor = ({ newSession }: Context): TokenId | undefined =>
+  newSession === undefined ? undefined : (newSession().replace(/^ses_/, "tok_") as TokenId);
 
 /** The newest first. */
 export async function listTokens(context: Context, options: TokensOptions = {}): Promise<TokenEntry[]> {

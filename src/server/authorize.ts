@@ -10,7 +10,7 @@ import type { Engine } from "../runtime/engine.ts";
 import type { TokenHolder } from "../runtime/token-reader.ts";
 import type { World } from "../runtime/world.ts";
 import { makeCookies } from "./cookie.ts";
-import { makeGate, type Asked, type Gate, type GateOptions } from "./origin.ts";
+import { makeGate, type Incoming, type Gate, type GateOptions } from "./origin.ts";
 import { makeRate } from "./rate.ts";
 
 /** Somebody who is known. */
@@ -37,12 +37,12 @@ export interface AuthorizerOptions extends GateOptions {
 export interface Authorizer {
   readonly gate: Gate;
   authorize(
-    asked: Asked,
+    incoming: Incoming,
     options: { readonly operation: { readonly scope: Scope } },
   ): Promise<Authorized | Problem>;
   /** From a token in the header `Authorization` to a cookie. */
-  login(asked: Asked): Promise<{ readonly setCookie: string } | Problem>;
-  logout(asked: Asked): { readonly setCookie: string } | Problem;
+  login(incoming: Incoming): Promise<{ readonly setCookie: string } | Problem>;
+  logout(incoming: Incoming): { readonly setCookie: string } | Problem;
 }
 
 export const isProblem = (answer: object): answer is Problem => "code" in answer && "detail" in answer;
@@ -97,32 +97,32 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   }
 
   /** Whoever has no token that holds is slowed down by where they come from; nobody else is, by that. */
-  function refuse(asked: Asked): Problem {
-    const waitMs = strangers.take(asked.socket?.remoteAddress ?? "");
+  function refuse(incoming: Incoming): Problem {
+    const waitMs = strangers.take(incoming.socket?.remoteAddress ?? "");
     return waitMs === 0 ? unauthorized() : tooOften(waitMs);
   }
 
   /** A page of somebody else may make a browser send the cookie along, but not the header, nor the origin. */
-  function isMeant(asked: Asked): boolean {
-    if (gate.isForeign(asked)) return false;
-    if (asked.method === "GET" || asked.method === "HEAD") return true;
-    return asked.headers["skein-client"] === "1" && gate.isOwn(asked);
+  function isMeant(incoming: Incoming): boolean {
+    if (gate.isForeign(incoming)) return false;
+    if (incoming.method === "GET" || incoming.method === "HEAD") return true;
+    return incoming.headers["skein-client"] === "1" && gate.isOwn(incoming);
   }
 
   async function authorize(
-    asked: Asked,
+    incoming: Incoming,
     { operation }: { readonly operation: { readonly scope: Scope } },
   ): Promise<Authorized | Problem> {
-    const astray = gate.check(asked);
+    const astray = gate.check(incoming);
     if (astray !== null) return astray;
-    const byHeader = asked.headers.authorization !== undefined;
-    const text = byHeader ? bearerIn(asked) : cookies.open(asked.headers.cookie);
+    const byHeader = incoming.headers.authorization !== undefined;
+    const text = byHeader ? bearerIn(incoming) : cookies.open(incoming.headers.cookie);
     const found = await holderOf(text);
-    if (found === null || text === null) return refuse(asked);
+    if (found === null || text === null) return refuse(incoming);
     const { engine, holder } = found;
     const waitMs = known.take(holder.id);
     if (waitMs > 0) return tooOften(waitMs);
-    if (!byHeader && !isMeant(asked)) return noPage();
+    if (!byHeader && !isMeant(incoming)) return noPage();
     const { scopes, tenant, actor } = holder;
     if (!allows(scopes, operation.scope)) {
       return makeProblem("forbidden", `this token has not the scope "${operation.scope}"`, {
@@ -136,23 +136,24 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   return {
     gate,
     authorize,
-    async login(asked) {
-      const astray = gate.check(asked) ?? (isPage(asked, gate) ? null : noPage());
+    async login(incoming) {
+      const astray = gate.check(incoming) ?? (isPage(incoming, gate) ? null : noPage());
       if (astray !== null) return astray;
-      const text = bearerIn(asked);
-      if (text === null || (await holderOf(text)) === null) return refuse(asked);
-      const secure = asked.headers.origin?.startsWith("https:") ?? false;
+      const text = bearerIn(incoming);
+      if (text === null || (await holderOf(text)) === null) return refuse(incoming);
+      const secure = incoming.headers.origin?.startsWith("https:") ?? false;
       return { setCookie: cookies.seal(text, { secure }) };
     },
-    logout: (asked) => gate.check(asked) ?? (isPage(asked, gate) ? { setCookie: cookies.cleared } : noPage()),
+    logout: (incoming) =>
+      gate.check(incoming) ?? (isPage(incoming, gate) ? { setCookie: cookies.cleared } : noPage()),
   };
 }
 
 /** Logging somebody in or out is for pages of this server, and for programs that are none. */
-const isPage = (asked: Asked, gate: Gate): boolean =>
-  asked.headers["skein-client"] === "1" &&
-  !gate.isForeign(asked) &&
-  (asked.headers.origin === undefined || gate.isOwn(asked));
+const isPage = (incoming: Incoming, gate: Gate): boolean =>
+  incoming.headers["skein-client"] === "1" &&
+  !gate.isForeign(incoming) &&
+  (incoming.headers.origin === undefined || gate.isOwn(incoming));
 
-const bearerIn = ({ headers: { authorization = "" } }: Asked): string | null =>
+const bearerIn = ({ headers: { authorization = "" } }: Incoming): string | null =>
   /^bearer +(\S{1,200})$/i.exec(authorization)?.[1] ?? null;

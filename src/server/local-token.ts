@@ -20,7 +20,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseAccessToken } from "../core/access-token.ts";
 import { SkeinError } from "../core/error.ts";
 import { isPrincipalId } from "../core/ids.ts";
-import type { Engine } from "../runtime/engine.ts";
+import { Engine } from "../runtime/engine.ts";
 import { newToken } from "../runtime/tokens.ts";
 import type { World } from "../runtime/world.ts";
 
@@ -32,7 +32,6 @@ export interface LocalToken {
 
 export interface LocalTokenOptions {
   readonly world: Pick<World, "now" | "random">;
-  readonly tenant?: string;
   /** Null: it is kept nowhere, and lasts as long as the store does. */
   readonly path: string | null;
 }
@@ -58,21 +57,21 @@ export const loginLink = (origin: string, token: string): string => `${origin}/#
 /** The token that is kept there, if it holds; else one that is made now. */
 export async function openLocalToken(
   engine: Engine,
-  { world, tenant = "default", path }: LocalTokenOptions,
+  { world, path }: LocalTokenOptions,
 ): Promise<LocalToken> {
+  const { tenant } = Engine.contextOf(engine);
   if (path === null) return { token: await issue(engine, newToken(world, tenant)), made: true };
   for (let tries = 0; tries < 3; tries++) {
     const kept = readPrivate(path);
-    const token = kept?.token ?? null;
-    if (token !== null && kept?.isPrivate === true) {
-      if ((await engine.checkToken(token)) !== null) return { token, made: false };
-      if (parseAccessToken(token)?.tenant === tenant && !(await wasIssued(engine, token)))
+    if (kept !== null) {
+      const { token, isPrivate } = kept;
+      const holds = (await engine.checkToken(token)) !== null;
+      if (isPrivate && holds) return { token, made: false };
+      if (isPrivate && parseAccessToken(token)?.tenant === tenant && !(await wasIssued(engine, token)))
         return { token: await issue(engine, token), made: true };
+      if (holds) await engine.revokeToken(idOf(token), { reason: "its file could be read by others" });
+      rmSync(path, { force: true });
     }
-    // Others could read it: from now on it opens nothing.
-    if (token !== null && (await engine.checkToken(token)) !== null)
-      await engine.revokeToken(idOf(token), { reason: "its file could be read by others" });
-    if (kept !== null) rmSync(path, { force: true });
     const made = newToken(world, tenant);
     // Another server that starts now may have been first: then its token is taken.
     if (writePrivate(path, made)) return { token: await issue(engine, made), made: true };
@@ -88,7 +87,7 @@ async function wasIssued(engine: Engine, token: string): Promise<boolean> {
 }
 
 async function issue(engine: Engine, token: string): Promise<string> {
-  const principal = engine.actor.replace(/^user:/, "");
+  const principal = Engine.contextOf(engine).actor.replace(/^user:/, "");
   const whose = isPrincipalId(principal) ? { principal } : {};
   await engine.addToken({ name: "local login", scopes: ["admin"], token, ...whose });
   return token;
@@ -100,16 +99,17 @@ function readPrivate(path: string): { readonly token: string; readonly isPrivate
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return null;
-    if (code === "ELOOP") return { token: "", isPrivate: false };
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw unreadable(path, error);
   }
   try {
     const { mode, uid, size } = fstatSync(file);
     const isMine = uid === (process.getuid?.() ?? uid);
     const isPrivate = isMine && ((mode & 0o077) === 0 || process.platform === "win32");
-    return { token: size > 1_000 ? "" : readFileSync(file, "utf8").trim(), isPrivate };
+    const token = size > 1_000 ? "" : readFileSync(file, "utf8").trim();
+    // Whatever else it is, it is not ours to remove.
+    if (parseAccessToken(token) === null) throw new Error("it holds no token");
+    return { token, isPrivate };
   } catch (error) {
     throw unreadable(path, error);
   } finally {
@@ -119,7 +119,7 @@ function readPrivate(path: string): { readonly token: string; readonly isPrivate
 
 const unreadable = (path: string, cause: unknown): SkeinError =>
   new SkeinError("unavailable", `the file of the token cannot be used: ${path}`, {
-    hint: "it must be a file that you can read and write, in a directory where you can",
+    hint: "it must be a file of your own with a token in it; remove it, and another one is made",
     cause,
   });
 

@@ -10,7 +10,7 @@ import { quote } from "../core/ids.ts";
 import { makeProblem, type Problem } from "../protocol/problem.ts";
 
 /** What is looked at of a request. */
-export interface Asked {
+export interface Incoming {
   readonly method?: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly socket?: { readonly remoteAddress?: string | undefined };
@@ -26,16 +26,16 @@ export interface GateOptions {
 
 export interface Gate {
   /** Null when the request may go on. */
-  check(asked: Asked): Problem | null;
+  check(incoming: Incoming): Problem | null;
   /** Whether a page of this very server asks. False when nothing says so. */
-  isOwn(asked: Asked): boolean;
+  isOwn(incoming: Incoming): boolean;
   /** Whether the browser says that another site asks, whatever the origin. */
-  isForeign(asked: Asked): boolean;
+  isForeign(incoming: Incoming): boolean;
   /** What an answer must carry for a page of another origin that is allowed. */
-  corsHeaders(asked: Asked): Readonly<Record<string, string>>;
+  corsHeaders(incoming: Incoming): Readonly<Record<string, string>>;
   /** The answer to a browser that asks beforehand; a problem when it may not. */
   preflight(
-    asked: Asked,
+    incoming: Incoming,
   ): { readonly status: 204; readonly headers: Readonly<Record<string, string>> } | Problem;
 }
 
@@ -80,28 +80,29 @@ export function makeGate({ host, port, origins: given = [] }: GateOptions): Gate
     return isOpen && (bare === "localhost" || isIP(bare.replace(/^\[(.*)\]$/, "$1")) !== 0);
   }
 
-  const isSame = ({ headers: { origin, host: name = "" } }: Asked): boolean =>
+  const isSame = ({ headers: { origin, host: name = "" } }: Incoming): boolean =>
     origin === `http://${name.toLowerCase()}` ||
     (origin !== undefined && origins.has(origin) && new URL(origin).host === name.toLowerCase());
 
-  const isAllowed = (asked: Asked): boolean =>
-    asked.headers.origin === undefined || isSame(asked) || origins.has(asked.headers.origin);
+  const isAllowed = (incoming: Incoming): boolean =>
+    incoming.headers.origin === undefined || isSame(incoming) || origins.has(incoming.headers.origin);
 
-  function check(asked: Asked): Problem | null {
-    if (!isKnown((asked.headers.host ?? "").toLowerCase())) {
+  function check(incoming: Incoming): Problem | null {
+    if (!isKnown((incoming.headers.host ?? "").toLowerCase())) {
       return makeProblem("misdirected", "this server is not known by the name in the header Host", {
         hint: "ask under the address that it was started with, or start it with --origin",
       });
     }
-    if (isAllowed(asked)) return null;
+    if (isAllowed(incoming)) return null;
     return makeProblem("forbidden", "pages of this origin may not ask here", {
       hint: "start the server with --origin to allow one",
     });
   }
 
-  function corsHeaders(asked: Asked): Readonly<Record<string, string>> {
-    const { origin } = asked.headers;
-    if (origin === undefined || isSame(asked) || !origins.has(origin)) return origins.size > 0 ? varies : {};
+  function corsHeaders(incoming: Incoming): Readonly<Record<string, string>> {
+    const { origin } = incoming.headers;
+    if (origin === undefined || isSame(incoming) || !origins.has(origin))
+      return origins.size > 0 ? varies : {};
     return { ...varies, "access-control-allow-origin": origin, "access-control-expose-headers": exposed };
   }
 
@@ -110,10 +111,10 @@ export function makeGate({ host, port, origins: given = [] }: GateOptions): Gate
     corsHeaders,
     isOwn: isSame,
     isForeign: ({ headers }) => !["same-origin", "none", undefined].includes(headers["sec-fetch-site"]),
-    preflight(asked) {
-      const problem = check(asked);
+    preflight(incoming) {
+      const problem = check(incoming);
       if (problem !== null) return problem;
-      const cors = corsHeaders(asked);
+      const cors = corsHeaders(incoming);
       if (cors["access-control-allow-origin"] === undefined) return { status: 204, headers: cors };
       const more = { "access-control-allow-methods": methods, "access-control-allow-headers": taken };
       return { status: 204, headers: { ...cors, ...more, "access-control-max-age": "600" } };

@@ -271,3 +271,14 @@ test("admin allows everything, every other scope itself alone", () => {
   assert.deepEqual(table, [["read"], ["write"], ["operate"], ["read", "write", "operate", "admin"]]);
   assert.equal(allows([], "read"), false);
 });
+
+test("under one key one token is issued, and the second call is told so", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const asking = (key: string): Engine => Engine.asking(engine, { key });
+  const { id } = await asking("first").addToken({ scopes: ["read"] });
+  await assert.rejects(asking("first").addToken({ scopes: ["read"] }), { code: "refused" });
+  const other = await asking("second").addToken({ scopes: ["read"] });
+  const ids = (await engine.tokens()).map((one) => one.id);
+  assert.deepEqual(ids, [other.id, id]);
+});

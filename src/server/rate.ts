@@ -32,7 +32,8 @@ export function makeRate({ perSecond, burst, keysMax, clock }: RateOptions): Rat
       const passedMs = Math.max(0, nowMs - bucket.atMs);
       bucket.left = Math.min(burst, bucket.left + (passedMs * perSecond) / 1_000);
       bucket.atMs = nowMs;
-      if (bucket.left < 1) return Math.ceil(((1 - bucket.left) * 1_000) / perSecond);
+      // Whoever waited as long as they were told gets one, however the fractions add up.
+      if (bucket.left < 1 - 1e-9) return Math.ceil(((1 - bucket.left) * 1_000) / perSecond);
       bucket.left -= 1;
       return 0;
     },

@@ -68,7 +68,7 @@ export class Engine implements AsyncDisposable {
     if (shared !== undefined) this.#closed = Promise.resolve();
   }
 
-  /** The same engine for somebody else: whatever is done through it, this actor did. Closing it does nothing. */
+  /** The same engine for somebody else: what is done through it, this actor did. Closing it does nothing. */
   as(actor: string): Engine {
     const context = { ...this.#context, actor: checkActor(actor) };
     const { store, world } = context;

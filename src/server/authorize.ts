@@ -1,7 +1,7 @@
 /**
- * Who asks, and what they may do. A token says which tenant it is of, who comes with it, and its scopes; a page
- * that is logged in has the token in its cookie. Whoever has none that holds is refused alike, before anything
- * is looked up, so that no answer says whether a thing exists.
+ * Who asks, and what they may do. A token says which tenant it is of, who comes with it, and its scopes; a
+ * page that is logged in has the token in its cookie. Whoever has none that holds is refused alike, before
+ * anything is looked up, so that no answer says whether a thing exists.
  */
 import { allows, parseAccessToken, type Scope } from "../core/access-token.ts";
 import { limit } from "../core/limit.ts";

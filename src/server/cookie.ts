@@ -1,7 +1,7 @@
 /**
- * The cookie of a login. It holds the token, sealed with a key that only this server has: whoever gets hold of
- * the cookie has no token, and nothing once it is over. Cookies are shared by all ports of a host, so its name
- * says which port it is for.
+ * The cookie of a login. It holds the token, sealed with a key that only this server has: whoever gets hold
+ * of the cookie has no token, and nothing once it is over. Cookies are shared by all ports of a host, so its
+ * name says which port it is for.
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 

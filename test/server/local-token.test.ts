@@ -14,7 +14,7 @@ import { test } from "node:test";
 import { newToken } from "../../src/runtime/tokens.ts";
 import { loginLink, localTokenPath, openLocalToken } from "../../src/server/local-token.ts";
 import { digest } from "../core/digest.ts";
-import { inFile, inMemory } from "../runtime/place.ts";
+import { all, inFile, inMemory } from "../runtime/place.ts";
 
 async function place() {
   const file = await inFile();
@@ -36,8 +36,8 @@ test("the first start makes a token that only its owner can read; later ones fin
   assert.deepEqual(holder?.scopes, ["admin"]);
   // It is the local user who comes with it.
   const session = await engine.open({ objective: "Who am I?" });
-  const { value: first } = await session.events()[Symbol.asyncIterator]().next();
-  assert.equal(holder?.actor, (first as { actor: string }).actor);
+  const [first] = await all(session.events());
+  assert.equal(holder?.actor, first?.actor);
   const others = readdirSync(dirname(kept)).filter((name) => /\.token./.test(name));
   assert.deepEqual(others, []);
   assert.equal(loginLink("http://127.0.0.1:7717", token), `http://127.0.0.1:7717/#token=${token}`);

@@ -1,7 +1,7 @@
 /**
  * The token of whoever starts the server: it allows everything, acts as the local user, and is kept in a file
- * that only they can read. The file is written before the token is issued: a server that dies in between finds
- * it there, and issues that one.
+ * that only they can read. The file is written before the token is issued: a server that dies in between
+ * finds it there, and issues that one.
  */
 import {
   closeSync,

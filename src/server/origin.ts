@@ -128,8 +128,8 @@ const taken = "authorization, content-type, idempotency-key, if-match, last-even
 const exposed = "etag, location, retry-after";
 
 /**
- * What every answer carries. A page may run what this server gives and nothing else, is shown in no frame, and
- * tells nobody where it came from. `scripts`: hashes of what stands in the page itself.
+ * What every answer carries. A page may run what this server gives and nothing else, is shown in no frame,
+ * and tells nobody where it came from. `scripts`: hashes of what stands in the page itself.
  */
 export function safetyHeaders(scripts: readonly string[] = []): Readonly<Record<string, string>> {
   const policy = [

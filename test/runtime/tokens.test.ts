@@ -47,7 +47,7 @@ test("whoever comes with a token is its principal, with its scopes; the token is
   assert.deepEqual(await engine.tokens(), [entry]);
 });
 
-test("every other token is refused alike: wrong, unknown, of another tenant, expired, revoked, no token", async () => {
+test("every other token is refused alike: wrong, unknown, of others, expired, revoked, none", async () => {
   await using place = inMemory();
   const { engine, world } = place;
   const good = await engine.addToken({ scopes: ["read"] });

@@ -1,6 +1,6 @@
 /** One request to an operation: who asks, with what, what is done, and what comes back. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { SkeinError } from "../core/error.ts";
+import type { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { makeProblem } from "../protocol/problem.ts";

@@ -1,12 +1,10 @@
 /** What becomes of the calls of an engine. */
 import type { OpenOptions } from "../core/command.ts";
-import type { TriggerSpec } from "../core/trigger.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { whereTo } from "../runtime/move-step.ts";
 import type { Session } from "../runtime/session.ts";
-import type { TemplateOptions } from "../runtime/work/templates.ts";
 import { need, type Call, type Handlers } from "./call.ts";
 import { readFeed } from "./feed-place.ts";
 
@@ -48,8 +46,7 @@ export const engineHandlers: Handlers<EngineCall> = {
   "engine.removePolicy": ({ engine }, { name }) => engine.removePolicy(name),
   "engine.policies": ({ engine }) => engine.policies(),
   "engine.retain": ({ engine }, params) => engine.retain(params),
-  "engine.trigger": ({ engine }, { name, spec, ...rest }) =>
-    engine.trigger(name, spec as TriggerSpec, rest as TemplateOptions),
+  "engine.trigger": ({ engine }, { name, spec, ...rest }) => engine.trigger(name, spec, rest),
   "engine.untrigger": ({ engine }, { name }) => engine.untrigger(name),
   "engine.triggers": ({ engine }) => engine.triggers(),
   "engine.fire": async ({ engine }, { name, ...rest }) => made(await engine.fire(name, rest)),

@@ -46,12 +46,12 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
   async function beating(): Promise<void> {
     while (!over.signal.aborted) {
       await world.sleep(limit.streamBeatMs, over.signal);
-      if (!over.signal.aborted) for (const beaten of [...beaters]) beaten();
+      if (!over.signal.aborted) for (const beaten of beaters) beaten();
     }
   }
 
   function changed(): void {
-    for (const watcher of [...watchers]) watcher();
+    for (const watcher of watchers) watcher();
     again = true;
     if (!reading && listeners.size > 0) void readOn();
   }
@@ -77,7 +77,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     for (;;) {
       if (position === null) {
         position = await store.feedEnd();
-        for (const set of listeners.values()) for (const listener of [...set]) listener.behind();
+        for (const set of listeners.values()) for (const listener of set) listener.behind();
       }
       const page: Awaited<ReturnType<Engine["feed"]>> = await engine.feed({
         after: position,
@@ -93,7 +93,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     const set = listeners.get(event.session);
     if (set === undefined) return;
     const frame = eventFrame(event, event.seq);
-    for (const listener of [...set]) listener.heard(event, frame);
+    for (const listener of set) listener.heard(event, frame);
   }
 
   /** Watches while anybody listens, and not longer. */

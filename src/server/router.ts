@@ -16,18 +16,21 @@ export interface Target {
   readonly query: URLSearchParams;
 }
 
-type Methods = ReadonlyMap<string, { readonly id: OperationId; readonly operation: Operation }>;
+interface Method {
+  readonly id: OperationId;
+  readonly operation: Operation;
+}
 
 /** By path, as the table spells it. */
-const routes: ReadonlyMap<string, Methods> = makeRoutes();
+const routes: ReadonlyMap<string, ReadonlyMap<string, Method>> = makeRoutes();
 /** Where `{id}` stands in a path, counted in pieces between slashes. */
 const idPlace = 3;
 
-function makeRoutes(): Map<string, Map<string, { id: OperationId; operation: Operation }>> {
-  const made = new Map<string, Map<string, { id: OperationId; operation: Operation }>>();
+function makeRoutes(): Map<string, Map<string, Method>> {
+  const made = new Map<string, Map<string, Method>>();
   for (const id of operationIds) {
     const operation = operationOf(id);
-    const methods = made.get(operation.path) ?? new Map();
+    const methods = made.get(operation.path) ?? new Map<string, Method>();
     made.set(operation.path, methods.set(operation.method, { id, operation }));
   }
   return made;

@@ -1,5 +1,4 @@
 /** What becomes of the calls of a session. */
-import type { TriggerSpec } from "../core/trigger.ts";
 import { limit } from "../core/limit.ts";
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import type { Event } from "../runtime/event-reader.ts";
@@ -95,7 +94,7 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.grant": async (call, params) => (await call.session()).grant(params),
   "session.budget": async (call, { limits, ...rest }) => (await call.session()).budget(limits, rest),
   "session.trigger": async (call, { name, spec, ...rest }) =>
-    (await call.session()).trigger(name, spec as TriggerSpec, rest),
+    (await call.session()).trigger(name, spec, rest),
   "session.untrigger": async (call, { name }) => (await call.session()).untrigger(name),
   "session.fire": async (call, { name, ...rest }) => (await call.session()).fire(name, rest),
   "session.hold": async (call, { name, ...rest }) => (await call.session()).hold(name, rest),

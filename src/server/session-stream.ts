@@ -99,10 +99,8 @@ export async function streamSession(
     ...(follow && deltas ? [heardHere.listen(session.id, hear)] : []),
   ];
   sink.signal.addEventListener("abort", wake, { once: true });
-  options.endsAt?.then((seq) => {
-    endSeq = Math.min(endSeq, seq);
-    wake();
-  }, wake);
+  const finishing = options.endsAt?.then((seq) => (endSeq = Math.min(endSeq, seq)));
+  finishing?.then(wake, wake);
   try {
     for (;;) {
       dirty = false;

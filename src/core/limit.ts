@@ -93,6 +93,9 @@ export const limit = {
   strangersBurst: 100,
   /** How long a page stays logged in. */
   loginMs: 604_800_000,
+  /** Tenants that one server has open at once, and how long one stays so that nobody asks for. */
+  tenantsOpenMax: 100,
+  tenantIdleMs: 600_000,
   /** Values registered as secret, and the shortest that is one. */
   secretsMax: 1_000,
   secretCharsMin: 8,

@@ -1,5 +1,6 @@
 /** Problems (RFC 9457): what goes wrong over HTTP, with our codes, messages and hints. */
 import { z } from "zod";
+import { withoutTokens } from "../core/access-token.ts";
 import { errorCodes, type ErrorCode } from "../core/error.ts";
 
 /** Codes that only the way over HTTP knows, with their statuses. */
@@ -86,10 +87,11 @@ export function makeProblem(code: ProblemCode, detail: string, details: ProblemD
     type: `urn:skein:problem:${code}`,
     title: titles[code],
     status: problemStatuses[code],
-    detail,
+    // Whatever somebody sent may hold a token, and problems are written down in many places.
+    detail: withoutTokens(detail),
     code,
-    ...(hint === undefined ? {} : { hint }),
-    ...(field === undefined ? {} : { field }),
+    ...(hint === undefined ? {} : { hint: withoutTokens(hint) }),
+    ...(field === undefined ? {} : { field: withoutTokens(field) }),
   };
 }
 

@@ -129,7 +129,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
         hint: `it has ${scopes.join(", ")}; "skein tokens add --scope ${operation.scope}" makes another`,
       });
     }
-    const stands = async (): Promise<boolean> => (await engine.checkToken(text)) !== null;
+    const stands = async (): Promise<boolean> => (await holderOf(text)) !== null;
     return { engine: engine.as(actor), tenant, scopes, actor, stands };
   }
 

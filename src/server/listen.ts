@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
+import { withoutTokens } from "../core/access-token.ts";
 import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
 import type { OperationId } from "../protocol/operations.ts";
@@ -236,7 +237,7 @@ function makeListener(desk: Desk, options: ServeOptions) {
     const headers = { ...safe, ...gate.corsHeaders(request) };
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
-    told.path = target.path;
+    told.path = withoutTokens(target.path);
     // Those who watch over a machine ask by whatever name they have for it.
     if (astray !== null && target.path !== "/healthz") throw new ProblemError(astray);
     for (const beside of options.besides ?? [])

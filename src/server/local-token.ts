@@ -54,6 +54,10 @@ export function localTokenPath(
 /** The page, logged in. What stands behind # stays in the browser. */
 export const loginLink = (origin: string, token: string): string => `${origin}/#token=${token}`;
 
+/** What logins are sealed with: the same after a restart, as long as the local token is. */
+export const cookieKeyFrom = (token: string, digest: World["digest"]): Uint8Array =>
+  Buffer.from(digest("", `skein login\n${token}`), "hex");
+
 /** The token that is kept there, if it holds; else one that is made now. */
 export async function openLocalToken(
   engine: Engine,

@@ -1,7 +1,8 @@
 /** All logs, or those of a family, as a stream: every event once, from a place of the feed on, and deltas. */
-import type { SessionId } from "../core/ids.ts";
+import type { LogId, SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { Engine } from "../runtime/engine.ts";
+import type { Event } from "../runtime/event-reader.ts";
 import type { LiveDelta } from "../runtime/live.ts";
 import { parsePlace, placeText, stepFeed, type Family, type FeedPlace } from "./feed-place.ts";
 import { eventFrame, type Hub } from "./hub.ts";
@@ -36,6 +37,7 @@ export async function streamFeed(
       for (const { event, place: at } of step.events) {
         if (family !== null && !family.has(event)) continue;
         sink.write(eventFrame(event, at));
+        deltas.after(event);
         if (sink.isFull) await sink.drained();
         if (sink.signal.aborted) return;
       }
@@ -45,22 +47,25 @@ export async function streamFeed(
     }
   }
 
+  const hear = (session: SessionId, delta: LiveDelta): void => {
+    if (family === null || family.includes(session)) deltas.hear(session, delta);
+  };
   const stops = [
     hub.watch(wake),
     hub.beat(() => {
       if (!sink.isFull) sink.write(beatFrame);
     }),
-    ...(follow ? [live.listenAll((session, delta) => deltas.hear(session, delta, family))] : []),
+    ...(follow ? [live.listenAll(hear)] : []),
   ];
   sink.signal.addEventListener("abort", wake, { once: true });
   try {
     while (!sink.signal.aborted) {
       changed = Promise.withResolvers();
-      const heard = deltas.take();
+      const heard = deltas.all();
       await readOn();
       if (!follow) return;
-      // The requests that they belong to were written before they were heard, and so they were told.
-      for (const frame of heard) if (!sink.isFull) sink.write(frame);
+      // The requests that they belong to were written before they were heard: they were told, or passed by.
+      deltas.give(heard);
       await changed.promise;
     }
   } finally {
@@ -69,26 +74,50 @@ export async function streamFeed(
   }
 }
 
-/** Deltas that wait until what was written before them is told. */
+interface Waiting {
+  readonly session: LogId;
+  readonly requestSeq: number;
+  readonly frame: string;
+}
+
+/** Deltas, each after the request that it belongs to. */
 function makeDeltas(wake: () => void, sink: Sink) {
-  let waiting: string[] = [];
-  /** Answers that are not heard to the end. */
-  const lost = new Map<SessionId, number>();
+  let waiting: Waiting[] = [];
+  /** Requests that were told of and are not answered. */
+  const asked = new Map<LogId, number>();
+  /** Answers that are not heard to the end: half of one would be taken for all of it. */
+  const lost = new Map<LogId, number>();
+
+  function give(some: readonly Waiting[]): void {
+    waiting = waiting.filter((one) => !some.includes(one));
+    for (const { frame } of some) if (!sink.isFull) sink.write(frame);
+  }
+
   return {
-    hear(session: SessionId, delta: LiveDelta, family: Family | null): void {
-      if (family !== null && !family.includes(session)) return;
-      if (lost.get(session) === delta.requestSeq) return;
+    hear(session: SessionId, delta: LiveDelta): void {
+      const { requestSeq } = delta;
+      if (lost.get(session) === requestSeq) return;
       if (sink.isFull || waiting.length >= limit.waitingDeltasMax) {
-        lost.set(session, delta.requestSeq);
+        lost.set(session, requestSeq);
         return;
       }
-      waiting.push(`event: delta\ndata: ${JSON.stringify({ session, ...delta })}\n\n`);
+      const frame = `event: delta\ndata: ${JSON.stringify({ session, ...delta })}\n\n`;
+      if (asked.get(session) === requestSeq) return sink.write(frame);
+      waiting.push({ session, requestSeq, frame });
       wake();
     },
-    take(): string[] {
-      const taken = waiting;
-      waiting = [];
-      return taken;
+    /** Told of an event that was given out. */
+    after({ type, session, seq }: Event): void {
+      if (type === "model.requested") {
+        asked.set(session, seq);
+        give(waiting.filter((one) => one.session === session && one.requestSeq <= seq));
+      } else if (type === "model.responded" || type === "model.failed") {
+        asked.delete(session);
+        lost.delete(session);
+      }
     },
+    /** Those that wait now: whoever has read on since gives them with `give`. */
+    all: (): readonly Waiting[] => waiting,
+    give: (some: readonly Waiting[]): void => give(some.filter((one) => waiting.includes(one))),
   };
 }

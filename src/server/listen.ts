@@ -70,6 +70,7 @@ export interface Serving extends AsyncDisposable {
 
 /** How long requests under way are waited for when the server stops. */
 const stopGraceMs = 5_000;
+const stopLookMs = 10;
 
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { host = "127.0.0.1", world } = options;
@@ -100,14 +101,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   async function stop(): Promise<void> {
     stopping.abort();
     hubs.stop();
-    server.close();
-    server.closeIdleConnections();
-    const closed = once(server, "close");
-    const ended = new AbortController();
-    const grace = world.sleep(stopGraceMs, ended.signal).then(() => server.closeAllConnections());
-    await closed;
-    ended.abort();
-    await grace;
+    let isClosed = false;
+    server.close(() => (isClosed = true));
+    // Connections become idle one by one, as what is under way on them ends.
+    for (let waitedMs = 0; !isClosed; waitedMs += stopLookMs) {
+      if (waitedMs < stopGraceMs) server.closeIdleConnections();
+      else server.closeAllConnections();
+      await world.sleep(stopLookMs);
+    }
   }
 
   const stopOnce = (): Promise<void> => (stopped ??= stop());

@@ -14,6 +14,7 @@ import { realWorld } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { madeWorld, startOfTime } from "./made-world.ts";
 import { all, inFile, inMemory, workspace } from "./place.ts";
+import { twoInMemory } from "./two-stores.ts";
 
 const dayMs = 86_400_000;
 const isInvalid = (about: RegExp) => (error: unknown) =>
@@ -281,4 +282,21 @@ test("under one key one token is issued, and the second call is told so", async 
   const other = await asking("second").addToken({ scopes: ["read"] });
   const ids = (await engine.tokens()).map((one) => one.id);
   assert.deepEqual(ids, [other.id, id]);
+});
+
+test("a workspace that moves leaves its tokens behind", async () => {
+  await using homes = twoInMemory();
+  const { a: here, b: there } = homes;
+  const { token, id } = await here.engine.addToken({ scopes: ["admin"] });
+  await here.engine.addAgent({ name: "payroll", instructions: "Count." });
+  await here.engine.migrate({ to: there.store });
+  assert.deepEqual(
+    (await there.engine.agents()).map(({ name }) => name),
+    ["payroll"],
+  );
+  assert.deepEqual(
+    [await there.engine.checkToken(token), await there.engine.tokens({ all: true })],
+    [null, []],
+  );
+  assert.equal((await here.engine.checkToken(token))?.id, id);
 });

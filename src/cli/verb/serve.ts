@@ -7,8 +7,9 @@ import { version } from "../../core/version.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { makeAuthorizer } from "../../server/authorize.ts";
 import { serve as listen } from "../../server/listen.ts";
-import { localTokenPath, loginLink, openLocalToken } from "../../server/local-token.ts";
+import { cookieKeyFrom, localTokenPath, loginLink, openLocalToken } from "../../server/local-token.ts";
 import { checkBinding } from "../../server/origin.ts";
+import { oneTenant } from "../../server/tenants.ts";
 import { fileOf } from "../opening.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
@@ -83,7 +84,8 @@ export const serve = verb({
           ...bound,
           world,
           origins: options.origin,
-          tenants: async (tenant) => (tenant === "default" ? opened : null),
+          tenants: oneTenant(opened),
+          cookieKey: cookieKeyFrom(token, world.digest),
         }),
       trouble,
     });

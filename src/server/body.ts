@@ -25,7 +25,7 @@ export async function readText(request: IncomingMessage): Promise<string> {
   if (Number(headers["content-length"] ?? 0) > max) fail("too-large", `a body has at most ${max} bytes`);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request) {
+  for await (const chunk of piecesOf(request)) {
     const piece = chunk as Buffer;
     bytes += piece.length;
     if (bytes > max) fail("too-large", `a body has at most ${max} bytes`);
@@ -40,13 +40,17 @@ export async function* readBytes(request: IncomingMessage): AsyncGenerator<Uint8
   const max = limit.blobBytesMax;
   if (Number(request.headers["content-length"] ?? 0) > max) fail("too-large", `at most ${max} bytes`);
   let bytes = 0;
-  for await (const chunk of request) {
+  for await (const chunk of piecesOf(request)) {
     const piece = chunk as Buffer;
     bytes += piece.length;
     if (bytes > max) fail("too-large", `at most ${max} bytes`);
     yield piece;
   }
 }
+
+/** Breaking off leaves the connection as it is, so that the answer can still be given. */
+const piecesOf = (request: IncomingMessage): AsyncIterable<unknown> =>
+  request.iterator({ destroyOnReturn: false });
 
 function checkPlain({ headers }: IncomingMessage): void {
   const encoding = headers["content-encoding"] ?? "identity";

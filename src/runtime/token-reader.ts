@@ -42,7 +42,7 @@ export interface TokenReader {
   fold(): Promise<ReadonlyMap<string, TokenRef>>;
 }
 
-export const tokenTypes = ["token.issued", "token.revoked"] as const;
+const tokenTypes = ["token.issued", "token.revoked"] as const;
 
 /** How long what is at hand may be gone by. */
 const freshMs = 500;

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { event, Key, MayReason, Millis, Sha256, Word } from "./entry.ts";
 
-export const TokenRef = z.string().regex(/^tok_[0-9a-z]{26}$/);
+const TokenRef = z.string().regex(/^tok_[0-9a-z]{26}$/);
 const PrincipalRef = z.string().regex(/^prn_[0-9a-z]{26}$/);
 
 export const tokenEvents = {

@@ -1,7 +1,7 @@
 /** Problems (RFC 9457): what goes wrong over HTTP, with our codes, messages and hints. */
 import { z } from "zod";
 import { withoutTokens } from "../core/access-token.ts";
-import { errorCodes, type ErrorCode } from "../core/error.ts";
+import { errorCodes, SkeinError, type ErrorCode } from "../core/error.ts";
 
 /** Codes that only the way over HTTP knows, with their statuses. */
 const wireStatuses = {
@@ -105,3 +105,7 @@ export function errorCodeOf(code: string): ErrorCode {
   if (code === "rate-limited" || code === "timed-out") return "unavailable";
   return "invalid";
 }
+
+/** What the library would have thrown; its cause is the problem as it came. */
+export const errorOf = (problem: Problem): SkeinError =>
+  new SkeinError(errorCodeOf(problem.code), problem.detail, { hint: problem.hint, cause: problem });

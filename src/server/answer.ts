@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
+import { textInHeader } from "../protocol/header.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { makeProblem } from "../protocol/problem.ts";
 import { hasGoneOn, type Asked } from "../runtime/asked.ts";
@@ -183,10 +184,11 @@ const digestOf = ({ id, session }: Route, engine: Engine, text: string): string 
   digest(engine, `${id}\n${session}\n${text}`);
 
 function keyIn({ headers }: IncomingMessage): string | undefined {
-  const key = headers["idempotency-key"];
-  if (key === undefined) return undefined;
+  const given = headers["idempotency-key"];
+  if (given === undefined) return undefined;
   const max = limit.idempotencyKeyCharsMax;
-  if (typeof key === "string" && key.length > 0 && key.length <= max) return key;
+  const key = typeof given === "string" ? textInHeader(given) : null;
+  if (key !== null && key.length > 0 && key.length <= max) return key;
   throw new ProblemError(
     makeProblem("invalid", `an idempotency key has 1 to ${max} characters`, { field: "Idempotency-Key" }),
   );

@@ -68,9 +68,14 @@ async function openEvents(
   const after = seqIn(lastEventId) ?? params.after ?? 0;
   const fromSeq = Math.max(params.fromSeq ?? 1, first, after + 1);
   const { toSeq, types, follow, deltas, limit: count } = params;
-  return (sink) =>
-    streamSession({ engine, hub, session, sink }, { fromSeq, toSeq, types, count, follow, deltas });
+  return async (sink) => {
+    await streamSession({ engine, hub, session, sink }, { fromSeq, toSeq, types, count, follow, deltas });
+    // Without a last word it could as well have been cut.
+    sink.write(endFrame);
+  };
 }
+
+const endFrame = "event: end\ndata: {}\n\n";
 
 /** A position as the id of an event. */
 function seqIn(text: string | undefined): number | undefined {
@@ -116,7 +121,8 @@ async function openWatch(
 ): Promise<(sink: Sink) => Promise<void>> {
   const { engine } = call;
   const session = await call.session();
-  const { seq } = await session.head();
+  // Whoever comes again goes on after what they have, and not with what is new.
+  const seq = seqIn(given.lastEventId) ?? (await session.head()).seq;
   const running = session.run();
   return streamRun({ engine, session, fromSeq: seq + 1, running }, given);
 }

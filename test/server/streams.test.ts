@@ -59,8 +59,11 @@ test("a stream gives what there is and then what comes, each with its position a
   );
   const some = await take(place, `${path}?types=input.received&limit=1&follow=false`, () => false);
   assert.deepEqual(
-    some.map(({ id }) => id),
-    ["2"],
+    some.map(({ id, event }) => [id, event]),
+    [
+      ["2", "input.received"],
+      [undefined, "end"],
+    ],
   );
 });
 

@@ -28,6 +28,8 @@ export interface Desk {
   readonly stopping: AbortSignal;
   /** Hears of what only a fault of the program, or of the store, explains. */
   readonly trouble: (error: unknown) => void;
+  /** Hears of each stream that begins and ends. */
+  readonly streaming: (change: 1 | -1) => void;
 }
 
 export interface Exchange {
@@ -116,11 +118,13 @@ async function stream(
   const unbeat = given.hub.beat(() => {
     void who.stands().then((stands) => (stands ? null : sink.end()), sink.end);
   });
+  desk.streaming(1);
   try {
     await run(sink);
   } catch (error) {
     sink.write(problemFrame(given.problemOf(error)));
   } finally {
+    desk.streaming(-1);
     unbeat();
     sink.end();
   }

@@ -20,18 +20,7 @@ export async function readText(request: IncomingMessage): Promise<string> {
   if (type.trim().toLowerCase() !== "application/json") {
     fail("wrong-type", "the body is not application/json", { hint: "send Content-Type: application/json" });
   }
-  checkPlain(request);
-  const max = limit.requestBodyBytesMax;
-  if (Number(headers["content-length"] ?? 0) > max) fail("too-large", `a body has at most ${max} bytes`);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of piecesOf(request)) {
-    const piece = chunk as Buffer;
-    bytes += piece.length;
-    if (bytes > max) fail("too-large", `a body has at most ${max} bytes`);
-    chunks.push(piece);
-  }
-  return decode(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+  return decode(await readBytesUpTo(request, limit.requestBodyBytesMax));
 }
 
 /** The body as it comes, within the limit of blobs. */
@@ -46,6 +35,22 @@ export async function* readBytes(request: IncomingMessage): AsyncGenerator<Uint8
     if (bytes > max) fail("too-large", `at most ${max} bytes`);
     yield piece;
   }
+}
+
+/** The whole body, whatever its type, if it is no longer than that. */
+export async function readBytesUpTo(request: IncomingMessage, max: number): Promise<Uint8Array> {
+  checkPlain(request);
+  if (Number(request.headers["content-length"] ?? 0) > max)
+    fail("too-large", `a body has at most ${max} bytes`);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of piecesOf(request)) {
+    const piece = chunk as Buffer;
+    bytes += piece.length;
+    if (bytes > max) fail("too-large", `a body has at most ${max} bytes`);
+    chunks.push(piece);
+  }
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
 }
 
 /** Breaking off leaves the connection as it is, so that the answer can still be given. */

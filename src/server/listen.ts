@@ -19,6 +19,7 @@ import { isProblem, type Authorizer } from "./authorize.ts";
 import { makeHub, type Hub } from "./hub.ts";
 import { makeKeptAnswers } from "./kept-answer.ts";
 import { safetyHeaders } from "./origin.ts";
+import { hooksPath } from "./webhooks-in.ts";
 import { pageFiles } from "./page.ts";
 import { problemOf, ProblemError } from "./problem.ts";
 import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
@@ -39,7 +40,7 @@ export interface Told {
 export type Beside = (
   request: IncomingMessage,
   response: ServerResponse,
-  asked: { readonly target: Target; readonly headers: Headers },
+  asked: { readonly target: Target; readonly headers: Headers; readonly authorizer: Authorizer },
 ) => Promise<boolean>;
 
 export interface ServeOptions {
@@ -55,6 +56,8 @@ export interface ServeOptions {
   readonly isReady?: () => Promise<boolean>;
   readonly besides?: readonly Beside[];
   readonly tell?: (told: Told) => void;
+  /** Hears of each stream that begins and ends. */
+  readonly streaming?: (change: 1 | -1) => void;
   /** Hears of what only a fault of the program, or of the store, explains. */
   readonly trouble?: (error: unknown) => void;
 }
@@ -94,6 +97,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     hubOf: hubs.of,
     stopping: stopping.signal,
     trouble: options.trouble ?? ignore,
+    streaming: options.streaming ?? ignore,
   };
   server.on("request", makeListener(desk, options));
   let stopped: Promise<void> | null = null;
@@ -238,11 +242,11 @@ function makeListener(desk: Desk, options: ServeOptions) {
     const headers = { ...safe, ...gate.corsHeaders(request) };
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
-    told.path = withoutTokens(target.path);
+    told.path = shownPath(target.path);
     // Those who watch over a machine ask by whatever name they have for it.
     if (astray !== null && target.path !== "/healthz") throw new ProblemError(astray);
     for (const beside of options.besides ?? [])
-      if (await beside(request, response, { target, headers })) return;
+      if (await beside(request, response, { target, headers, authorizer: desk.authorizer })) return;
     if (await plain(request, response, { target, headers })) return;
     const route = findRoute(request.method ?? "GET", target.path);
     if (isProblem(route)) throw new ProblemError(route);
@@ -269,6 +273,10 @@ function makeListener(desk: Desk, options: ServeOptions) {
       .finally(() => options.tell?.({ ...told, status: response.statusCode, ms: clock() - startedMs }));
   };
 }
+
+/** The tokens of webhooks stand in the path. */
+const shownPath = (path: string): string =>
+  withoutTokens(path.startsWith(hooksPath) ? `${hooksPath}…` : path);
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 const nobody: Told = { method: "", path: "", operation: null, status: 0, ms: 0, tenant: null, actor: null };

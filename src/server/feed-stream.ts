@@ -26,6 +26,8 @@ export async function streamFeed(
   const { store, live } = Engine.contextOf(engine);
   let place: FeedPlace =
     after === undefined ? { after: await store.feedEnd(), last: null } : parsePlace(after);
+  // Whoever is cut before the first event knows where to go on.
+  if (after === undefined) sink.write(`id: ${placeText(place)}\n\n`);
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();
   const deltas = makeDeltas(wake, sink);

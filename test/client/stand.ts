@@ -1,0 +1,45 @@
+/**
+ * Loaded before test files (`node --import`): whenever one of them asks for an engine, it is given a client of
+ * a server on it. One server serves them all; the token says whose engine is meant.
+ */
+import type { Engine } from "../../src/runtime/engine.ts";
+import { engineAt } from "../../src/client/connect.ts";
+import { makeProblem } from "../../src/protocol/problem.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+import { makeAuthorizer, type Authorizer } from "../../src/server/authorize.ts";
+import { serve } from "../../src/server/listen.ts";
+import { giveInstead } from "../runtime/place.ts";
+
+const engines = new Map<string, Engine>();
+const world = realWorld();
+
+function authorizerFor(bound: { readonly host: string; readonly port: number }): Authorizer {
+  const usual = makeAuthorizer({ ...bound, world, tenants: async () => null });
+  return {
+    ...usual,
+    async authorize({ headers }) {
+      const engine = engines.get(String(headers["authorization"]));
+      if (engine === undefined) return makeProblem("unavailable", "the engine is closed");
+      return { engine, tenant: "default", scopes: ["admin"], actor: "user", stands: async () => true };
+    },
+  };
+}
+
+const serving = serve({ world, version: "0.0.0", authorizer: authorizerFor });
+
+giveInstead((engine) => {
+  const token = `t${engines.size}`;
+  engines.set(`Bearer ${token}`, engine);
+  const client = engineAt("http://server.invalid", {
+    token,
+    fetch: async (url, init) => {
+      const { host, port } = await serving;
+      return fetch(url.replace("server.invalid", `${host}:${port}`), init);
+    },
+  });
+  const close = async (): Promise<void> => {
+    await client.close();
+    await engine.close();
+  };
+  return { ...client, close, [Symbol.asyncDispose]: close } as unknown as Engine;
+});

@@ -29,7 +29,7 @@ export interface Desk {
   /** Hears of what only a fault of the program, or of the store, explains. */
   readonly trouble: (error: unknown) => void;
   /** Hears of each stream that begins and ends. */
-  readonly streaming: (change: 1 | -1) => void;
+  readonly streaming: (change: 1 | -1, tenant: string) => void;
 }
 
 export interface Exchange {
@@ -37,16 +37,19 @@ export interface Exchange {
   readonly response: ServerResponse;
   readonly target: Target;
   readonly headers: Headers;
+  /** Told who asks, once that is known. */
+  readonly came: (who: Authorized) => void;
 }
 
 const handlers = { ...engineHandlers, ...sessionHandlers };
 
-/** Resolves when it is answered, with who asked. Rejects with what is wrong, before anything is sent. */
-export async function answerCall(desk: Desk, exchange: Exchange, route: Route): Promise<Authorized> {
+/** Resolves when it is answered. Rejects with what is wrong, before anything is sent. */
+export async function answerCall(desk: Desk, exchange: Exchange, route: Route): Promise<void> {
   const { request, target } = exchange;
   const { operation } = route;
   const who = await desk.authorizer.authorize(request, { operation });
   if (isProblem(who)) throw new ProblemError(who);
+  exchange.came(who);
   checkAccept(request, route);
   const text = operation.takes === "json" ? await readText(request) : "";
   const params = readParams(operation, target.query, text);
@@ -68,7 +71,6 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
     const { message, hint } = error as SkeinError;
     throw new ProblemError(makeProblem("precondition-failed", message, { hint, field: "If-Match" }));
   }
-  return who;
 }
 
 interface Performance {
@@ -118,13 +120,13 @@ async function stream(
   const unbeat = given.hub.beat(() => {
     void who.stands().then((stands) => (stands ? null : sink.end()), sink.end);
   });
-  desk.streaming(1);
+  desk.streaming(1, who.tenant);
   try {
     await run(sink);
   } catch (error) {
     sink.write(problemFrame(given.problemOf(error)));
   } finally {
-    desk.streaming(-1);
+    desk.streaming(-1, who.tenant);
     unbeat();
     sink.end();
   }

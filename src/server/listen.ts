@@ -15,7 +15,7 @@ import type { Context } from "../runtime/engine-context.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { World } from "../runtime/world.ts";
 import { answerCall, type Desk } from "./answer.ts";
-import { isProblem, type Authorizer } from "./authorize.ts";
+import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
 import { makeHub, type Hub } from "./hub.ts";
 import { makeKeptAnswers } from "./kept-answer.ts";
 import { safetyHeaders } from "./origin.ts";
@@ -57,7 +57,7 @@ export interface ServeOptions {
   readonly besides?: readonly Beside[];
   readonly tell?: (told: Told) => void;
   /** Hears of each stream that begins and ends. */
-  readonly streaming?: (change: 1 | -1) => void;
+  readonly streaming?: (change: 1 | -1, tenant: string) => void;
   /** Hears of what only a fault of the program, or of the store, explains. */
   readonly trouble?: (error: unknown) => void;
 }
@@ -99,7 +99,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     trouble: options.trouble ?? ignore,
     streaming: options.streaming ?? ignore,
   };
-  server.on("request", makeListener(desk, options));
+  const listener = makeListener(desk, options);
+  server.on("request", listener);
+  // What else somebody expects is no reason to be refused.
+  server.on("checkExpectation", listener);
   let stopped: Promise<void> | null = null;
 
   async function stop(): Promise<void> {
@@ -251,8 +254,10 @@ function makeListener(desk: Desk, options: ServeOptions) {
     const route = findRoute(request.method ?? "GET", target.path);
     if (isProblem(route)) throw new ProblemError(route);
     told.operation = route.id;
-    const { tenant, actor } = await answerCall(desk, { request, response, target, headers }, route);
-    [told.tenant, told.actor] = [tenant, actor];
+    const came = ({ tenant, actor }: Authorized): void => {
+      [told.tenant, told.actor] = [tenant, actor];
+    };
+    await answerCall(desk, { request, response, target, headers, came }, route);
   }
 
   return (request: IncomingMessage, response: ServerResponse): void => {

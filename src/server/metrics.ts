@@ -32,27 +32,45 @@ export interface Metrics {
   readonly beside: Beside;
   /** Of each request that was answered. */
   told(told: Told): void;
-  streaming(change: 1 | -1): void;
+  streaming(change: 1 | -1, tenant: string): void;
   /** Follows what happens in a store, so that it can be counted. */
   follow(engine: Engine, trouble: (error: unknown) => void): Promise<Following>;
 }
 
+/** What is known of one tenant; nobody sees another's. */
 interface Seen {
+  readonly requests: Map<string, { readonly labels: Labels; count: number }>;
+  readonly latency: Histogram;
   readonly events: Map<string, number>;
+  streams: number;
   /** From when the last event was written to when it was read here. */
   lagMs: number;
+  counted: { readonly atMs: number; readonly lines: Promise<readonly string[]> } | null;
 }
 
+const nothingSeen = (): Seen => ({
+  requests: new Map(),
+  latency: makeHistogram(latencyBounds),
+  events: new Map(),
+  streams: 0,
+  lagMs: 0,
+  counted: null,
+});
+
 export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
-  const requests = new Map<string, { readonly labels: Labels; count: number }>();
-  const latency = makeHistogram(latencyBounds);
-  const seen: Seen = { events: new Map(), lagMs: 0 };
-  const counted = new Map<string, { readonly atMs: number; readonly lines: Promise<readonly string[]> }>();
+  const tenants = new Map<string, Seen>();
   const startedMs = world.now();
   const clock = (): number => world.steady?.() ?? world.now();
-  let streams = 0;
 
-  function told({ operation, status, ms }: Told): void {
+  /** Requests of those who did not get in are nobody's, and are not shown. */
+  function seenOf(tenant: string): Seen {
+    const seen = tenants.get(tenant) ?? nothingSeen();
+    tenants.set(tenant, seen);
+    return seen;
+  }
+
+  function told({ operation, status, ms, tenant }: Told): void {
+    const { requests, latency } = seenOf(tenant ?? "");
     const labels = { operation: operation ?? "none", status: `${Math.floor(status / 100)}xx` };
     const name = `${labels.operation} ${labels.status}`;
     const known = requests.get(name) ?? { labels, count: 0 };
@@ -62,52 +80,30 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
   }
 
   /** Those who ask at once, or soon after one another, share one reading of the store. */
-  function storeLines(engine: Engine, tenant: string): Promise<readonly string[]> {
-    const known = counted.get(tenant);
-    if (known !== undefined && clock() - known.atMs < countedMs) return known.lines;
+  function storeLines(engine: Engine, seen: Seen): Promise<readonly string[]> {
+    const { counted } = seen;
+    if (counted !== null && clock() - counted.atMs < countedMs) return counted.lines;
     const lines = countStore(engine);
-    counted.set(tenant, { atMs: clock(), lines });
-    lines.catch(() => counted.delete(tenant));
+    seen.counted = { atMs: clock(), lines };
+    lines.catch(() => (seen.counted = null));
     return lines;
-  }
-
-  function ownLines(): readonly string[] {
-    return [
-      ...metric("skein_requests_total", "counter", "Requests that were answered.", [...requests.values()]),
-      ...histogramLines("skein_request_seconds", "How long requests took.", latency),
-      ...metric("skein_streams_open", "gauge", "Streams that are open now.", [
-        { labels: {}, count: streams },
-      ]),
-      ...metric(
-        "skein_events_total",
-        "counter",
-        "Events appended since the server started, by any process.",
-        [...seen.events].map(([type, count]) => ({ labels: { type }, count })),
-      ),
-      ...metric(
-        "skein_feed_lag_seconds",
-        "gauge",
-        "From the writing of the last event to its reading here.",
-        [{ labels: {}, count: seen.lagMs / 1_000 }],
-      ),
-      ...metric("skein_start_time_seconds", "gauge", "When the server started, since 1970.", [
-        { labels: {}, count: startedMs / 1_000 },
-      ]),
-    ];
   }
 
   return {
     told,
-    streaming: (change) => void (streams += change),
-    follow: (engine, trouble) =>
-      followFeed(engine, {
+    streaming: (change, tenant) => void (seenOf(tenant).streams += change),
+    follow(engine, trouble) {
+      const { store, tenant } = Engine.contextOf(engine);
+      const seen = seenOf(tenant);
+      return followFeed(engine, {
         trouble,
         heard({ records }) {
           for (const { type } of records) seen.events.set(type, (seen.events.get(type) ?? 0) + 1);
           const last = records.at(-1);
-          if (last !== undefined) seen.lagMs = Math.max(0, Engine.contextOf(engine).store.now() - last.at);
+          if (last !== undefined) seen.lagMs = Math.max(0, store.now() - last.at);
         },
-      }),
+      });
+    },
     async beside(request, response, { target, headers, authorizer }) {
       if (target.path !== metricsPath) return false;
       if (request.method !== "GET" && request.method !== "HEAD")
@@ -117,12 +113,31 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
         });
       const who = await authorizer.authorize(request, { operation: { scope: "operate" } });
       if (isProblem(who)) throw new ProblemError(who);
-      const lines = [...ownLines(), ...(await storeLines(who.engine, who.tenant))];
+      const seen = seenOf(who.tenant);
+      const lines = [...ownLines(seen, startedMs), ...(await storeLines(who.engine, seen))];
       const text = `${lines.join("\n")}\n`;
       sendText(response, 200, text, { ...headers, "content-type": mediaType, "cache-control": "no-store" });
       return true;
     },
   };
+}
+
+function ownLines(seen: Seen, startedMs: number): readonly string[] {
+  const events = [...seen.events].map(([type, count]) => ({ labels: { type }, count }));
+  const requests = [...seen.requests.values()];
+  return [
+    ...metric("skein_requests_total", "counter", "Requests that were answered.", requests),
+    ...histogramLines("skein_request_seconds", "How long requests took.", seen.latency),
+    ...metric("skein_streams_open", "gauge", "Streams that are open now.", one(seen.streams)),
+    ...metric("skein_events_total", "counter", "Events that were appended since the start.", events),
+    ...metric(
+      "skein_feed_lag_seconds",
+      "gauge",
+      "From writing to reading an event.",
+      one(seen.lagMs / 1_000),
+    ),
+    ...metric("skein_start_time_seconds", "gauge", "When the server started.", one(startedMs / 1_000)),
+  ];
 }
 
 /** What the store of whoever asks holds. */
@@ -137,7 +152,6 @@ async function countStore(engine: Engine): Promise<readonly string[]> {
   for (const status of countedStatuses)
     sessions.push({ labels: { status }, count: await countSessions(engine, status) });
   const slots = workers.reduce((sum, { concurrency }) => sum + concurrency, 0);
-  const one = (count: number): Figure[] => [{ labels: {}, count }];
   return [
     ...metric("skein_sessions", "gauge", `Sessions by status, counted up to ${countedMax}.`, sessions),
     ...metric(
@@ -179,6 +193,8 @@ interface Figure {
   readonly labels: Labels;
   readonly count: number;
 }
+
+const one = (count: number): Figure[] => [{ labels: {}, count }];
 
 function metric(name: string, type: string, help: string, figures: readonly Figure[]): string[] {
   return [

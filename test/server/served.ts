@@ -45,6 +45,9 @@ export interface ServedOptions {
   readonly store?: Store;
   readonly scopes?: readonly Scope[];
   readonly besides?: ServeOptions["besides"];
+  readonly tell?: ServeOptions["tell"];
+  readonly streaming?: ServeOptions["streaming"];
+  readonly isReady?: ServeOptions["isReady"];
 }
 
 const often = { perSecond: 1e9, burst: 1e9 };
@@ -70,6 +73,9 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
         }),
       trouble: (error) => troubles.push(error),
       ...(options.besides === undefined ? {} : { besides: options.besides }),
+      ...(options.tell === undefined ? {} : { tell: options.tell }),
+      ...(options.streaming === undefined ? {} : { streaming: options.streaming }),
+      ...(options.isReady === undefined ? {} : { isReady: options.isReady }),
     });
   const server = await again();
   const ask = (path: string, init: RequestInit = {}): Promise<Response> =>

@@ -62,7 +62,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     try {
       while (again && listeners.size > 0 && !over.signal.aborted) {
         again = false;
-        await readNew();
+        await readPages();
       }
     } catch (error) {
       if (!over.signal.aborted) trouble(error);
@@ -73,7 +73,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     }
   }
 
-  async function readNew(): Promise<void> {
+  async function readPages(): Promise<void> {
     for (;;) {
       if (position === null) {
         position = await store.feedEnd();

@@ -38,12 +38,12 @@ export const serve = verb({
     },
   },
   about: [
-    "Every call of the library, under the same name; /openapi.json describes them, and / is a page for them. " +
+    "Every call of the library, under the same name; /openapi.json describes them, / is a page for them. " +
       "Whoever asks needs a token. Yours is kept in a file beside the store that only you can read, and is " +
       'in the link that is printed; "skein tokens add" makes others.',
     "The address can be reached from this machine only, unless --host names another one. The way there is " +
       "not encrypted: put a proxy before it that is, and name it with --origin.",
-    "Ctrl-C ends streams, finishes the steps in progress and gives everything back; a second Ctrl-C ends it " +
+    "Ctrl-C ends streams, finishes the steps in progress and gives everything back; a second one ends it " +
       "at once. Nothing that was acknowledged is lost either way.",
   ],
   examples: [

@@ -133,6 +133,9 @@ export const limit = {
   streamBeatMs: 15_000,
   /** Deltas that wait for the event before them; past that the rest of the answer is not heard live. */
   waitingDeltasMax: 1_000,
+  /** Spans that wait for a collector, past which they are dropped; and those that are sent at once. */
+  telemetrySpansMax: 10_000,
+  telemetryBatchMax: 500,
   /** What the model sees of one output of a tool; the rest is kept, and can be recalled. */
   toolOutputCharsMax: 32_768,
   /** How often a model is asked in one step before the session is suspended. */

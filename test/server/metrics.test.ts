@@ -21,7 +21,7 @@ test("the figures tell of requests, sessions, streams and the store", async () =
     tell: metrics.told,
     streaming: metrics.streaming,
   });
-  const following = await metrics.follow(place.engine, assert.fail);
+  const following = await metrics.follow(place.engine, (error) => assert.fail(String(error)));
   const { session } = fine(
     await place.call("engine.open", { params: { objective: "Count", name: "a" } }),
   ) as { session: string };

@@ -7,9 +7,13 @@ import { version } from "../../core/version.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { makeAuthorizer } from "../../server/authorize.ts";
 import { serve as listen } from "../../server/listen.ts";
+import { logForms } from "../../server/log.ts";
 import { cookieKeyFrom, localTokenPath, loginLink, openLocalToken } from "../../server/local-token.ts";
 import { checkBinding } from "../../server/origin.ts";
+import { otlpFrom } from "../../server/otlp.ts";
+import { openOutward } from "../../server/outward.ts";
 import { oneTenant } from "../../server/tenants.ts";
+import { oneOf } from "../args.ts";
 import { fileOf } from "../opening.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
@@ -36,6 +40,16 @@ export const serve = verb({
       value: "N",
       what: `run so many sessions at once; by default ${concurrencyUsual}, 0 is no worker`,
     },
+    log: {
+      type: "text",
+      value: logForms.join("|"),
+      what: "a line on stderr for each request; by default none",
+    },
+    otlp: {
+      type: "text",
+      value: "URL",
+      what: "send traces and figures to this collector; by default as OTEL_EXPORTER_OTLP_ENDPOINT says",
+    },
   },
   about: [
     "Every call of the library, under the same name; /openapi.json describes them, / is a page for them. " +
@@ -43,6 +57,8 @@ export const serve = verb({
       'in the link that is printed; "skein tokens add" makes others.',
     "The address can be reached from this machine only, unless --host names another one. The way there is " +
       "not encrypted: put a proxy before it that is, and name it with --origin.",
+    "/healthz and /readyz are for whoever watches over it, /metrics for Prometheus, with a token that may " +
+      "operate. Webhooks of triggers are called at /v1/hooks/TOKEN.",
     "Ctrl-C ends streams, finishes the steps in progress and gives everything back; a second one ends it " +
       "at once. Nothing that was acknowledged is lost either way.",
   ],
@@ -72,9 +88,20 @@ export const serve = verb({
     const tokenFile = localTokenPath(resolve(fileOf(place)), process.env, world.digest);
     const { token } = await openLocalToken(opened, { world, path: tokenFile });
     const stopped = untilStopped();
+    const tenants = oneTenant(opened);
     const trouble = (error: unknown): void =>
       out.note(out.red(`trouble: ${oneLine(error instanceof Error ? error.message : String(error))}`));
+    const outward = await openOutward(opened, {
+      world,
+      version,
+      tenants,
+      trouble,
+      log: oneOf("--log", options.log ?? "none", logForms),
+      write: (line) => void process.stderr.write(`${line}\n`),
+      otlp: otlpFrom(process.env, options.otlp),
+    });
     await using server = await listen({
+      ...outward.serve,
       host,
       port,
       world,
@@ -84,7 +111,7 @@ export const serve = verb({
           ...bound,
           world,
           origins: options.origin,
-          tenants: oneTenant(opened),
+          tenants,
           cookieKey: cookieKeyFrom(token, world.digest),
         }),
       trouble,
@@ -99,6 +126,7 @@ export const serve = verb({
     out.note(out.dim("finishing what is under way; once more to end at once"));
     await server.stop();
     await worker?.stop();
+    await outward.stop();
   },
 });
 

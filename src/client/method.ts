@@ -37,7 +37,7 @@ type Options = Readonly<Record<string, unknown>>;
 export function readGiven(id: OperationId, given: readonly unknown[]): Asked {
   const operation = operationOf(id);
   const { args, call } = operation;
-  const options = (given[args.length] ?? {}) as Options;
+  const options = (given[args.length] === undefined ? {} : given[args.length]) as Options;
   checkKnown(id, operation, options);
   const named = Object.fromEntries(args.map((name, place) => [name, given[place]]));
   const params: Record<string, unknown> = { ...named };
@@ -56,7 +56,7 @@ export function readGiven(id: OperationId, given: readonly unknown[]): Asked {
   return {
     params,
     signal,
-    ...(operation.keyed && !("key" in operation.params.shape && !args.includes("key")) ? { key } : {}),
+    ...(operation.keyed ? { key } : {}),
     ...(id === "session.append" ? { expectSeq: seqOf(expect) } : {}),
   };
 }
@@ -70,7 +70,7 @@ function checkKnown(id: OperationId, operation: Operation, options: Options): vo
     ...(kept[id] ?? []),
   ];
   for (const name of away[id] ?? []) {
-    if (typeof options !== "object" || options[name] === undefined) continue;
+    if ((options as Options | null)?.[name] === undefined) continue;
     throw new SkeinError("invalid", `${call}: ${name} cannot be given over HTTP`, {
       hint: "it needs the engine in the same process",
     });

@@ -54,6 +54,11 @@ export function makeSession(wire: Wire, id: SessionId): RemoteSession {
     async fold(...given) {
       return parseSnapshot(JSON.stringify(await call("session.fold", given)));
     },
+    async contracts() {
+      const list = (await call("session.contracts", [])) as Awaited<ReturnType<Session["contracts"]>>;
+      // JSON has no `undefined`: one that was erased says so.
+      return list.map((one) => ({ ...one, schema: one.schema }));
+    },
     async load(...given) {
       const { seq } = (await call("session.load", given)) as { readonly seq: number };
       return makeView(session, seq);
@@ -109,7 +114,7 @@ async function* heardOf(telling: ReturnType<typeof tellOn>): AsyncGenerator<Hear
 const pageEvents = 500;
 
 async function* readEvents(wire: Wire, session: string, options: EventsOptions): AsyncGenerator<Event> {
-  const { params, most, until, signal } = readOptions(options);
+  const { params, most, since, until, signal } = readOptions(options);
   if (most === 0 || isAborted(signal)) return;
   if (options.follow !== true) {
     const end = until === undefined ? {} : { until };
@@ -127,6 +132,8 @@ async function* readEvents(wire: Wire, session: string, options: EventsOptions):
     for await (const told of tellOn(wire, "session.events", asked)) {
       if (told.what !== "event") continue;
       if (told.event.at >= (until ?? Infinity)) return;
+      // The server goes by where the log was when the stream began.
+      if (told.event.at < since) continue;
       yield told.event;
       left -= 1;
       if (left === 0) return;
@@ -153,7 +160,8 @@ function readOptions(options: EventsOptions) {
   const { since, until, limit: most = Infinity, ...rest } = options;
   const from = since === undefined ? {} : { since: momentOf("since", since) };
   const { params = {}, signal } = readGiven("session.events", [{ ...rest, ...from }]);
-  return { params, most, signal, until: until === undefined ? undefined : momentOf("until", until) };
+  const end = until === undefined ? undefined : momentOf("until", until);
+  return { params, most, signal, since: from.since ?? -Infinity, until: end };
 }
 
 function momentOf(name: string, value: number | Date): number {

@@ -90,6 +90,11 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
   }
 
   function tell(event: Event): void {
+    // What is deleted says nothing more itself: whoever reads it finds that it is gone.
+    if (event.type === "session.deleted") {
+      const { session } = event.body as { readonly session: LogId };
+      for (const listener of listeners.get(session) ?? []) listener.behind();
+    }
     const set = listeners.get(event.session);
     if (set === undefined) return;
     const frame = eventFrame(event, event.seq);

@@ -28,10 +28,10 @@ function authorizerFor(bound: { readonly host: string; readonly port: number }):
 const serving = serve({ world, version: "0.0.0", authorizer: authorizerFor });
 
 giveInstead((engine) => {
-  const token = `t${engines.size}`;
-  engines.set(`Bearer ${token}`, engine);
+  const name = `t${engines.size}`;
+  engines.set(`Bearer ${name}`, engine);
   const client = engineAt("http://server.invalid", {
-    token,
+    token: name,
     fetch: async (url, init) => {
       const { host, port } = await serving;
       return fetch(url.replace("server.invalid", `${host}:${port}`), init);
@@ -41,5 +41,8 @@ giveInstead((engine) => {
     await client.close();
     await engine.close();
   };
-  return { ...client, close, [Symbol.asyncDispose]: close } as unknown as Engine;
+  // A server works by itself, and has an address of its own for webhooks.
+  const work: Engine["work"] = (options) => engine.work(options);
+  const webhook: Engine["webhook"] = (token, call) => engine.webhook(token, call);
+  return { ...client, work, webhook, close, [Symbol.asyncDispose]: close } as unknown as Engine;
 });

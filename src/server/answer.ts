@@ -1,12 +1,14 @@
 /** One request to an operation: who asks, with what, what is done, and what comes back. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { SkeinError } from "../core/error.ts";
+import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { textInHeader } from "../protocol/header.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { makeProblem } from "../protocol/problem.ts";
 import { hasGoneOn, type Asked } from "../runtime/asked.ts";
 import { Engine } from "../runtime/engine.ts";
+import { Session } from "../runtime/session.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
 import { readBytes, readParams, readText } from "./body.ts";
 import type { Call, Handler } from "./call.ts";
@@ -60,7 +62,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
     engine,
     scopes: who.scopes,
     id: route.session,
-    session: () => engine.session(route.session),
+    session: () => sessionOf(engine, route),
     keyed: operation.keyed && key !== undefined ? { key } : {},
     bytes: () => readBytes(request),
   };
@@ -93,13 +95,22 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
     const type = operation.call === "records" ? "application/x-ndjson" : "application/octet-stream";
     return sendBytes(response, chunks, { ...headers, "content-type": type });
   }
-  const work = async (): Promise<string> => JSON.stringify((await handler(call, params as never)) ?? null);
   const key = keyIn(request);
   const isKept = key !== undefined && operation.method !== "GET" && !operation.keyed;
-  const name = [who.tenant, who.actor, key].join("\n");
-  const answer = isKept ? await desk.kept.once(name, digestOf(route, call.engine, text), work) : await work();
+  let value: unknown;
+  if (isKept) {
+    const name = [who.tenant, who.actor, key].join("\n");
+    const work = async (): Promise<string> => JSON.stringify((await handler(call, params as never)) ?? null);
+    value = JSON.parse(await desk.kept.once(name, digestOf(route, call.engine, text), work));
+  } else value = (await handler(call, params as never)) ?? null;
   if (operation.gives === "nothing") return sendText(response, 204, "", headers);
-  sendJson(response, answer, { ...headers, ...placeHeaders(answer) });
+  sendJson(response, JSON.stringify(value), { ...headers, ...placeHeaders(value as Placed) });
+}
+
+/** What is written to is looked up by the write itself; any other session, and endings of ids, beforehand. */
+async function sessionOf(engine: Engine, { operation, session }: Route): Promise<Session> {
+  if (!operation.keyed || !isSessionId(session)) return engine.session(session);
+  return new Session(Engine.contextOf(engine), session);
 }
 
 const isStreamed = (id: OperationId): id is Streamed => streamed.some((one) => one === id);
@@ -132,15 +143,10 @@ async function stream(
   }
 }
 
+type Placed = Readonly<Record<"headSeq" | "session" | "seq" | "hash", unknown>> | null;
+
 /** What a change answers tells where the session is now; what was made tells where it is to be found. */
-function placeHeaders(answer: string): Headers {
-  if (answer.length > 1_000) return {};
-  const value = JSON.parse(answer) as {
-    headSeq?: unknown;
-    session?: unknown;
-    seq?: unknown;
-    hash?: unknown;
-  } | null;
+function placeHeaders(value: Placed): Headers {
   if (typeof value?.headSeq === "number") return { etag: `"${value.headSeq}"` };
   if (typeof value?.hash === "string" && typeof value.seq === "number") return { etag: `"${value.seq}"` };
   const isMade = typeof value?.session === "string" && Object.keys(value).length === 1;

@@ -42,15 +42,29 @@ export async function readBytesUpTo(request: IncomingMessage, max: number): Prom
   checkPlain(request);
   if (Number(request.headers["content-length"] ?? 0) > max)
     fail("too-large", `a body has at most ${max} bytes`);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of piecesOf(request)) {
-    const piece = chunk as Buffer;
-    bytes += piece.length;
-    if (bytes > max) fail("too-large", `a body has at most ${max} bytes`);
-    chunks.push(piece);
-  }
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+  const chunks = await gather(request, max);
+  if (chunks === null) fail("too-large", `a body has at most ${max} bytes`);
+  return chunks?.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks ?? []);
+}
+
+/** All pieces; null when they are too many, and the rest is not listened to. Without an iterator: it is slow. */
+function gather(request: IncomingMessage, max: number): Promise<Buffer[] | null> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const hear = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes <= max) chunks.push(chunk);
+      else end(null);
+    };
+    const end = (some: Buffer[] | null): void => {
+      request.off("data", hear).off("end", done).off("close", cut).off("error", cut);
+      resolve(some);
+    };
+    const done = (): void => end(chunks);
+    const cut = (): void => reject(new ProblemError(makeProblem("invalid", "the body was cut off")));
+    request.on("data", hear).on("end", done).on("close", cut).on("error", cut);
+  });
 }
 
 /** Breaking off leaves the connection as it is, so that the answer can still be given. */

@@ -2,7 +2,7 @@
 import { allows, type Scope } from "../core/access-token.ts";
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import { makeProblem } from "../protocol/problem.ts";
-import type { Engine } from "../runtime/engine.ts";
+import { Engine } from "../runtime/engine.ts";
 import type { Session } from "../runtime/session.ts";
 import { ProblemError } from "./problem.ts";
 
@@ -23,6 +23,14 @@ export interface Call {
 export type Handler<K extends OperationId> = (call: Call, params: ParamsOf<K>) => Promise<unknown>;
 /** One for each operation: leaving one out does not compile. */
 export type Handlers<K extends OperationId = OperationId> = { readonly [I in K]: Handler<I> };
+
+/** Only some engines can open other stores: that is no fault, and does not pass. */
+export function needStores({ engine }: Call): void {
+  if (Engine.contextOf(engine).openStore !== undefined) return;
+  throw new ProblemError(
+    makeProblem("refused", "this server opens no other stores", { hint: "export the session instead" }),
+  );
+}
 
 /** Some things take more than the operation as such. */
 export function need({ scopes }: Call, scope: Scope, what: string): void {

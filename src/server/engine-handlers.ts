@@ -5,7 +5,7 @@ import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { whereTo } from "../runtime/move-step.ts";
 import type { Session } from "../runtime/session.ts";
-import { need, type Call, type Handlers } from "./call.ts";
+import { need, needStores, type Call, type Handlers } from "./call.ts";
 import { readFeed } from "./feed-place.ts";
 
 type EngineCall = Extract<OperationId, `engine.${string}`>;
@@ -24,7 +24,10 @@ export const engineHandlers: Handlers<EngineCall> = {
     return call.engine.export((await call.session()).id, params);
   },
   "engine.import": ({ engine, bytes }, params) => engine.import(bytes(), params),
-  "engine.migrate": ({ engine }, params) => engine.migrate(params),
+  "engine.migrate": async (call, params) => {
+    needStores(call);
+    return call.engine.migrate(params);
+  },
   "engine.send": ({ engine, keyed }, { to, message, ...rest }) =>
     engine.send(to, message, { ...rest, ...keyed }),
   "engine.deliver": ({ engine }) => engine.deliver(),
@@ -62,6 +65,9 @@ export const engineHandlers: Handlers<EngineCall> = {
   "engine.stats": ({ engine }) => engine.stats(),
   "engine.addToken": ({ engine }, params) => engine.addToken(params),
   "engine.tokens": ({ engine }, params) => engine.tokens(params),
+  "engine.setHook": ({ engine }, { name, url, ...rest }) => engine.setHook(name, url, rest),
+  "engine.hooks": ({ engine }) => engine.hooks(),
+  "engine.removeHook": ({ engine }, { name, ...rest }) => engine.removeHook(name, rest),
   "engine.revokeToken": ({ engine }, { token, ...rest }) => engine.revokeToken(token, rest),
 };
 

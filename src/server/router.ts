@@ -23,8 +23,8 @@ interface Method {
 
 /** By path, as the table spells it. */
 const routes: ReadonlyMap<string, ReadonlyMap<string, Method>> = makeRoutes();
-/** Where `{id}` stands in a path, counted in pieces between slashes. */
-const idPlace = 3;
+/** What stands before `{id}` in a path. */
+const before = "/v1/sessions/";
 
 function makeRoutes(): Map<string, Map<string, Method>> {
   const made = new Map<string, Map<string, Method>>();
@@ -51,14 +51,13 @@ export function parseTarget(target: string): Target | Problem {
 }
 
 export function findRoute(method: string, path: string): Route | Problem {
-  const pieces = path.split("/");
-  const given = pieces[idPlace];
-  const hasId = pieces[1] === "v1" && pieces[2] === "sessions" && given !== undefined && given !== "";
-  const session = hasId ? decoded(given) : "";
+  const end = path.indexOf("/", before.length);
+  const given = path.startsWith(before) ? path.slice(before.length, end === -1 ? undefined : end) : "";
+  const session = given === "" ? "" : decoded(given);
   if (session === null) {
     return makeProblem("invalid", "the session in the path is not rightly encoded", { field: "id" });
   }
-  const methods = routes.get(hasId ? pieces.with(idPlace, "{id}").join("/") : path);
+  const methods = routes.get(given === "" ? path : `${before}{id}${end === -1 ? "" : path.slice(end)}`);
   if (methods === undefined) {
     return makeProblem("no-route", "there is nothing at this address", {
       hint: "/openapi.json lists what there is",
@@ -71,6 +70,7 @@ export function findRoute(method: string, path: string): Route | Problem {
 }
 
 function decoded(piece: string): string | null {
+  if (!piece.includes("%")) return piece;
   try {
     return decodeURIComponent(piece);
   } catch {

@@ -3,7 +3,7 @@ import { limit } from "../core/limit.ts";
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import type { Session } from "../runtime/session.ts";
-import { need, type Call, type Handlers } from "./call.ts";
+import { need, needStores, type Call, type Handlers } from "./call.ts";
 
 /** Those that only give a stream are in streams.ts. */
 export type StreamCall = "session.ask" | "session.watch";
@@ -71,7 +71,10 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.clear": async (call, params) => made(await (await call.session()).clear(params)),
   "session.merge": async (call, params) => (await call.session()).merge(params),
   "session.migrate": async (call, params) => {
-    if (params.to !== undefined) need(call, "admin", "moving a session to another store");
+    if (params.to !== undefined) {
+      need(call, "admin", "moving a session to another store");
+      needStores(call);
+    }
     return (await call.session()).migrate(params);
   },
   "session.replay": async (call, params) => {

@@ -6,6 +6,8 @@ import { parseSnapshot, SkeinError } from "../protocol/library.ts";
 import { operationIds, operationOf, type OperationId } from "../protocol/operations.ts";
 import type { Heard } from "../runtime/ask.ts";
 import type { Event, EventsOptions } from "../runtime/event-reader.ts";
+import type { MergeAnswer } from "../runtime/merge-answer.ts";
+import type { MergeOptions, MergeReport } from "../runtime/merge.ts";
 import type { Ran, RunOptions } from "../runtime/runner.ts";
 import type { Session } from "../runtime/session.ts";
 import type { View } from "../runtime/view.ts";
@@ -63,6 +65,7 @@ export function makeSession(wire: Wire, id: SessionId): RemoteSession {
       const { seq } = (await call("session.load", given)) as { readonly seq: number };
       return makeView(session, seq);
     },
+    merge: (options) => merge(wire, session, options),
     events: (options: EventsOptions = {}) => readEvents(wire, id, options),
     records: () => readRecords(wire, id),
     ask: (...given) => ask(wire, id, given),
@@ -83,6 +86,41 @@ function makeView(session: RemoteSession, seq: number): RemoteView {
     rewind: (options) => session.rewind(seq, options),
   };
 }
+
+/** A resolver is asked here: of how things are, and again where they have changed until all is written. */
+async function merge(wire: Wire, session: RemoteSession, options: MergeOptions): Promise<MergeReport> {
+  const ask = (given: MergeOptions, expectSeq?: number): Promise<MergeReport> =>
+    wire.call("session.merge", {
+      ...readGiven("session.merge", [given]),
+      session: session.id,
+      expectSeq,
+    }) as Promise<MergeReport>;
+  if (typeof (options as MergeOptions | null)?.resolve !== "function") return ask(options);
+  const { resolve, ...rest } = options as MergeOptions & { readonly resolve: Resolver };
+  const known = new Map<string, MergeAnswer | undefined>();
+  for (;;) {
+    const { seq } = await session.head();
+    const { conflicts } = await ask({ ...rest, dryRun: true });
+    const answers: Record<string, MergeAnswer> = {};
+    for (const conflict of conflicts) {
+      const name = JSON.stringify(conflict);
+      const answer = known.has(name) ? known.get(name) : await resolve(conflict);
+      known.set(name, answer);
+      if (answer !== undefined) answers[conflict.name] = answer;
+    }
+    try {
+      return await ask({ ...rest, resolve: answers }, seq);
+    } catch (error) {
+      if (!hasGoneOn(error)) throw error;
+    }
+  }
+}
+
+type Resolver = Extract<MergeOptions["resolve"], (...given: never) => unknown>;
+
+const hasGoneOn = (error: unknown): boolean =>
+  error instanceof SkeinError &&
+  (error.cause as { readonly code?: unknown } | undefined)?.code === "precondition-failed";
 
 /** One key for all connections: the input is written once, however often it is sent. */
 async function* ask(wire: Wire, session: string, given: readonly unknown[]): AsyncGenerator<Heard, Ran> {

@@ -227,6 +227,7 @@ export type {
   TokenStatus,
 } from "./runtime/tokens.ts";
 export type { TokenHolder } from "./runtime/token-reader.ts";
+export type { HookEntry, SetHookOptions } from "./runtime/hooks.ts";
 export type { Retained, RetainKept, RetainOptions, RetainReport } from "./runtime/retain.ts";
 export type { RunLimit } from "./core/schedule.ts";
 export type { Told, Worker, WorkOptions } from "./runtime/work/worker.ts";

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { contextEvents, itemEvents, messageEvents, triggerEvents } from "./catalogue/durable.ts";
 import type { Entry } from "./catalogue/entry.ts";
 import { governanceEvents, workspaceEvents } from "./catalogue/governance.ts";
+import { hookEvents } from "./catalogue/hook.ts";
 import { leaseEvents, sessionEvents } from "./catalogue/session.ts";
 import { tokenEvents } from "./catalogue/token.ts";
 import { bootstrapEvents, toolEvents, turnEvents } from "./catalogue/turn.ts";
@@ -25,6 +26,7 @@ const families = {
   governance: governanceEvents,
   workspace: workspaceEvents,
   token: tokenEvents,
+  hook: hookEvents,
 } satisfies Record<string, Record<string, Entry>>;
 
 export const sessionCatalogue = {
@@ -40,7 +42,7 @@ export const sessionCatalogue = {
   ...governanceEvents,
 } satisfies Record<string, Entry>;
 
-export const workspaceCatalogue = { ...workspaceEvents, ...tokenEvents } satisfies Record<string, Entry>;
+export const workspaceCatalogue = { ...workspaceEvents, ...tokenEvents, ...hookEvents } satisfies Record<string, Entry>;
 
 export type SessionEventType = keyof typeof sessionCatalogue;
 export type WorkspaceEventType = keyof typeof workspaceCatalogue;

@@ -136,6 +136,11 @@ export const limit = {
   /** Spans that wait for a collector, past which they are dropped; and those that are sent at once. */
   telemetrySpansMax: 10_000,
   telemetryBatchMax: 500,
+  /** Hooks of one workspace, the address of one, how long a call may take, and for how long it is tried again. */
+  hooksMax: 50,
+  hookUrlCharsMax: 2_000,
+  hookMs: 10_000,
+  hookRetryMs: 86_400_000,
   /** What the model sees of one output of a tool; the rest is kept, and can be recalled. */
   toolOutputCharsMax: 32_768,
   /** How often a model is asked in one step before the session is suspended. */

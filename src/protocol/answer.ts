@@ -172,6 +172,23 @@ export const Template = z.looseObject({
   open: z.looseObject({}).nullable(),
 });
 
+export const HookEntry = z.looseObject({
+  name: Text,
+  url: MaybeText,
+  events: z.array(Text),
+  session: MaybeText,
+  agent: MaybeText,
+  labels: z.record(z.string(), z.string()),
+  secret: Text,
+  setSeq: z.int(),
+  setAt: Millis,
+  setBy: Text,
+  delivered: z.int(),
+  abandoned: z.int(),
+  deliveredAt: Millis.nullable(),
+  position: Text,
+});
+
 export const TokenEntry = z.looseObject({
   id: Text,
   name: MaybeText,

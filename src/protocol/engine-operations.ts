@@ -337,4 +337,34 @@ const tokens = {
   }),
 };
 
-export const engineOperations = { ...sessions, ...workspace, ...all, ...tokens };
+const hooks = {
+  "engine.setHook": change("engine", "setHook", {
+    summary: "Sets a hook, an address that is told of events from now on, or replaces the one of this name.",
+    scope: "operate",
+    args: ["name", "url"],
+    params: {
+      name: field.Key,
+      url: z.string().max(limit.hookUrlCharsMax),
+      events: z.array(z.string().max(64)).min(1).max(50),
+      secret: z.string().max(128),
+      session: z.string().max(64).exactOptional(),
+      agent: z.string().max(64).exactOptional(),
+      labels: z.record(z.string(), z.string()).exactOptional(),
+    },
+    answer: answer.HookEntry,
+  }),
+  "engine.hooks": read("engine", "hooks", {
+    summary: "The hooks of the workspace by name, and how far each was told.",
+    scope: "operate",
+    answer: z.array(answer.HookEntry),
+  }),
+  "engine.removeHook": change("engine", "removeHook", {
+    summary: "Takes a hook away.",
+    scope: "operate",
+    args: ["name"],
+    params: { name: field.Key, reason: field.Reason.exactOptional() },
+    answer: answer.HookEntry,
+  }),
+};
+
+export const engineOperations = { ...sessions, ...workspace, ...all, ...tokens, ...hooks };

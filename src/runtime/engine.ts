@@ -35,6 +35,7 @@ import type { Context } from "./engine-context.ts";
 import { checkActor } from "./seal.ts";
 import { Session, type Written } from "./session.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
+import type { HookEntry, SetHookOptions } from "./hooks.ts";
 import type { TokenHolder } from "./token-reader.ts";
 import type { AddTokenOptions, IssuedToken, TokenEntry, TokensOptions } from "./tokens.ts";
 import type { Plan } from "../core/ticket.ts";
@@ -330,6 +331,21 @@ export class Engine implements AsyncDisposable {
   /** Ends a token: here at once, in other processes within a second. */
   async revokeToken(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<TokenEntry> {
     return (await import("./tokens.ts")).revokeToken(this.#context, idOrEnding, options);
+  }
+
+  /** Sets a hook: an address that is told of events from now on. One of this name is replaced. */
+  async setHook(name: string, url: string, options: SetHookOptions): Promise<HookEntry> {
+    return (await import("./hooks.ts")).setHook(this.#context, name, url, options);
+  }
+
+  /** The hooks of the workspace by name, and how far each was told. */
+  async hooks(): Promise<HookEntry[]> {
+    return (await import("./hooks.ts")).listHooks(this.#context);
+  }
+
+  /** Takes a hook away, and gives it as it was. */
+  async removeHook(name: string, options: { readonly reason?: string } = {}): Promise<HookEntry> {
+    return (await import("./hooks.ts")).removeHook(this.#context, name, options);
   }
 
   /** Who comes with a token; null for every one that does not hold, whatever is wrong with it. */

@@ -32,7 +32,7 @@ const design = {
     "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
-    "token.issued token.revoked",
+    "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned",
 };
 const sessionTypes = [
   ...design.session.split(" ").map((name) => `session.${name}`),
@@ -118,6 +118,7 @@ const optionalFields = new Set(
     "memory.forgotten: owner by",
     "policy.set: removed",
     "token.issued: expiresAt",
+    "hook.set: session agent labels",
   ].flatMap((line) => {
     const [type = "", names = ""] = line.split(": ");
     return names.split(" ").map((name) => `${type}.${name}`);

@@ -66,7 +66,7 @@ export function makeSession(wire: Wire, id: SessionId): RemoteSession {
       return makeView(session, seq);
     },
     merge: (options) => merge(wire, session, options),
-    events: (options: EventsOptions = {}) => readEvents(wire, id, options),
+    events: (...[options = {}]) => readEvents(wire, id, options),
     records: () => readRecords(wire, id),
     ask: (...given) => ask(wire, id, given),
     watch: (options = {}) => watch(wire, session, options),
@@ -80,8 +80,7 @@ function makeView(session: RemoteSession, seq: number): RemoteView {
     seq,
     state: () => session.state({ atSeq: seq }),
     items: () => session.items({ atSeq: seq }),
-    events: (options: EventsOptions = {}) =>
-      session.events({ ...options, toSeq: Math.min(seq, options.toSeq ?? seq) }),
+    events: (...[options = {}]) => session.events({ ...options, toSeq: Math.min(seq, options.toSeq ?? seq) }),
     fork: (options = {}) => session.fork({ ...options, atSeq: seq }),
     rewind: (options) => session.rewind(seq, options),
   };

@@ -21,6 +21,7 @@ export const otherNames: Readonly<Record<string, readonly string[]>> = {
   chat: ["session.ask"],
   cost: ["engine.query"],
   policy: ["engine.setPolicy", "engine.removePolicy", "engine.policies"],
+  hooks: ["engine.setHook", "engine.hooks", "engine.removeHook"],
   hold: ["session.hold", "session.lift"],
   tickets: ["engine.runTickets", "engine.tickets"],
   agents: ["engine.addAgent", "engine.agents", "engine.agent"],

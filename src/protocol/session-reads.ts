@@ -63,7 +63,10 @@ export const sessionReads = {
   "session.verify": read("session", "verify", {
     summary: "Hashes everything again and holds it against the chain, and against a head noted earlier.",
     params: {
-      head: z.strictObject({ seq: field.Seq, hash: answer.Sha256 }).exactOptional(),
+      /** As head gave it. */
+      head: z
+        .strictObject({ seq: field.Seq, hash: answer.Sha256, at: Count.exactOptional() })
+        .exactOptional(),
       own: z.boolean().exactOptional(),
     },
     answer: answer.VerifyReport,

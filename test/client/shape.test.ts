@@ -16,7 +16,7 @@ import { operationIds } from "../../src/protocol/operations.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { SessionReader } from "../../src/runtime/session-reader.ts";
 import { Session } from "../../src/runtime/session.ts";
-import { View } from "../../src/runtime/view.ts";
+import type { View } from "../../src/runtime/view.ts";
 
 /** What the client has beside the library, and the operation behind it. */
 const more: Readonly<Record<string, string>> = { "engine.follow": "engine.feed" };

@@ -13,6 +13,7 @@ import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
 import { readBytes, readParams, readText } from "./body.ts";
 import type { Call, Handler } from "./call.ts";
 import { engineHandlers } from "./engine-handlers.ts";
+import type { Gather } from "./gather.ts";
 import type { Hub } from "./hub.ts";
 import type { KeptAnswers } from "./kept-answer.ts";
 import { problemOf, ProblemError } from "./problem.ts";
@@ -25,6 +26,7 @@ import { streamed, streamOpeners, wantsStream, type Streamed, type StreamGiven }
 export interface Desk {
   readonly authorizer: Authorizer;
   readonly kept: KeptAnswers;
+  readonly gather: Gather;
   hubOf(engine: Engine): Hub;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -55,6 +57,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   checkAccept(request, route);
   const text = operation.takes === "json" ? await readText(request) : "";
   const params = readParams(operation, target.query, text);
+  if (operation.method !== "GET") await desk.gather.join();
   const asked = await askedOf(who, route, request, text);
   const engine = Engine.asking(who.engine, asked);
   const key = keyIn(request);

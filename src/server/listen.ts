@@ -16,6 +16,7 @@ import { Engine } from "../runtime/engine.ts";
 import type { World } from "../runtime/world.ts";
 import { answerCall, type Desk } from "./answer.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
+import { makeGather } from "./gather.ts";
 import { makeHub, type Hub } from "./hub.ts";
 import { makeKeptAnswers } from "./kept-answer.ts";
 import { safetyHeaders } from "./origin.ts";
@@ -47,7 +48,7 @@ export interface ServeOptions {
   /** By default 127.0.0.1, and a port that the system gives. */
   readonly host?: string;
   readonly port?: number;
-  readonly world: Pick<World, "now" | "steady" | "sleep">;
+  readonly world: Pick<World, "now" | "steady" | "sleep" | "defer">;
   /** Of the program, for /openapi.json. */
   readonly version: string;
   /** Who may come in; made once the port is known. */
@@ -94,6 +95,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const desk: Desk = {
     authorizer: options.authorizer({ host, port }),
     kept: makeKeptAnswers(),
+    gather: makeGather(world.defer),
     hubOf: hubs.of,
     stopping: stopping.signal,
     trouble: options.trouble ?? ignore,

@@ -2,6 +2,7 @@
 import { checkJson, checkOptions, SkeinError } from "../protocol/library.ts";
 import type { Operation } from "../protocol/operation.ts";
 import { operationOf, type OperationId } from "../protocol/operations.ts";
+import { queryForms } from "../protocol/query.ts";
 import type { Asked, Wire } from "./wire.ts";
 
 /** Options that stay here: a signal ends the wait, and of how far it has come nothing is heard. */
@@ -46,7 +47,13 @@ export function readGiven(id: OperationId, given: readonly unknown[]): Asked {
     if (options[name] !== undefined) params[name] = options[name];
   }
   for (const [name, value] of Object.entries(params)) {
-    if (value !== undefined) checkJson(`${call}: ${name}`, value);
+    if (value === undefined) continue;
+    checkJson(`${call}: ${name}`, value);
+    // In the query of an address everything is a text.
+    const form = operation.takes === "query" ? queryForms(operation).get(name) : undefined;
+    const isWrong =
+      (form === "text" && typeof value !== "string") || (form === "list" && !Array.isArray(value));
+    if (isWrong) throw new SkeinError("invalid", `${call}: ${name} is no ${form}`);
   }
   const { signal, key, expect } = options as {
     readonly signal?: AbortSignal;

@@ -3,7 +3,9 @@
  * a server on it. One server serves them all; the token says whose engine is meant.
  */
 import type { Engine } from "../../src/runtime/engine.ts";
-import { engineAt } from "../../src/client/connect.ts";
+import { makeEngine } from "../../src/client/engine.ts";
+import { makeWire } from "../../src/client/wire.ts";
+import { clientWorld, type Fetch } from "../../src/client/world.ts";
 import { makeProblem } from "../../src/protocol/problem.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer, type Authorizer } from "../../src/server/authorize.ts";
@@ -27,16 +29,18 @@ function authorizerFor(bound: { readonly host: string; readonly port: number }):
 
 const serving = serve({ world, version: "0.0.0", authorizer: authorizerFor });
 
+const fetchThere: Fetch = async (url, init) => {
+  const { host, port } = await serving;
+  return fetch(url.replace("server.invalid", `${host}:${port}`), init);
+};
+
 giveInstead((engine) => {
   const name = `t${engines.size}`;
   engines.set(`Bearer ${name}`, engine);
-  const client = engineAt("http://server.invalid", {
-    token: name,
-    fetch: async (url, init) => {
-      const { host, port } = await serving;
-      return fetch(url.replace("server.invalid", `${host}:${port}`), init);
-    },
-  });
+  let count = 0;
+  // Without chance, as all else in these tests.
+  const made = { ...clientWorld(fetchThere), newKey: () => `key ${(count += 1)}` };
+  const client = makeEngine(makeWire({ url: "http://server.invalid", token: name, world: made }));
   const close = async (): Promise<void> => {
     await client.close();
     await engine.close();

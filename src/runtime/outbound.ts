@@ -128,7 +128,8 @@ function send(
   return promise;
 }
 
-const blocked = new BlockList();
+/** Apart, for a list takes an address of the fourth version for one of the sixth that wraps it. */
+const [blocked, blocked6] = [new BlockList(), new BlockList()];
 const ranges: readonly (readonly [string, number])[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -146,7 +147,7 @@ const ranges: readonly (readonly [string, number])[] = [
   ["224.0.0.0", 4],
   ["240.0.0.0", 4],
 ];
-/** Only what is given out to the public may be called, and of that not what wraps an address of the fourth version. */
+/** Only what is given out to the public may be called, and of that nothing that wraps another address. */
 const ranges6: readonly (readonly [string, number])[] = [
   ["::", 3],
   ["4000::", 2],
@@ -157,11 +158,11 @@ const ranges6: readonly (readonly [string, number])[] = [
   ["3fff::", 20],
 ];
 for (const [net, prefix] of ranges) blocked.addSubnet(net, prefix, "ipv4");
-for (const [net, prefix] of ranges6) blocked.addSubnet(net, prefix, "ipv6");
+for (const [net, prefix] of ranges6) blocked6.addSubnet(net, prefix, "ipv6");
 
 /** Loopback, private, link-local, shared, mapped, translated, reserved: whatever is not for everybody. */
-export const isPrivate = (address: string): boolean => {
-  const family = isIP(address.replace(/%.*$/, ""));
-  if (family === 0) return true;
-  return blocked.check(address.replace(/%.*$/, ""), family === 6 ? "ipv6" : "ipv4");
-};
+export function isPrivate(address: string): boolean {
+  const bare = address.replace(/%.*$/, "");
+  if (isIP(bare) === 6) return blocked6.check(bare, "ipv6");
+  return isIP(bare) === 0 || blocked.check(bare, "ipv4");
+}

@@ -18,6 +18,8 @@ export interface FollowOptions {
     page: { readonly records: readonly StoredRecord[]; readonly position: string },
     signal: AbortSignal,
   ) => Promise<void> | void;
+  /** Called now and then while there is nothing new. */
+  readonly idle?: () => Promise<void> | void;
   readonly trouble: (error: unknown) => void;
 }
 
@@ -45,7 +47,9 @@ export async function followFeed(engine: Engine, options: FollowOptions): Promis
         if (over.signal.aborted) return;
         ({ position } = page);
         againMs = againMsMin;
-        if (page.records.length === 0) await world.sleep(lookMs, seen.signal);
+        if (page.records.length > 0) continue;
+        await options.idle?.();
+        await world.sleep(lookMs, seen.signal);
       } catch (error) {
         if (over.signal.aborted) return;
         options.trouble(error);

@@ -8,6 +8,7 @@ import { makeMetrics } from "./metrics.ts";
 import { makeOtlp, type OtlpOptions } from "./otlp.ts";
 import { makeTelemetry } from "./telemetry.ts";
 import { makeWebhooksIn } from "./webhooks-in.ts";
+import { openWebhooksOut } from "./webhooks-out.ts";
 
 export interface OutwardOptions {
   readonly world: World;
@@ -17,6 +18,8 @@ export interface OutwardOptions {
   readonly write: (line: string) => void;
   readonly tenants: (tenant: string) => Promise<Engine | null>;
   readonly trouble: (error: unknown) => void;
+  /** Whether hooks may be at addresses of this machine and of private networks. */
+  readonly allowPrivate: boolean;
   /** Null: nothing is sent to a collector. */
   readonly otlp: (Pick<OtlpOptions, "endpoint" | "headers"> & { readonly serviceName: string }) | null;
 }
@@ -39,6 +42,8 @@ export async function openOutward(engine: Engine, options: OutwardOptions): Prom
   const otlp = sent === null ? null : makeOtlp({ ...sent, service, world, trouble });
   const telemetry = otlp === null ? null : makeTelemetry(otlp);
   if (telemetry !== null) following.push(await telemetry.follow(engine, trouble));
+  const outbound = { allowPrivate: options.allowPrivate };
+  following.push(await openWebhooksOut(engine, { outbound, trouble }));
   return {
     serve: {
       besides: [metrics.beside, makeWebhooksIn({ world, tenants, tenant })],

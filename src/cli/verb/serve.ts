@@ -45,6 +45,7 @@ export const serve = verb({
       value: logForms.join("|"),
       what: "a line on stderr for each request; by default none",
     },
+    "allow-private": { type: "flag", what: "let hooks be at addresses of this machine and private networks" },
     otlp: {
       type: "text",
       value: "URL",
@@ -98,6 +99,7 @@ export const serve = verb({
       trouble,
       log: oneOf("--log", options.log ?? "none", logForms),
       write: (line) => void process.stderr.write(`${line}\n`),
+      allowPrivate: options["allow-private"],
       otlp: otlpFrom(process.env, options.otlp),
     });
     await using server = await listen({

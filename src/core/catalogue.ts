@@ -42,7 +42,11 @@ export const sessionCatalogue = {
   ...governanceEvents,
 } satisfies Record<string, Entry>;
 
-export const workspaceCatalogue = { ...workspaceEvents, ...tokenEvents, ...hookEvents } satisfies Record<string, Entry>;
+export const workspaceCatalogue = {
+  ...workspaceEvents,
+  ...tokenEvents,
+  ...hookEvents,
+} satisfies Record<string, Entry>;
 
 export type SessionEventType = keyof typeof sessionCatalogue;
 export type WorkspaceEventType = keyof typeof workspaceCatalogue;

@@ -136,7 +136,7 @@ export const limit = {
   /** Spans that wait for a collector, past which they are dropped; and those that are sent at once. */
   telemetrySpansMax: 10_000,
   telemetryBatchMax: 500,
-  /** Hooks of one workspace, the address of one, how long a call may take, and for how long it is tried again. */
+  /** Hooks of one workspace, the address of one, how long a call may take, and how long it is tried. */
   hooksMax: 50,
   hookUrlCharsMax: 2_000,
   hookMs: 10_000,

@@ -1,6 +1,6 @@
 /**
- * Hooks: addresses outside that are told of events. Which there are, and how far each was told, are records of
- * the workspace's log; whoever serves tells them.
+ * Hooks: addresses outside that are told of events. Which there are, and how far each was told, are records
+ * of the workspace's log; whoever serves tells them.
  */
 import { eventTypes, isForeign } from "../core/catalogue.ts";
 import { AgentName, Key, LabelKey, LabelValue } from "../core/catalogue/entry.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads on in the feed for as long as the server runs: for those who tell the outside what happens. It goes no
- * faster than whoever hears it, and what goes wrong is tried again.
+ * Reads on in the feed for as long as the server runs: for those who tell the outside what happens. It goes
+ * no faster than whoever hears it, and what goes wrong is tried again.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { Engine } from "../runtime/engine.ts";

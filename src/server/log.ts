@@ -31,7 +31,8 @@ function jsonLine({ method, path, operation, status, ms, tenant, actor }: Told, 
 function textLine({ method, path, status, ms, actor }: Told, at: string): string {
   // Whatever stands in a path must not move the cursor of a terminal.
   const shown = path.replaceAll(/[^\x21-\x7e…]/gu, "?").slice(0, pathCharsMax);
-  return `${at.slice(11, 23)} ${status} ${method} ${shown} ${ms.toFixed(1)} ms${actor === null ? "" : ` ${actor}`}`;
+  const who = actor === null ? "" : ` ${actor}`;
+  return `${at.slice(11, 23)} ${status} ${method} ${shown} ${ms.toFixed(1)} ms${who}`;
 }
 
 const pathCharsMax = 200;

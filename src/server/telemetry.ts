@@ -2,8 +2,8 @@
  * Traces and figures for OpenTelemetry, made from the events of the feed: whoever ran a turn, it is told of
  * once it is in the log, with the times that stand there. Nothing that was said goes out: ids, names, counts.
  *
- * A turn is one trace. Its ids follow from the session and the positions, so two servers that tell of the same
- * turn give the same span.
+ * A turn is one trace. Its ids follow from the session and the positions, so two servers that tell of the
+ * same turn give the same span.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import type { BodyOf, EventType } from "../core/catalogue.ts";

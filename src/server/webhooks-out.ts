@@ -1,8 +1,8 @@
 /**
- * Webhooks that go out: tells each hook of the events it wants, in the order of the feed, one after the other.
- * What is not taken is tried again for a day, and then given up in the log. How far each hook was told is
- * written to the log every so often: after a crash some is told again, under the same delivery id, and nothing
- * is left out.
+ * Webhooks that go out: tells each hook of the events it wants, in the order of the feed, one by one. What is
+ * not taken is tried again for a day, and then given up in the log. How far each hook was told is written to
+ * the log every so often: after a crash some is told again, under the same delivery id, and nothing is left
+ * out.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";

@@ -113,6 +113,55 @@ const span: Span = {
   error: "rate-limit",
 };
 
+const resource = {
+  attributes: [
+    { key: "service.name", value: { stringValue: "skein" } },
+    { key: "service.version", value: { stringValue: "1.2.3" } },
+  ],
+};
+const scope = { name: "skein", version: "1.2.3" };
+const sentSpan = {
+  traceId: span.traceId,
+  spanId: span.spanId,
+  parentSpanId: span.parentSpanId,
+  name: "chat m",
+  kind: 3,
+  startTimeUnixNano: "1700000000123000000",
+  endTimeUnixNano: "1700000001123000000",
+  attributes: [
+    { key: "a", value: { stringValue: "text" } },
+    { key: "n", value: { intValue: "7" } },
+    { key: "half", value: { doubleValue: 0.5 } },
+    { key: "list", value: { arrayValue: { values: [{ stringValue: "x" }] } } },
+    { key: "error.type", value: { stringValue: "rate-limit" } },
+  ],
+  status: { code: 2 },
+};
+const tracesBody = { resourceSpans: [{ resource, scopeSpans: [{ scope, spans: [sentSpan] }] }] };
+const sentMetric = {
+  name: "http.server.request.duration",
+  unit: "s",
+  histogram: {
+    aggregationTemporality: 2,
+    dataPoints: [
+      {
+        attributes: [
+          { key: "http.request.method", value: { stringValue: "GET" } },
+          { key: "http.response.status_code", value: { stringValue: "200" } },
+          { key: "http.route", value: { stringValue: "engine.sessions" } },
+        ],
+        startTimeUnixNano: "1700000002000000000",
+        timeUnixNano: "1700000002000000000",
+        count: "1",
+        sum: 0.03,
+        bucketCounts: ["0", "0", "0", "1", ...Array.from({ length: 11 }, () => "0")],
+        explicitBounds: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
+      },
+    ],
+  },
+};
+const metricsBody = { resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics: [sentMetric] }] }] };
+
 test("spans and figures go out as OTLP says", async () => {
   await using place = await collector(() => 200);
   const world = { now: () => 1_700_000_002_000, sleep: realWorld().sleep };
@@ -131,93 +180,11 @@ test("spans and figures go out as OTLP says", async () => {
   });
   otlp.span(span);
   await otlp.stop();
-  const resource = {
-    attributes: [
-      { key: "service.name", value: { stringValue: "skein" } },
-      { key: "service.version", value: { stringValue: "1.2.3" } },
-    ],
-  };
-  const scope = { name: "skein", version: "1.2.3" };
   assert.deepEqual(
     place.received.map(({ path, headers: given, body }) => ({ path, key: given["x-key"], body })),
     [
-      {
-        path: "/v1/traces",
-        key: "k",
-        body: {
-          resourceSpans: [
-            {
-              resource,
-              scopeSpans: [
-                {
-                  scope,
-                  spans: [
-                    {
-                      traceId: span.traceId,
-                      spanId: span.spanId,
-                      parentSpanId: span.parentSpanId,
-                      name: "chat m",
-                      kind: 3,
-                      startTimeUnixNano: "1700000000123000000",
-                      endTimeUnixNano: "1700000001123000000",
-                      attributes: [
-                        { key: "a", value: { stringValue: "text" } },
-                        { key: "n", value: { intValue: "7" } },
-                        { key: "half", value: { doubleValue: 0.5 } },
-                        { key: "list", value: { arrayValue: { values: [{ stringValue: "x" }] } } },
-                        { key: "error.type", value: { stringValue: "rate-limit" } },
-                      ],
-                      status: { code: 2 },
-                    },
-                  ],
-                },
-              ],
-            },
-          ],
-        },
-      },
-      {
-        path: "/v1/metrics",
-        key: "k",
-        body: {
-          resourceMetrics: [
-            {
-              resource,
-              scopeMetrics: [
-                {
-                  scope,
-                  metrics: [
-                    {
-                      name: "http.server.request.duration",
-                      unit: "s",
-                      histogram: {
-                        aggregationTemporality: 2,
-                        dataPoints: [
-                          {
-                            attributes: [
-                              { key: "http.request.method", value: { stringValue: "GET" } },
-                              { key: "http.response.status_code", value: { stringValue: "200" } },
-                              { key: "http.route", value: { stringValue: "engine.sessions" } },
-                            ],
-                            startTimeUnixNano: "1700000002000000000",
-                            timeUnixNano: "1700000002000000000",
-                            count: "1",
-                            sum: 0.03,
-                            bucketCounts: ["0", "0", "0", "1", ...Array.from({ length: 11 }, () => "0")],
-                            explicitBounds: [
-                              0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
-                            ],
-                          },
-                        ],
-                      },
-                    },
-                  ],
-                },
-              ],
-            },
-          ],
-        },
-      },
+      { path: "/v1/traces", key: "k", body: tracesBody },
+      { path: "/v1/metrics", key: "k", body: metricsBody },
     ],
   );
 });

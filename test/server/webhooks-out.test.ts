@@ -88,7 +88,7 @@ test("a hook is told of the events it wants, signed, without what was said", asy
   assert.deepEqual([hook?.delivered, hook?.abandoned], [1, 0]);
 });
 
-test("what a server did not tell before it ended, the next one tells, and nothing of what it told", async () => {
+test("what a server did not tell before it ended, the next one tells, and no more", async () => {
   await using place = await receiver();
   await using engine = engineOn();
   await engine.setHook("ops", place.url, { ...closed, events: ["session.*"] });
@@ -152,7 +152,7 @@ test("what could not be told within a day is given up, in the log, and the next 
   ]);
 });
 
-test("hooks are for one session, for an agent's, for a label, as they say; and end when removed", async () => {
+test("hooks are for one session, for an agent's, for a label; and end when removed", async () => {
   await using place = await receiver();
   await using engine = engineOn();
   await engine.addAgent({ name: "coder", instructions: "Code." });

@@ -32,11 +32,11 @@ export const hooks = verb({
   args: ["ACTION?", "NAME?", "URL?"],
   options,
   about: [
-    "ACTION is list (the default), add NAME URL, remove NAME or test NAME. A server (skein serve) tells each " +
-      "hook what happens from the moment it was added, in order and at least once; what is not taken is " +
+    "ACTION is list (the default), add NAME URL, remove NAME or test NAME. A server (skein serve) tells " +
+      "each hook what happens from the moment it was added, in order and at least once; what is not taken is " +
       "tried again for a day. Of what was said nothing goes out.",
-    "Calls are signed with what the variable --secret holds where the server runs; the store keeps its name " +
-      "alone. test makes one call from here, with the variable as it is here.",
+    "Calls are signed with what the variable --secret holds where the server runs; the store keeps its " +
+      "name alone. test makes one call from here, with the variable as it is here.",
   ],
   examples: [
     { command: "skein hooks", what: "those there are" },

@@ -47,7 +47,7 @@ export async function readBytesUpTo(request: IncomingMessage, max: number): Prom
   return chunks?.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks ?? []);
 }
 
-/** All pieces; null when they are too many, and the rest is not listened to. Without an iterator: it is slow. */
+/** All pieces; null when they are too many, and the rest is not listened to. An iterator would be slow. */
 function gather(request: IncomingMessage, max: number): Promise<Buffer[] | null> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -91,11 +91,11 @@ const makers: Readonly<Record<string, Maker>> = {
   types(random, target) {
     const operation = random.pick(changing);
     const names = [...Object.keys(operation.params.shape), "nobody", "__proto__", "constructor"];
-    const given = Array.from({ length: 1 + random.below(4) }, () => [
-      random.pick(names),
-      random.pick(values),
-    ]);
-    const body = `{${given.map(([name, value]) => `"${String(name)}":${JSON.stringify(value)}`).join(",")}}`;
+    const given = Array.from(
+      { length: 1 + random.below(4) },
+      () => `"${random.pick(names)}":${JSON.stringify(random.pick(values))}`,
+    );
+    const body = `{${given.join(",")}}`;
     const path = pathOf(operation.path, target);
     return { kind: "types", pieces: jsonRequest("POST", path, body, target), isWhole: true };
   },

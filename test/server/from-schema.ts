@@ -54,6 +54,7 @@ export function fitting(schema: Schema, root: Schema = schema, depth = 0): fc.Ar
       return list(schema, root, depth);
     case "object":
       return object(schema, root, depth);
+    case undefined:
     default:
       return fc.jsonValue({ maxDepth: 2 });
   }

@@ -83,7 +83,10 @@ test("If-Match holds a change to a position, in the write itself", async () => {
   assert.equal((fine(await record('"1"', "once")) as { duplicate: boolean }).duplicate, true);
   assert.deepEqual(problem(await record("nine")), [400, "invalid", "If-Match"]);
   const many = await Promise.all(Array.from({ length: 8 }, () => record('"2"')));
-  assert.deepEqual(many.map(({ status }) => status).toSorted(), [200, 412, 412, 412, 412, 412, 412, 412]);
+  assert.deepEqual(
+    many.map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, ...Array.from({ length: 7 }, () => 412)],
+  );
   const away = await place.call("session.fork", { id: session.id, headers: { "if-match": '"1"' } });
   assert.deepEqual(problem(away), [412, "precondition-failed", "If-Match"]);
   const gone = await place.call("engine.delete", { id: session.id, headers: { "if-match": '"1"' } });

@@ -10,7 +10,7 @@ import { frames, served, type Frame, type Served } from "./served.ts";
 const stream = { accept: "text/event-stream" };
 const eventsOf = (heard: readonly Frame[]): Event[] =>
   heard.flatMap(({ event, data }) =>
-    event === undefined || event === "delta" ? [] : [JSON.parse(data ?? "")],
+    event === undefined || event === "delta" ? [] : [JSON.parse(data ?? "") as Event],
   );
 
 /** Reads a stream until it has what is wanted, or the connection ends. */
@@ -175,7 +175,8 @@ test("deltas come after the request they belong to, live and without an id", asy
     assert.ok(requested! < delta! && delta! < responded!, types.join(" "));
     const [live] = heard.filter(({ event }) => event === "delta");
     assert.equal(live?.id, undefined);
-    assert.equal(JSON.parse(live?.data ?? "").delta.text, "Hello, you.");
+    const { delta: said } = JSON.parse(live?.data ?? "") as { delta: { text: string } };
+    assert.equal(said.text, "Hello, you.");
   }
 });
 
@@ -224,7 +225,7 @@ test("asking and breaking off cancels nothing; asking again with the key tells i
   for await (const frame of frames(await again)) heard.push(frame);
   assert.equal(heard[0]?.event, "input.received");
   assert.equal(heard.at(-1)?.event, "ran");
-  assert.equal(JSON.parse(heard.at(-1)?.data ?? "").status, "open");
+  assert.equal((JSON.parse(heard.at(-1)?.data ?? "") as { status: string }).status, "open");
   assert.equal((await all(session.events({ types: ["input.received"] }))).length, 1);
 });
 

@@ -26,11 +26,11 @@ export async function* tellOn(wire: Wire, id: OperationId, asked: Asked): AsyncG
   const answers = makeAnswers();
   let lastId = asked.lastId ?? null;
   let tries = 0;
-  const opened = (): void => void (tries = 0);
+  const alive = (): void => void (tries = 0);
   for (;;) {
     let cause: unknown;
     try {
-      for await (const frame of wire.frames(id, { ...asked, ...placeOf(id, asked, lastId), opened })) {
+      for await (const frame of wire.frames(id, { ...asked, ...placeOf(id, asked, lastId), alive })) {
         if (frame.event === "end") return;
         if (frame.id !== null) lastId = frame.id;
         const told = toldBy(frame);

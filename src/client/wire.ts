@@ -32,8 +32,8 @@ export interface Asked {
   readonly signal?: AbortSignal | undefined;
   /** The last position that the reader of a stream has. */
   readonly lastId?: string | null;
-  /** Told when a stream has begun. */
-  readonly opened?: () => void;
+  /** Told when a stream gets on, or has stood for a while. */
+  readonly alive?: () => void;
 }
 
 export interface Wire {
@@ -151,8 +151,10 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
         const decoder = new TextDecoder();
         const pieces = chunksOf(response, (error) => new Lost(error));
         for await (const piece of watched(pieces, world, dropped)) {
-          asked.opened?.();
-          yield* parse(decoder.decode(piece, { stream: true }));
+          const text = decoder.decode(piece, { stream: true });
+          const frames = parse(text);
+          if (frames.length > 0 || text.includes(": beat")) asked.alive?.();
+          yield* frames;
         }
       } catch (error) {
         if (over.signal.aborted) throw closed();

@@ -39,7 +39,7 @@ giveInstead((engine) => {
   engines.set(`Bearer ${name}`, engine);
   let count = 0;
   // Without chance, as all else in these tests.
-  const made = { ...clientWorld(fetchThere), newKey: () => `key ${(count += 1)}` };
+  const made = { ...clientWorld(fetchThere), newKey: () => `${name} ${(count += 1)}` };
   const client = makeEngine(makeWire({ url: "http://server.invalid", token: name, world: made }));
   const close = async (): Promise<void> => {
     await client.close();

@@ -149,14 +149,18 @@ async function listening(server: Server, host: string, port: number | undefined)
 /** One for each store, made when the first stream of it begins. */
 function makeHubs(trouble: (error: unknown) => void) {
   const hubs = new Map<Context["store"], Hub>();
+  let isOver = false;
   return {
     of(engine: Engine): Hub {
       const { store } = Engine.contextOf(engine);
       const hub = hubs.get(store) ?? makeHub(engine, trouble);
       hubs.set(store, hub);
+      // A request may still come in over a connection that was open.
+      if (isOver) hub.stop();
       return hub;
     },
     stop(): void {
+      isOver = true;
       for (const hub of hubs.values()) hub.stop();
       hubs.clear();
     },

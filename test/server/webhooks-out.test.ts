@@ -276,3 +276,16 @@ test("a hook that cannot be is refused, and what may be a secret is not repeated
   assert.equal(await refused(engine.removeHook("a")), 'not-found: there is no hook "a"');
   assert.deepEqual(await engine.hooks(), []);
 });
+
+test("a workspace has so many hooks and no more, and one may still be set anew", async () => {
+  await using engine = engineOn();
+  const url = "https://example.com/";
+  for (let count = 0; count < limit.hooksMax; count++) await engine.setHook(`h${count}`, url, closed);
+  await assert.rejects(engine.setHook("one more", url, closed), { code: "refused" });
+  const again = await engine.setHook("h0", `${url}again`, closed);
+  assert.equal(again.url, `${url}again`);
+  assert.equal((await engine.hooks()).length, limit.hooksMax);
+  const long = url.padEnd(limit.hookUrlCharsMax, "a");
+  assert.equal((await engine.setHook("h1", long, closed)).url, long);
+  await assert.rejects(engine.setHook("h1", `${long}a`, closed), { code: "invalid" });
+});

@@ -82,7 +82,8 @@ function refuseMore(given: Given, action: Action): void {
   const said = Object.entries(given).filter(
     ([, value]) => value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0),
   );
-  const astray = said.find(([name]) => !taken[action].includes(name))?.[0];
+  // Options that every verb takes are among them, too.
+  const astray = said.find(([name]) => name in options && !taken[action].includes(name))?.[0];
   if (astray !== undefined)
     throw new SkeinError("invalid", `hooks: --${astray} is not for ${action}`, { hint });
 }

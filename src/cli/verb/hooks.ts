@@ -33,8 +33,8 @@ export const hooks = verb({
   options,
   about: [
     "ACTION is list (the default), add NAME URL, remove NAME or test NAME. A server (skein serve) tells " +
-      "each hook what happens from the moment it was added, in order and at least once; what is not taken is " +
-      "tried again for a day. Of what was said nothing goes out.",
+      "each hook what happens from the moment it was added, in order and at least once; what is not taken " +
+      "is tried again for a day. Of what was said nothing goes out.",
     "Calls are signed with what the variable --secret holds where the server runs; the store keeps its " +
       "name alone. test makes one call from here, with the variable as it is here.",
   ],

@@ -182,7 +182,7 @@ async function* readEvents(wire: Wire, session: string, options: EventsOptions):
 
 const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
 
-/** How many there are and when they end is counted here: a stream has many connections, a reading many pages. */
+/** Their number and their end are kept here: a stream has many connections, and a reading many pages. */
 function readOptions(options: EventsOptions) {
   for (const name of ["fromSeq", "toSeq", "limit"] as const) {
     const value = options[name];

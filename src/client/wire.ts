@@ -42,7 +42,7 @@ export interface Wire {
   call(id: OperationId, asked?: Asked): Promise<unknown>;
   /** The bytes that come back, as they come. */
   bytes(id: OperationId, asked?: Asked): AsyncGenerator<Uint8Array>;
-  /** One connection's worth of a stream. It throws `Lost` when it was cut, and ends when the server ended it. */
+  /** A stream, for as long as its connection lasts. Throws `Lost` when it was cut. */
   frames(id: OperationId, asked?: Asked): AsyncGenerator<Frame>;
   /** Ends whatever is under way; what is asked later is refused. */
   close(): void;

@@ -11,7 +11,8 @@ const frames = (pieces: readonly string[]): Frame[] => {
 
 test("fields are read as the standard says; comments and what nobody knows are passed over", () => {
   const text =
-    ": beat\n\nretry: 1000\n\nid: 7\nevent: input.received\ndata: {}\n\ndata:a\ndata: b\ndata\n\nid: 8\n\ndata: half";
+    ": beat\n\nretry: 1000\n\nid: 7\nevent: input.received\ndata: {}\n\n" +
+    "data:a\ndata: b\ndata\n\nid: 8\n\ndata: half";
   assert.deepEqual(frames([text]), [
     { id: "7", event: "input.received", data: "{}" },
     { id: null, event: "message", data: "a\nb\n" },

@@ -1,6 +1,6 @@
 /**
- * Loaded before test files (`node --import`): whenever one of them asks for an engine, it is given a client of
- * a server on it. One server serves them all; the token says whose engine is meant.
+ * Loaded before test files (`node --import`): whenever one of them asks for an engine, it is given a client
+ * of a server on it. One server serves them all; the token says whose engine is meant.
  */
 import type { Engine } from "../../src/runtime/engine.ts";
 import { makeEngine } from "../../src/client/engine.ts";

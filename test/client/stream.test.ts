@@ -80,7 +80,7 @@ const heardOf = async (telling: AsyncGenerator<Heard, unknown>): Promise<[Heard[
   }
 };
 
-test("asking and watching go on when they are cut: one input, every event once, and why it ended", async () => {
+test("asking and watching go on when cut: one input, every event once, and why it ended", async () => {
   const cuts = { made: 0 };
   const some = numbers(3);
   const lines = Array.from({ length: 40 }, (_, place) => `Answer ${place}.`);

@@ -110,8 +110,8 @@ function driverOf(path: string): string {
 /** What core may not name at all: it gets the world as facts. */
 const worldly = ["Date", "Buffer", "process", "fetch", "crypto", "globalThis", "performance"];
 /**
- * What only `runtime/world.ts`, `client/world.ts` (it runs where there is no runtime) and the command line may
- * do. All else is given its clock and its chance.
+ * What only `runtime/world.ts`, `client/world.ts` (it runs where there is no runtime) and the command line
+ * may do. All else is given its clock and its chance.
  */
 const timers = ["setTimeout", "setInterval", "setImmediate"];
 const random = ["randomBytes", "randomUUID", "randomInt", "getRandomValues"];

@@ -9,7 +9,7 @@ import { makeFolder, skeinIn } from "./skein.ts";
 test("a hook is added, listed, tried and removed", async () => {
   const asked: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url} ${request.headers["skein-event"]}`);
+    asked.push(`${request.method} ${request.url} ${String(request.headers["skein-event"])}`);
     response.writeHead(asked.length === 1 ? 204 : 302).end();
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -17,10 +17,8 @@ test("a hook is added, listed, tried and removed", async () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/told`;
   process.env["TEST_TOLD_SECRET"] = "a long secret of the test";
   const skein = skeinIn(makeFolder());
-  const added = await skein.here(
-    ...["hooks", "add", "ops", url, "--events", "turn.*,session.closed", "--secret", "TEST_TOLD_SECRET"],
-    ...["--label", "team=web", "--agent", "coder"],
-  );
+  const filter = ["--events", "turn.*,session.closed", "--label", "team=web", "--agent", "coder"];
+  const added = await skein.here("hooks", "add", "ops", url, "--secret", "TEST_TOLD_SECRET", ...filter);
   assert.equal(added.stdout, "added ops, told of turn.*, session.closed from now on\n");
   const [listed] = await skein.look("hooks");
   const { name, events, labels, agent, secret, delivered } = listed ?? {};

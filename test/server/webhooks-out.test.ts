@@ -144,7 +144,7 @@ test("what could not be told within a day is given up, in the log, and the next 
   const given = events
     .filter(({ type }) => type === "hook.abandoned")
     .map(({ actor, body }) => ({ actor, body }));
-  const { attempts } = given[0]?.body as { attempts: number };
+  const [{ attempts }] = given.map(({ body }) => body) as [{ attempts: number }];
   const { seq } = await first.head();
   assert.ok(attempts >= 3);
   assert.deepEqual(given, [
@@ -174,15 +174,12 @@ test("hooks are for one session, for an agent's, for a label; and end when remov
   await out.stop();
   const told = place.got
     .filter(({ text }) => !text.includes('"hook":"all"'))
-    .map(({ text, event }) => [(JSON.parse(text) as { hook: string }).hook, event.session]);
+    .map(({ text, event }) => `${(JSON.parse(text) as { hook: string }).hook} ${event.session}`);
   assert.deepEqual(
-    told.toSorted(),
-    [
-      ["coder", sessions[1]?.id],
-      ["mine", mine.id],
-      ["web", sessions[2]?.id],
-    ].toSorted(),
+    new Set(told),
+    new Set([`coder ${sessions[1]?.id}`, `mine ${mine.id}`, `web ${sessions[2]?.id}`]),
   );
+  assert.equal(told.length, 3);
 });
 
 test("no hook is told of tokens or of hooks, unless by name", async () => {
@@ -195,11 +192,10 @@ test("no hook is told of tokens or of hooks, unless by name", async () => {
   await engine.open({ objective: "Last" });
   await until(async () => place.got.length === 2);
   await out.stop();
-  const told = place.got.map(({ text, event }) => [(JSON.parse(text) as { hook: string }).hook, event.type]);
-  assert.deepEqual(told.toSorted(), [
-    ["all", "session.opened"],
-    ["tokens", "token.issued"],
-  ]);
+  const told = place.got.map(
+    ({ text, event }) => `${(JSON.parse(text) as { hook: string }).hook} ${event.type}`,
+  );
+  assert.deepEqual(new Set(told), new Set(["all session.opened", "tokens token.issued"]));
 });
 
 test("private addresses are not called, whatever they are spelled like or resolve to", async () => {

@@ -25,7 +25,8 @@ export const touchesIndex = (before: State, events: readonly DraftEvent[]): bool
 function touchesInbox(before: State, events: readonly DraftEvent[]): boolean {
   const more = events.filter(({ type }) => type === "input.received" || type === "message.received").length;
   if (more === 0) return false;
-  return dueOf(before) !== 0 || count(before.standing.inbox.waiting) + more >= limit.inboxMax;
+  const waiting = count(before.standing.inbox.waiting);
+  return dueOf(before) !== 0 || (waiting < limit.inboxMax && waiting + more >= limit.inboxMax);
 }
 
 /** What comes to wait, or has waited long enough: messages to other stores, and requests. */

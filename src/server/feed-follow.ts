@@ -18,6 +18,8 @@ export interface FollowOptions {
     page: { readonly records: readonly StoredRecord[]; readonly position: string },
     signal: AbortSignal,
   ) => Promise<void> | void;
+  /** How long it rests once it has caught up, so that more is read at once; by default not at all. */
+  readonly restMs?: number;
   /** Called now and then while there is nothing new. */
   readonly idle?: () => Promise<void> | void;
   readonly trouble: (error: unknown) => void;
@@ -47,6 +49,8 @@ export async function followFeed(engine: Engine, options: FollowOptions): Promis
         if (over.signal.aborted) return;
         ({ position } = page);
         againMs = againMsMin;
+        if (page.records.length >= pageRecords) continue;
+        if (options.restMs !== undefined) await world.sleep(options.restMs, over.signal);
         if (page.records.length > 0) continue;
         await options.idle?.();
         await world.sleep(lookMs, seen.signal);

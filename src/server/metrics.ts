@@ -21,6 +21,8 @@ const mediaType = "text/plain; version=0.0.4; charset=utf-8";
 /** Seconds. */
 const latencyBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const countedMs = 5_000;
+/** Events are counted so often, and not one by one. */
+const restMs = 1_000;
 /** Sessions of one status are counted up to this: a larger figure would cost a reading of all of them. */
 const countedMax = 10_000;
 /** What is over is not counted: it only grows. */
@@ -97,6 +99,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
       const seen = seenOf(tenant);
       return followFeed(engine, {
         trouble,
+        restMs,
         heard({ records }) {
           for (const { type } of records) seen.events.set(type, (seen.events.get(type) ?? 0) + 1);
           const last = records.at(-1);

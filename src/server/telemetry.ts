@@ -66,6 +66,7 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
     follow: (engine, trouble) =>
       followFeed(engine, {
         trouble,
+        restMs,
         async heard({ records }) {
           for (const record of records) {
             const span = await spanOf(engine, record);
@@ -77,6 +78,8 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
       }),
   };
 }
+
+const restMs = 250;
 
 /** The span that this record ends; null when it ends none. */
 async function spanOf(engine: Engine, record: StoredRecord): Promise<Span | null> {

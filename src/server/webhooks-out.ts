@@ -28,6 +28,8 @@ export interface WebhooksOutOptions {
 const againMsMin = 1_000;
 const againMsMax = 900_000;
 const noteMsUsual = 60_000;
+/** Hooks that are set are seen so soon. */
+const restMs = 250;
 /** How long a call under way is waited for when the server stops. */
 const graceMs = 2_000;
 /** So much of the feed may have to be read again after a restart. */
@@ -46,6 +48,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
   // Before the hooks are read, so that none is missed.
   const watching = await followFeed(engine, {
     trouble: options.trouble,
+    restMs,
     heard: ({ records }) => look(records),
   });
 

@@ -102,6 +102,8 @@ export const serve = verb({
       allowPrivate: options["allow-private"],
       otlp: otlpFrom(process.env, options.otlp),
     });
+    // Also when the port is taken: what follows the log would keep the process alive.
+    await using _ = { [Symbol.asyncDispose]: outward.stop };
     await using server = await listen({
       ...outward.serve,
       host,
@@ -128,7 +130,6 @@ export const serve = verb({
     out.note(out.dim("finishing what is under way; once more to end at once"));
     await server.stop();
     await worker?.stop();
-    await outward.stop();
   },
 });
 

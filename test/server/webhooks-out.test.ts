@@ -92,16 +92,21 @@ test("what a server did not tell before it ended, the next one tells, and no mor
   await using place = await receiver();
   await using engine = engineOn();
   await engine.setHook("ops", place.url, { ...closed, events: ["session.*"] });
-  const first = await openWebhooksOut(engine, near);
+  // The second is written down when the server stops, and not before.
+  const seldom = { ...near, noteMs: 60_000 };
+  const first = await openWebhooksOut(engine, seldom);
   await engine.open({ objective: "One" });
-  await until(async () => place.got.length === 1);
-  await first.stop();
+  await until(async () => (await engine.hooks())[0]?.delivered === 1);
   await engine.open({ objective: "Two" });
-  const second = await openWebhooksOut(engine, near);
   await until(async () => place.got.length === 2);
+  await first.stop();
+  await engine.open({ objective: "Three" });
+  const second = await openWebhooksOut(engine, seldom);
+  await until(async () => place.got.length >= 3);
   await second.stop();
-  assert.equal(new Set(place.got.map(({ delivery }) => delivery)).size, 2);
-  assert.equal((await engine.hooks())[0]?.delivered, 2);
+  assert.equal(new Set(place.got.map(({ delivery }) => delivery)).size, 3);
+  assert.equal(place.got.length, 3);
+  assert.equal((await engine.hooks())[0]?.delivered, 3);
 });
 
 test("what is not taken is tried again, in order, under the same delivery", async () => {

@@ -65,6 +65,7 @@ const naming = (session: string): readonly (readonly [OperationId, Params])[] =>
   ["engine.scan", { session }],
   ["engine.send", { to: session, message: "hello" }],
   ["engine.open", { from: session }],
+  ["engine.setHook", { name: "h", url: "https://a.example/", events: ["*"], secret: "S", session }],
   ["session.merge", { from: session }],
   ["session.diff", { from: { session } }],
 ];

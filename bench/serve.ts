@@ -151,6 +151,6 @@ async function listing(store: string): Promise<Measure> {
     value: median(times),
     unit: "ms",
     bar: { most: 15 },
-    detail: `of ${sessions.toLocaleString("en-US")}, page after page; the worst ${number(Math.max(...times))} ms`,
+    detail: `of ${number(sessions)}, page after page; the worst ${number(Math.max(...times))} ms`,
   };
 }

@@ -37,7 +37,10 @@ suite("examples/web-chat", () => {
     );
     stack.use(await engine.work());
     const env = { ...process.env, SKEIN_URL: skein.url, SKEIN_TOKEN: token, PORT: "0" };
-    const child = spawn(process.execPath, [join(folder, "server.ts")], { env, stdio: ["ignore", "pipe", 2] });
+    const child = spawn(process.execPath, [join(folder, "server.ts")], {
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     stack.defer(async () => {
       child.kill();
       await once(child, "exit");

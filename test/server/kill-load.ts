@@ -1,6 +1,6 @@
 /**
  * A server that is killed and started again under load. Writers send each change with a key until it is
- * acknowledged; readers follow all the while. In the end nothing that was acknowledged may be missing, nothing
+ * acknowledged; readers follow all the while. In the end nothing acknowledged may be missing, nothing
  * may be there twice, and each reader must have the exact log.
  */
 import { mkdtemp, rm } from "node:fs/promises";

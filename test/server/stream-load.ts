@@ -29,7 +29,7 @@ export interface CutReport {
 
 type Call = (method: string, path: string, body?: unknown) => Promise<unknown>;
 
-export const callerOf =
+const callerOf =
   ({ port, token }: { readonly port: number; readonly token: string }): Call =>
   async (method, path, body) => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
@@ -42,7 +42,7 @@ export const callerOf =
   };
 
 /** All events of a session, each as the text of its JSON, by pages. */
-export async function logOf(call: Call, id: string): Promise<string[]> {
+async function logOf(call: Call, id: string): Promise<string[]> {
   const texts: string[] = [];
   for (let fromSeq: number | null = 1; fromSeq !== null;) {
     const page = (await call("GET", `/v1/sessions/${id}/events?fromSeq=${fromSeq}&limit=500`)) as {

@@ -13,7 +13,9 @@ function cutting(next: Fetch, cuts: { made: number }, bytes: () => number): Fetc
   /** How often a reader came again from where it was before: then it gets more. */
   const stuck = new Map<string, number>();
   return async (url, init) => {
-    const response = await next(url, init);
+    const gone = new AbortController();
+    const signal = AbortSignal.any([gone.signal, ...(init.signal ? [init.signal] : [])]);
+    const response = await next(url, { ...init, signal });
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
     if (!isStream) return response;
     const place = `${url} ${new Headers(init.headers).get("last-event-id")}`;
@@ -28,6 +30,7 @@ function cutting(next: Fetch, cuts: { made: number }, bytes: () => number): Fetc
         cuts.made += 1;
         if (cuts.made % 3 === 0) sink.terminate();
         else sink.error(new TypeError("terminated"));
+        gone.abort();
       },
     });
     return new Response(response.body?.pipeThrough(cut), { headers: response.headers });

@@ -18,6 +18,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   bundle: async () => (await import("./bundle.ts")).benchBundle(),
   retain: async () => (await import("./retain.ts")).benchRetain(),
   wake: async () => (await import("./wake.ts")).benchWake(),
+  serve: async () => (await import("./serve.ts")).benchServe(),
   start: async () => (await import("./start.ts")).benchStart(),
   postgres: async () => (await import("./postgres.ts")).benchPostgres(),
 };

@@ -235,6 +235,16 @@ export type { ReplayCheck, ReplayMismatch } from "./runtime/replay-check.ts";
 export type { RebuildReport } from "./runtime/rebuild.ts";
 export type { Policy } from "./core/policy.ts";
 export type { PolicyEntry, SetPolicyOptions } from "./runtime/policies.ts";
+export type { Scope } from "./core/access-token.ts";
+export type {
+  AddTokenOptions,
+  IssuedToken,
+  TokenEntry,
+  TokensOptions,
+  TokenStatus,
+} from "./runtime/tokens.ts";
+export type { TokenHolder } from "./runtime/token-reader.ts";
+export type { HookEntry, SetHookOptions } from "./runtime/hooks.ts";
 export type { Retained, RetainKept, RetainOptions, RetainReport } from "./runtime/retain.ts";
 export type { RunLimit } from "./core/schedule.ts";
 export type { Told, Worker, WorkOptions } from "./runtime/work/worker.ts";

@@ -8,7 +8,9 @@ import { z } from "zod";
 import { contextEvents, itemEvents, messageEvents, triggerEvents } from "./catalogue/durable.ts";
 import type { Entry } from "./catalogue/entry.ts";
 import { governanceEvents, workspaceEvents } from "./catalogue/governance.ts";
+import { hookEvents } from "./catalogue/hook.ts";
 import { leaseEvents, sessionEvents } from "./catalogue/session.ts";
+import { tokenEvents } from "./catalogue/token.ts";
 import { bootstrapEvents, toolEvents, turnEvents } from "./catalogue/turn.ts";
 
 const families = {
@@ -23,6 +25,8 @@ const families = {
   trigger: triggerEvents,
   governance: governanceEvents,
   workspace: workspaceEvents,
+  token: tokenEvents,
+  hook: hookEvents,
 } satisfies Record<string, Record<string, Entry>>;
 
 export const sessionCatalogue = {
@@ -38,7 +42,11 @@ export const sessionCatalogue = {
   ...governanceEvents,
 } satisfies Record<string, Entry>;
 
-export const workspaceCatalogue = workspaceEvents satisfies Record<string, Entry>;
+export const workspaceCatalogue = {
+  ...workspaceEvents,
+  ...tokenEvents,
+  ...hookEvents,
+} satisfies Record<string, Entry>;
 
 export type SessionEventType = keyof typeof sessionCatalogue;
 export type WorkspaceEventType = keyof typeof workspaceCatalogue;

@@ -9,6 +9,7 @@ declare const brand: unique symbol;
 export type SessionId = string & { readonly [brand]: "SessionId" };
 export type WorkspaceId = string & { readonly [brand]: "WorkspaceId" };
 export type PrincipalId = string & { readonly [brand]: "PrincipalId" };
+export type TokenId = string & { readonly [brand]: "TokenId" };
 /** Whatever has a log. */
 export type LogId = SessionId | WorkspaceId;
 
@@ -18,6 +19,7 @@ const patterns = {
   ses: new RegExp(`^ses_${tail}$`),
   wsp: new RegExp(`^wsp_${tail}$`),
   prn: new RegExp(`^prn_${tail}$`),
+  tok: new RegExp(`^tok_${tail}$`),
 } as const;
 
 /** What an id is made of: the time and ten random bytes. */
@@ -29,6 +31,7 @@ export interface IdSeed {
 export const makeSessionId = (seed: IdSeed): SessionId => `ses_${encode(seed)}` as SessionId;
 export const makeWorkspaceId = (seed: IdSeed): WorkspaceId => `wsp_${encode(seed)}` as WorkspaceId;
 export const makePrincipalId = (seed: IdSeed): PrincipalId => `prn_${encode(seed)}` as PrincipalId;
+export const makeTokenId = (seed: IdSeed): TokenId => `tok_${encode(seed)}` as TokenId;
 
 /** The principal that stands for a local name: the same every time, and the name cannot be read from it. */
 export function principalFor(digest: Digest, workspace: string, name: string): PrincipalId {
@@ -43,6 +46,8 @@ export const isSessionId = (text: string): text is SessionId => patterns.ses.tes
 export const isWorkspaceId = (text: string): text is WorkspaceId => patterns.wsp.test(text);
 export const isPrincipalId = (text: unknown): text is PrincipalId =>
   typeof text === "string" && patterns.prn.test(text);
+export const isTokenId = (text: unknown): text is TokenId =>
+  typeof text === "string" && patterns.tok.test(text);
 
 export function parseSessionId(text: string): SessionId {
   if (isSessionId(text)) return text;

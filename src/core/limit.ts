@@ -83,6 +83,19 @@ export const limit = {
   memoryTokensMax: 2_000,
   /** Policies of one workspace. */
   policiesMax: 100,
+  /** Tokens of one workspace that hold. */
+  tokensMax: 1_000,
+  /** Requests that come with one token, in a second and at once. */
+  requestsPerSecond: 200,
+  requestBurst: 400,
+  /** Requests without a token that holds, from one address. */
+  strangersPerSecond: 20,
+  strangersBurst: 100,
+  /** How long a page stays logged in. */
+  loginMs: 604_800_000,
+  /** Tenants that one server has open at once, and how long one stays so that nobody asks for. */
+  tenantsOpenMax: 100,
+  tenantIdleMs: 600_000,
   /** Values registered as secret, and the shortest that is one. */
   secretsMax: 1_000,
   secretCharsMin: 8,
@@ -105,6 +118,29 @@ export const limit = {
   queryRowsMax: 10_000,
   queryMs: 30_000,
   queryCharsMax: 10_000,
+  /** One request to a server: its headers, its address, its body; and how long it may take to come in. */
+  requestHeaderBytesMax: 16_384,
+  requestTargetCharsMax: 8_192,
+  requestPathCharsMax: 2_048,
+  requestBodyBytesMax: 2_097_152,
+  requestMs: 30_000,
+  /** Connections of one server. */
+  connectionsMax: 10_000,
+  /** Answers that are kept at hand, to be given again to whoever asks with the same key. */
+  keptAnswersMax: 10_000,
+  keptAnswerBytesMax: 65_536,
+  /** How often a stream that has nothing to tell says that it is there. */
+  streamBeatMs: 15_000,
+  /** Deltas that wait for the event before them; past that the rest of the answer is not heard live. */
+  waitingDeltasMax: 1_000,
+  /** Spans that wait for a collector, past which they are dropped; and those that are sent at once. */
+  telemetrySpansMax: 10_000,
+  telemetryBatchMax: 500,
+  /** Hooks of one workspace, the address of one, how long a call may take, and how long it is tried. */
+  hooksMax: 50,
+  hookUrlCharsMax: 2_000,
+  hookMs: 10_000,
+  hookRetryMs: 86_400_000,
   /** What the model sees of one output of a tool; the rest is kept, and can be recalled. */
   toolOutputCharsMax: 32_768,
   /** How often a model is asked in one step before the session is suspended. */

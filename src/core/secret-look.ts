@@ -79,6 +79,11 @@ const tokenForms: readonly TokenForm[] = [
   },
   { name: "google-key", anchors: ["aiza"], pattern: /AIza[A-Za-z0-9_-]{35,}/y },
   { name: "google-token", anchors: ["ya29"], pattern: /ya29\.[A-Za-z0-9_-]{20,}/y },
+  {
+    name: "skein-token",
+    anchors: ["skn_"],
+    pattern: /skn_[A-Za-z0-9_-]{2,84}_[0-9a-hjkmnp-tv-z]{26}_[A-Za-z0-9_-]{43}/y,
+  },
   { name: "npm-token", anchors: ["npm_"], pattern: /npm_[A-Za-z0-9]{30,}/y, when: isMixed },
   { name: "pypi-token", anchors: ["pypi"], pattern: /pypi-[A-Za-z0-9_-]{40,}/y, when: isKey },
   { name: "digitalocean-token", anchors: ["dop_", "doo_", "dor_"], pattern: /do[opr]_v1_[0-9a-f]{40,}/y },

@@ -27,16 +27,33 @@ export function checkShape<S extends z.ZodObject>(
   }
   const value = withoutUndefined(given);
   checkJson(`${where}: ${what}`, value);
-  const checked = schema.safeParse(value, { error: (issue) => wordsFor(issue as z.core.$ZodIssue) });
+  const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
-  // A name that was misspelled is often why another is missing.
-  const { issues } = checked.error;
-  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
-  if (issue === undefined) throw new SkeinError("invalid", `${where}: this is no ${what}`);
-  const { path, message, hint } = complaint(schema, issue, value);
+  const { path, message, hint } = complaintAbout(schema, value);
   const line = lineOf?.(path);
   const place = line === undefined ? where : `${where}, line ${line}`;
   throw new SkeinError("invalid", `${place}: ${message}`, { hint });
+}
+
+/** What is wrong with a value that does not fit: the first mistake, and how it is spelled right. */
+export function complaintAbout(schema: z.ZodObject, value: unknown): Complaint {
+  const checked = schema.safeParse(value, { error: (issue) => wordsFor(issue as z.core.$ZodIssue) });
+  // A name that was misspelled is often why another is missing.
+  const issues = checked.success ? [] : checked.error.issues;
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
+  if (issue === undefined) return { path: [], message: "this is not of the right form", hint: undefined };
+  return complaint(schema, nearestIn(issue), value);
+}
+
+/** Of something that may have one of several forms: what is wrong with the one that it comes nearest to. */
+function nearestIn(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== "invalid_union") return issue;
+  let best: z.core.$ZodIssue | null = null;
+  for (const branch of issue.errors) {
+    const [first] = branch.map((inner) => nearestIn({ ...inner, path: [...issue.path, ...inner.path] }));
+    if (first !== undefined && first.path.length > (best ?? issue).path.length) best = first;
+  }
+  return best ?? issue;
 }
 
 /** What is counted, one and many. */
@@ -55,7 +72,7 @@ function wordsFor(issue: z.core.$ZodIssue): string {
   return `${few ? "at least" : "at most"} ${bound}${unit === undefined ? "" : ` ${unit}`}`;
 }
 
-interface Complaint {
+export interface Complaint {
   readonly path: Path;
   readonly message: string;
   readonly hint: string | undefined;
@@ -63,11 +80,11 @@ interface Complaint {
 
 function complaint(schema: z.ZodObject, issue: z.core.$ZodIssue, value: unknown): Complaint {
   const { path } = issue;
-  const field = quote(written(path));
+  const field = quote(writtenPath(path));
   const found = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)?.[key], value);
   if (issue.code === "unrecognized_keys") {
     const [key = ""] = issue.keys;
-    const message = `there is no field ${quote(written([...path, key]))}`;
+    const message = `there is no field ${quote(writtenPath([...path, key]))}`;
     return { path: [...path, key], message, hint: meant(key, fieldsAt(schema, path)) };
   }
   const known = issue.code === "invalid_value" ? issue.values.map(String) : [];
@@ -95,7 +112,7 @@ function meant(word: string, known: readonly string[]): string {
 }
 
 /** `permissions[0].rule` */
-const written = (path: Path): string =>
+export const writtenPath = (path: Path): string =>
   path
     .map((key, place) => (typeof key === "number" ? `[${key}]` : `${place === 0 ? "" : "."}${String(key)}`))
     .join("");

@@ -20,7 +20,8 @@ const Every = z.int().min(1_000, "a trigger fires at most once a second");
 const Zone = z.string().min(1).max(64);
 const Line = z.string().min(1).max(1_024);
 
-const kinds = {
+/** What may be said of each kind. */
+export const triggerSchemas = {
   at: z.strictObject({ kind: z.literal("at"), at: Millis }),
   every: z.strictObject({ kind: z.literal("every"), everyMs: Every, fromMs: Millis.exactOptional() }),
   cron: z.strictObject({ kind: z.literal("cron"), cron: Line, zone: Zone.exactOptional() }),
@@ -87,7 +88,9 @@ const kinds = {
   }),
 } as const satisfies Record<TriggerKind, z.ZodType>;
 
-export type TriggerSpec = { readonly [K in TriggerKind]: Readonly<z.infer<(typeof kinds)[K]>> }[TriggerKind];
+export type TriggerSpec = {
+  readonly [K in TriggerKind]: Readonly<z.infer<(typeof triggerSchemas)[K]>>;
+}[TriggerKind];
 export type SpecOf<K extends TriggerKind> = Extract<TriggerSpec, { readonly kind: K }>;
 
 /** What becomes of times that pass while nobody is there: one firing for all, one each, or none. */
@@ -100,12 +103,12 @@ export type Wake = TriggerSpec & { readonly name?: string; readonly missed?: Mis
 /** Holds a trigger against its schema. Says where the first mistake is, and how it is spelled right. */
 export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec {
   const kind = (given as { readonly kind?: unknown } | null | undefined)?.kind;
-  if (typeof kind !== "string" || !Object.hasOwn(kinds, kind)) {
+  if (typeof kind !== "string" || !Object.hasOwn(triggerSchemas, kind)) {
     throw new SkeinError("invalid", `${where}: there is no kind of trigger ${quote(kind)}`, {
-      hint: `one of ${Object.keys(kinds).join(", ")}`,
+      hint: `one of ${Object.keys(triggerSchemas).join(", ")}`,
     });
   }
-  const schema = kinds[kind as TriggerKind];
+  const schema = triggerSchemas[kind as TriggerKind];
   try {
     return checkShape(schema, given, { what: "trigger", where });
   } catch (error) {

@@ -100,7 +100,7 @@ const headSeq = async ({ store }: Context, session: SessionId): Promise<number> 
  * Somebody else may run the session: then their run is waited for, and if they are gone, their lease. What
  * is left to do after that is done here.
  */
-async function runOrWait(context: Context, session: SessionId, options: RunOptions): Promise<Ran> {
+export async function runOrWait(context: Context, session: SessionId, options: RunOptions): Promise<Ran> {
   for (;;) {
     try {
       return await context.runs.run(session, options);

@@ -1,10 +1,11 @@
 /** Clear: one append closes a session and opens the next with the same agent, bindings and permissions. */
 import type { Command, Loaded } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
-import { makeSessionId, type SessionId } from "../core/ids.ts";
+import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Part } from "../store/port.ts";
+import { madeBefore, newSessionId } from "./asked.ts";
 import { instructionFiles } from "./bootstrap.ts";
 import { carriedFor } from "./carry.ts";
 import { handoffDocument } from "./handoff.ts";
@@ -29,7 +30,9 @@ export async function clearSession(
   session: SessionId,
   options: ClearOptions,
 ): Promise<SessionId> {
-  const { world, writer } = context;
+  const { writer } = context;
+  const before = await madeBefore(context);
+  if (before !== null) return before;
   // Left out, it is the same as before; empty, it would be none.
   if (options.objective !== undefined) checkObjective("clear", options.objective);
   for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
@@ -37,7 +40,7 @@ export async function clearSession(
     const handoff = options.handoff === true ? await handoffDocument(context, session) : null;
     const state = await writer.current(session);
     const reason = options.reason ?? (handoff === null ? "cleared" : "handed off");
-    const next = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+    const next = newSessionId(context);
     const parts = [
       ...(await closing(context, session, state, reason)),
       await opening(context, state, next, session, { ...options, handoff }),

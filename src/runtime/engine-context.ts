@@ -1,4 +1,5 @@
 /** What the handles of one engine share. */
+import type { SessionId } from "../core/ids.ts";
 import type { Models } from "../model/port.ts";
 import type { Store } from "../store/port.ts";
 import type { ToolSource } from "../tool/port.ts";
@@ -7,6 +8,7 @@ import type { Live } from "./live.ts";
 import type { MemoryReader } from "./memory.ts";
 import type { Runs } from "./running.ts";
 import type { StateReader } from "./state-reader.ts";
+import type { TokenReader } from "./token-reader.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import type { World } from "./world.ts";
 import type { Writer } from "./writer.ts";
@@ -16,6 +18,7 @@ export type OpenStore = (place: string, options?: { readonly create?: boolean })
 export interface Context {
   readonly store: Store;
   readonly world: World;
+  readonly tenant: string;
   readonly states: StateReader;
   readonly writer: Writer;
   readonly actor: string;
@@ -32,6 +35,9 @@ export interface Context {
   readonly tokenizer: Tokenizer;
   readonly cache: EventCache;
   readonly memory: MemoryReader;
+  readonly tokens: TokenReader;
   readonly live: Live;
   readonly runs: Runs;
+  /** The id of a session that this call makes, where it follows from the caller's key; see asked.ts. */
+  readonly newSession?: () => SessionId;
 }

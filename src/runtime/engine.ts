@@ -2,14 +2,13 @@
 import type { AgentDefinition } from "../core/agent.ts";
 import type { OpenOptions } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { makeSessionId, principalFor, quote, type LogId, type SessionId } from "../core/ids.ts";
+import { quote, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
 import type { TriggerSpec } from "../core/trigger.ts";
-import type { Models } from "../model/port.ts";
-import type { ToolSource } from "../tool/port.ts";
-import type { Page, SessionRow, Store, StoreStats, WorkerRow } from "../store/port.ts";
+import type { Page, SessionRow, StoreStats, WorkerRow } from "../store/port.ts";
+import { askedContext, madeBefore, newSessionId, type Asked } from "./asked.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { inflate } from "./content.ts";
 import type { DeliverProgress, DeliverReport } from "./deliver.ts";
@@ -25,30 +24,26 @@ import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
 import type { ScanOptions, ScanReport } from "./scan.ts";
 import { prepareOpening } from "./bootstrap.ts";
-import { makeEventCache } from "./context-reader.ts";
 import { findSession } from "./find.ts";
 import type { Lineage } from "./lineage.ts";
-import { makeLive } from "./live.ts";
-import { forget, listMemory, makeMemoryReader, remember } from "./memory.ts";
-import { memoryBeside } from "./memory-follow.ts";
+import { forget, listMemory, remember } from "./memory.ts";
 import type { ForgetOptions, Forgotten, MemoryEntry, MemoryOptions, RememberOptions } from "./memory.ts";
+import { makeContext, type EngineOptions } from "./make-context.ts";
 import { checkOpen } from "./options.ts";
-import { makeRuns } from "./running.ts";
-import { makeTokenizer } from "./tokenizer.ts";
-import { keepBytes, openRedactor, type Secrets } from "./redact.ts";
-import type { Context, OpenStore } from "./engine-context.ts";
+import { keepBytes } from "./redact.ts";
+import type { Context } from "./engine-context.ts";
+import { checkActor } from "./seal.ts";
 import { Session, type Written } from "./session.ts";
-import { makeStateReader } from "./state-reader.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
-import type { Also } from "./beside.ts";
-import { makeWriter } from "./writer.ts";
+import type { HookEntry, SetHookOptions } from "./hooks.ts";
+import type { TokenHolder } from "./token-reader.ts";
+import type { AddTokenOptions, IssuedToken, TokenEntry, TokensOptions } from "./tokens.ts";
 import type { Plan } from "../core/ticket.ts";
 import type { TicketsOptions } from "./tickets.ts";
 import type { TicketRow } from "./tickets-standing.ts";
 import type { Template, TemplateOptions } from "./work/templates.ts";
 import type { WebhookAnswer, WebhookCall } from "./work/webhook.ts";
 import type { WorkOptions, Worker } from "./work/worker.ts";
-import type { World } from "./world.ts";
 
 export interface SessionsOptions {
   readonly agent?: string;
@@ -62,58 +57,36 @@ export interface SessionsOptions {
   readonly cursor?: string;
 }
 
-export interface EngineOptions {
-  readonly store: Store;
-  readonly world: World;
-  readonly tenant?: string;
-  /** Who acts, unless a call says otherwise; by default a principal that stands for the local user. */
-  readonly actor?: string;
-  /** Who this process is, to whoever finds a session taken by it. */
-  readonly holder?: string;
-  /** How long a run holds a session without a sign of life. */
-  readonly leaseMs?: number;
-  /** What sessions are run with; loaded when first needed. Without models nothing is run. */
-  readonly models?: () => Promise<Models>;
-  readonly tools?: () => Promise<ToolSource>;
-  /** Values that never reach the store, by their names; and whether to take out what only looks like one. */
-  readonly secrets?: Secrets;
-  /** Opens another store, for sessions that move there by its place, and for messages. */
-  readonly openStore?: OpenStore;
-  /** Where this store is, as others would open it: replies to messages to other stores go there. */
-  readonly place?: string;
-}
-
 export class Engine implements AsyncDisposable {
   readonly #context: Context;
-  readonly #workers = new Set<Worker>();
+  readonly #workers: Set<Worker>;
   #closed: Promise<void> | null = null;
 
-  constructor({ store, tenant = "default", actor, ...options }: EngineOptions) {
-    const world = { ...options.world, redactor: openRedactor(options.secrets, options.world.redactor) };
-    const states = makeStateReader(store);
-    const always: Also = (change) => memoryBeside(this.#context, change);
-    const cache = makeEventCache();
-    const forget = (log: LogId): void => cache.forget(log as SessionId);
-    const writer = makeWriter(store, world, states, { tenant, always, forget });
-    const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
-    this.#context = {
-      store,
-      world,
-      states,
-      writer,
-      actor: actor ?? local,
-      holder: options.holder ?? world.self ?? "an engine",
-      leaseMs: options.leaseMs,
-      models: options.models,
-      tools: options.tools,
-      openStore: options.openStore,
-      place: options.place,
-      tokenizer: makeTokenizer(world),
-      cache,
-      memory: makeMemoryReader(store),
-      live: makeLive(),
-      runs: makeRuns(() => this.#context),
-    };
+  /** `shared`: what another engine has open already; it closes that, and this one never does. */
+  constructor(options: EngineOptions, shared?: { readonly context: Context; readonly workers: Set<Worker> }) {
+    this.#context = shared?.context ?? makeContext(options);
+    this.#workers = shared?.workers ?? new Set();
+    if (shared !== undefined) this.#closed = Promise.resolve();
+  }
+
+  /** The same engine for somebody else: what is done through it, this actor did. Closing it does nothing. */
+  as(actor: string): Engine {
+    const context = { ...this.#context, actor: checkActor(actor) };
+    const { store, world } = context;
+    return new Engine({ store, world }, { context, workers: this.#workers });
+  }
+
+  /** What its handles share: for the server, in the same process. */
+  static contextOf(engine: Engine): Context {
+    return engine.#context;
+  }
+
+  /** The same engine for one call from outside: with the caller's key, and held to where a session is. */
+  static asking(engine: Engine, asked: Asked): Engine {
+    const context = askedContext(engine.#context, asked);
+    if (context === engine.#context) return engine;
+    const { store, world } = context;
+    return new Engine({ store, world }, { context, workers: engine.#workers });
   }
 
   /** Opens a session: one objective, and what it starts with; or with `from`, what another leaves it. */
@@ -121,9 +94,11 @@ export class Engine implements AsyncDisposable {
     options: OpenOptions & ({ readonly objective: string } | { readonly from: string }),
   ): Promise<Session> {
     checkOpen(options);
-    const { world, writer, actor, store } = this.#context;
+    const { writer, actor, store } = this.#context;
+    const before = await madeBefore(this.#context);
+    if (before !== null) return new Session(this.#context, before);
     const opening = await prepareOpening(this.#context, options);
-    const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+    const id = newSessionId(this.#context);
     await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...opening } }, { actor });
     return new Session(this.#context, id);
   }
@@ -341,6 +316,41 @@ export class Engine implements AsyncDisposable {
   /** The policies of the workspace, by name; the default is among them unless it was replaced. */
   async policies(): Promise<PolicyEntry[]> {
     return (await import("./policies.ts")).listPolicies(this.#context);
+  }
+
+  /** Issues a token, by which programs come in over the network. It is shown this once. */
+  async addToken(options: AddTokenOptions): Promise<IssuedToken> {
+    return (await import("./tokens.ts")).addToken(this.#context, options);
+  }
+
+  /** The tokens that hold, the newest first; with `all`, also those that were revoked or have expired. */
+  async tokens(options: TokensOptions = {}): Promise<TokenEntry[]> {
+    return (await import("./tokens.ts")).listTokens(this.#context, options);
+  }
+
+  /** Ends a token: here at once, in other processes within a second. */
+  async revokeToken(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<TokenEntry> {
+    return (await import("./tokens.ts")).revokeToken(this.#context, idOrEnding, options);
+  }
+
+  /** Sets a hook: an address that is told of events from now on. One of this name is replaced. */
+  async setHook(name: string, url: string, options: SetHookOptions): Promise<HookEntry> {
+    return (await import("./hooks.ts")).setHook(this.#context, name, url, options);
+  }
+
+  /** The hooks of the workspace by name, and how far each was told. */
+  async hooks(): Promise<HookEntry[]> {
+    return (await import("./hooks.ts")).listHooks(this.#context);
+  }
+
+  /** Takes a hook away, and gives it as it was. */
+  async removeHook(name: string, options: { readonly reason?: string } = {}): Promise<HookEntry> {
+    return (await import("./hooks.ts")).removeHook(this.#context, name, options);
+  }
+
+  /** Who comes with a token; null for every one that does not hold, whatever is wrong with it. */
+  checkToken(token: string): Promise<TokenHolder | null> {
+    return this.#context.tokens.check(token);
   }
 
   /**

@@ -2,8 +2,9 @@
 import type { CommandOf, ForkOptions, Permission } from "../core/command.ts";
 import { withdrawn } from "../core/decide/branch.ts";
 import { SkeinError } from "../core/error.ts";
-import { makeSessionId, type SessionId } from "../core/ids.ts";
+import type { SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
+import { madeBefore, newSessionId } from "./asked.ts";
 import { carriedForFork } from "./carry.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
@@ -30,7 +31,9 @@ export async function forkSession(
   seq: number,
   { files, ...options }: ForkOptions & { readonly files: string | undefined },
 ): Promise<SessionId> {
-  const { world, writer, actor } = context;
+  const { writer, actor } = context;
+  const before = await madeBefore(context);
+  if (before !== null) return before;
   const plain = await forkCommand(context, session, seq, options);
   if (files !== undefined && (typeof files !== "string" || files === "" || files.includes("\0")))
     throw new SkeinError("invalid", "fork: files is no path", { hint: "give the path of a new directory" });
@@ -41,7 +44,7 @@ export async function forkSession(
   const { objective, memory } = options;
   const carried = memory === false ? null : await carriedForFork(context, session, plan.from, objective);
   const command = carried === null ? plan.command : { ...plan.command, carried };
-  const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  const id = newSessionId(context);
   await writer.begin(id, { ...plan, command }, { actor });
   return id;
 }

@@ -13,13 +13,17 @@ export interface Live {
   publish(session: SessionId, delta: LiveDelta): void;
   /** Until the function that comes back is called. */
   listen(session: SessionId, heard: (delta: LiveDelta) => void): () => void;
+  /** Of all sessions. */
+  listenAll(heard: (session: SessionId, delta: LiveDelta) => void): () => void;
 }
 
 export function makeLive(): Live {
   const listeners = new Map<SessionId, Set<(delta: LiveDelta) => void>>();
+  const everywhere = new Set<(session: SessionId, delta: LiveDelta) => void>();
   return {
     publish(session, delta) {
       for (const heard of listeners.get(session) ?? []) heard(delta);
+      for (const heard of everywhere) heard(session, delta);
     },
     listen(session, heard) {
       const set = listeners.get(session) ?? new Set();
@@ -28,6 +32,10 @@ export function makeLive(): Live {
         set.delete(heard);
         if (set.size === 0) listeners.delete(session);
       };
+    },
+    listenAll(heard) {
+      everywhere.add(heard);
+      return () => void everywhere.delete(heard);
     },
   };
 }

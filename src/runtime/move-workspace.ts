@@ -39,8 +39,20 @@ const countedAs: Readonly<Record<string, keyof CarriedCounts>> = {
   "session.deleted": "deleted",
 };
 
-/** What is about positions of the log it stands in, or has become of templates: these move by themselves. */
-const stays: ReadonlySet<string> = new Set([...templateTypes, "content.erased"]);
+/**
+ * What is about positions of the log it stands in, or has become of templates: these move by themselves. Who
+ * may come in, and who is told, is for each place to say.
+ */
+const stays: ReadonlySet<string> = new Set([
+  ...templateTypes,
+  "content.erased",
+  "token.issued",
+  "token.revoked",
+  "hook.set",
+  "hook.removed",
+  "hook.delivered",
+  "hook.abandoned",
+]);
 
 interface Keyed {
   readonly key: string;

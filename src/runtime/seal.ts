@@ -266,7 +266,7 @@ const actorForms = [
   /^system$/,
 ];
 
-function checkActor(actor: string): string {
+export function checkActor(actor: string): string {
   if (headerField.test(actor) && actorForms.some((form) => form.test(actor))) return actor;
   throw new SkeinError("invalid", `not an actor: ${JSON.stringify(actor)}`, {
     hint: 'for example "user:prn_…", "agent:name@1", "tool:name" or "system"',

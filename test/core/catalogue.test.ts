@@ -30,7 +30,9 @@ const design = {
     "handoff.written message.sent message.delivered message.received " +
     "message.refused trigger.set trigger.removed trigger.fired trigger.skipped " +
     "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded",
-  workspace: "agent.defined memory.promoted memory.forgotten policy.set session.deleted",
+  workspace:
+    "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
+    "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned",
 };
 const sessionTypes = [
   ...design.session.split(" ").map((name) => `session.${name}`),
@@ -115,6 +117,8 @@ const optionalFields = new Set(
     "memory.promoted: owner origin by",
     "memory.forgotten: owner by",
     "policy.set: removed",
+    "token.issued: expiresAt",
+    "hook.set: session agent labels",
   ].flatMap((line) => {
     const [type = "", names = ""] = line.split(": ");
     return names.split(" ").map((name) => `${type}.${name}`);

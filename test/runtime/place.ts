@@ -8,6 +8,13 @@ import { madeWorld, type MadeWorld } from "./made-world.ts";
 
 export const workspace = makeWorkspaceId({ nowMs: 1, random: new Uint8Array(10) });
 
+/** What tests are given for an engine. */
+let given = (engine: Engine): Engine => engine;
+/** Lets them have something else that does the same: test/client puts a client of it in its place. */
+export const giveInstead = (other: (engine: Engine) => Engine): void => void (given = other);
+export const engineOn = (...options: ConstructorParameters<typeof Engine>): Engine =>
+  given(new Engine(...options));
+
 export interface Place extends AsyncDisposable {
   readonly engine: Engine;
   readonly store: Store;
@@ -16,7 +23,7 @@ export interface Place extends AsyncDisposable {
 
 export function inMemory(world: MadeWorld = madeWorld()): Place {
   const store = kind().store({ world, workspace });
-  const engine = new Engine({ store, world });
+  const engine = engineOn({ store, world });
   return { engine, store, world, [Symbol.asyncDispose]: () => engine.close() };
 }
 
@@ -40,11 +47,11 @@ export async function inFile(world: MadeWorld = madeWorld()): Promise<FilePlace>
   };
   const again = async (other: MadeWorld = madeWorld(`other ${stores.length}`)): Promise<Place> => {
     const store = await open({ world: other });
-    const engine = new Engine({ store, world: other });
+    const engine = engineOn({ store, world: other });
     return { engine, store, world: other, [Symbol.asyncDispose]: () => engine.close() };
   };
   const store = await open();
-  const engine = new Engine({ store, world });
+  const engine = engineOn({ store, world });
   const dispose = async (): Promise<void> => {
     await engine.close();
     for (const one of stores) await one.close();

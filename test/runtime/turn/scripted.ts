@@ -1,5 +1,5 @@
 /** A model that says what it is told to, and an engine on a store in memory that asks it. */
-import { Engine } from "../../../src/runtime/engine.ts";
+import type { Engine } from "../../../src/runtime/engine.ts";
 import { realWorld, type World } from "../../../src/runtime/world.ts";
 import { kind } from "../../kind.ts";
 import type { Store } from "../../../src/store/port.ts";
@@ -14,7 +14,7 @@ import {
   type ModelFacts,
   type Models,
 } from "../../../src/model/port.ts";
-import { workspace } from "../place.ts";
+import { engineOn, workspace } from "../place.ts";
 
 /** What the model does when it is asked: an answer, an error, or whatever it makes of the call. */
 export type Line =
@@ -94,7 +94,7 @@ export function engineWith(
 ): Engine {
   const world = options.world ?? realWorld();
   const { store = kind().store({ world, workspace }), tools = [], ...rest } = options;
-  return new Engine({
+  return engineOn({
     ...rest,
     store,
     world,

@@ -1,0 +1,137 @@
+/** Serves the engine over HTTP until it is stopped, with a worker inside. */
+import { once } from "node:events";
+import { resolve } from "node:path";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import { version } from "../../core/version.ts";
+import { realWorld } from "../../runtime/world.ts";
+import { makeAuthorizer } from "../../server/authorize.ts";
+import { serve as listen } from "../../server/listen.ts";
+import { logForms } from "../../server/log.ts";
+import { cookieKeyFrom, localTokenPath, loginLink, openLocalToken } from "../../server/local-token.ts";
+import { checkBinding } from "../../server/origin.ts";
+import { otlpFrom } from "../../server/otlp.ts";
+import { openOutward } from "../../server/outward.ts";
+import { oneTenant } from "../../server/tenants.ts";
+import { oneOf } from "../args.ts";
+import { fileOf } from "../opening.ts";
+import { oneLine, plural } from "../text.ts";
+import { verb } from "../verb.ts";
+
+const hostUsual = "127.0.0.1";
+const portUsual = 7717;
+const concurrencyUsual = 4;
+
+export const serve = verb({
+  name: "serve",
+  line: "Serve the engine over HTTP, with a worker inside, until it is stopped.",
+  args: [],
+  options: {
+    host: { type: "text", value: "ADDRESS", what: `the address to listen at; by default ${hostUsual}` },
+    port: { type: "count", short: "p", value: "N", what: `by default ${portUsual}; 0 is any that is free` },
+    origin: {
+      type: "list",
+      value: "URL",
+      what: "another origin whose pages may ask, or under which this server is known behind a proxy",
+    },
+    concurrency: {
+      type: "count",
+      short: "c",
+      value: "N",
+      what: `run so many sessions at once; by default ${concurrencyUsual}, 0 is no worker`,
+    },
+    log: {
+      type: "text",
+      value: logForms.join("|"),
+      what: "a line on stderr for each request; by default none",
+    },
+    "allow-private": { type: "flag", what: "let hooks be at addresses of this machine and private networks" },
+    otlp: {
+      type: "text",
+      value: "URL",
+      what: "send traces and figures to this collector; by default as OTEL_EXPORTER_OTLP_ENDPOINT says",
+    },
+  },
+  about: [
+    "Every call of the library, under the same name; /openapi.json describes them, / is a page for them. " +
+      "Whoever asks needs a token. Yours is kept in a file beside the store that only you can read, and is " +
+      'in the link that is printed; "skein tokens add" makes others.',
+    "The address can be reached from this machine only, unless --host names another one. The way there is " +
+      "not encrypted: put a proxy before it that is, and name it with --origin.",
+    "/healthz and /readyz are for whoever watches over it, /metrics for Prometheus, with a token that may " +
+      "operate. Webhooks of triggers are called at /v1/hooks/TOKEN.",
+    "Ctrl-C ends streams, finishes the steps in progress and gives everything back; a second one ends it " +
+      "at once. Nothing that was acknowledged is lost either way.",
+  ],
+  examples: [
+    { command: "skein serve", what: `at ${hostUsual}:${portUsual}, until Ctrl-C` },
+    {
+      command: "skein serve --port 0 --concurrency 0 --json",
+      what: "any port, no worker, told to a program",
+    },
+    {
+      command: "skein serve --host 0.0.0.0 --origin https://skein.example.com",
+      what: "behind a proxy, from everywhere",
+    },
+  ],
+  async run({ options, out, engine, place, untilStopped }) {
+    const { host = hostUsual, port = portUsual, concurrency = concurrencyUsual } = options;
+    if (port > 65_535)
+      throw new SkeinError("invalid", `--port is ${port}`, { hint: "a port is from 0 to 65535" });
+    if (concurrency > limit.concurrencyMax) {
+      throw new SkeinError("invalid", `--concurrency is ${concurrency}`, {
+        hint: `at most ${limit.concurrencyMax}`,
+      });
+    }
+    checkBinding(host, { named: options.host !== undefined });
+    const opened = await engine({ create: true });
+    const world = realWorld();
+    const tokenFile = localTokenPath(resolve(fileOf(place)), process.env, world.digest);
+    const { token } = await openLocalToken(opened, { world, path: tokenFile });
+    const stopped = untilStopped();
+    const tenants = oneTenant(opened);
+    const trouble = (error: unknown): void =>
+      out.note(out.red(`trouble: ${oneLine(error instanceof Error ? error.message : String(error))}`));
+    const outward = await openOutward(opened, {
+      world,
+      version,
+      tenants,
+      trouble,
+      log: oneOf("--log", options.log ?? "none", logForms),
+      write: (line) => void process.stderr.write(`${line}\n`),
+      allowPrivate: options["allow-private"],
+      otlp: otlpFrom(process.env, options.otlp),
+    });
+    // Also when the port is taken: what follows the log would keep the process alive.
+    await using _ = { [Symbol.asyncDispose]: outward.stop };
+    await using server = await listen({
+      ...outward.serve,
+      host,
+      port,
+      world,
+      version,
+      authorizer: (bound) =>
+        makeAuthorizer({
+          ...bound,
+          world,
+          origins: options.origin,
+          tenants,
+          cookieKey: cookieKeyFrom(token, world.digest),
+        }),
+      trouble,
+    });
+    const worker = concurrency === 0 ? null : await opened.work({ concurrency });
+    await out.answer({ url: server.url, tokenFile, worker: worker?.name ?? null }, () => [
+      `Skein listens at ${out.bold(server.url)}`,
+      `log in:   ${loginLink(server.url, token)}`,
+      out.dim(worker === null ? "no worker; Ctrl-C stops it" : workerLine(worker.name, concurrency)),
+    ]);
+    if (!stopped.aborted) await once(stopped, "abort");
+    out.note(out.dim("finishing what is under way; once more to end at once"));
+    await server.stop();
+    await worker?.stop();
+  },
+});
+
+const workerLine = (name: string, concurrency: number): string =>
+  `${name} runs up to ${plural(concurrency, "session")} at once; Ctrl-C stops it`;

@@ -1,0 +1,53 @@
+/** Connecting to a server: the same engine as in the library, over HTTP. For Node and for browsers. */
+import { checkOptions, SkeinError } from "../protocol/library.ts";
+import { makeEngine, type RemoteEngine } from "./engine.ts";
+import { clientWorld, type Fetch } from "./world.ts";
+import { makeWire } from "./wire.ts";
+
+export { SkeinError } from "../protocol/library.ts";
+export type { Followed, FollowOptions, RemoteEngine } from "./engine.ts";
+export type { RemoteSession, RemoteView } from "./session.ts";
+export type { Fetch } from "./world.ts";
+
+export interface ConnectOptions {
+  /** `skn_…`, as `skein tokens add` shows it. A page that is logged in needs none. */
+  readonly token?: string;
+  /** In place of the global one: for a proxy, or certificates of your own. */
+  readonly fetch?: Fetch;
+}
+
+/** Rejects when there is no server at the address, or it does not take the token. */
+export async function connect(url: string, options: ConnectOptions = {}): Promise<RemoteEngine> {
+  const engine = engineAt(url, options);
+  try {
+    await engine.workers();
+  } catch (error) {
+    // Who may write only is known here too.
+    if (!isScope(error)) throw error;
+  }
+  return engine;
+}
+
+/** The same without asking the server anything first. */
+export function engineAt(url: string, options: ConnectOptions = {}): RemoteEngine {
+  checkOptions("connect", options, ["token", "fetch"]);
+  const { token } = options;
+  if (token !== undefined && !/^[!-~]+$/.test(token)) {
+    throw new SkeinError("invalid", "connect: that is no token", { hint: "it begins with skn_" });
+  }
+  return makeEngine(makeWire({ url: baseOf(url), token, world: clientWorld(options.fetch) }));
+}
+
+function baseOf(url: string): string {
+  const base = URL.canParse(url) ? new URL(url) : null;
+  if (base === null || !["http:", "https:"].includes(base.protocol) || base.username !== "") {
+    throw new SkeinError("invalid", "connect: that is no address of a server", {
+      hint: 'for example "http://127.0.0.1:7717"',
+    });
+  }
+  return `${base.origin}${base.pathname.replace(/\/+$/, "")}`;
+}
+
+const isScope = (error: unknown): boolean =>
+  error instanceof SkeinError &&
+  (error.cause as { readonly code?: unknown } | undefined)?.code === "forbidden";

@@ -1,0 +1,151 @@
+/** The engine of a server: the library's calls, over HTTP. */
+import type { SessionId } from "../core/ids.ts";
+import { checkOptions, SkeinError } from "../protocol/library.ts";
+import { operationIds, operationOf, type OperationId } from "../protocol/operations.ts";
+import type { Engine } from "../runtime/engine.ts";
+import type { Event } from "../runtime/event-reader.ts";
+import type { LiveDelta } from "../runtime/live.ts";
+import { callOperation, readGiven } from "./method.ts";
+import { makeSession, type RemoteSession } from "./session.ts";
+import { tellOn, wholeEvent } from "./stream.ts";
+import type { Wire } from "./wire.ts";
+
+/** Calls that need the engine in the same process; protocol/local.ts has the reasons. */
+type LocalCall = "as" | "checkToken" | "work" | "webhook";
+/** Calls that give a handle. */
+type OwnCall = "open" | "session" | "fire";
+
+export interface FollowOptions {
+  /** A position as it was received; without one it begins with what comes in now. */
+  readonly after?: string;
+  /** Only this session, what it was forked from, and all their forks. */
+  readonly family?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** What happens in all logs: an event and its position, or a delta of a session, live only. */
+export type Followed =
+  | { readonly event: Event; readonly position: string }
+  | { readonly session: SessionId; readonly delta: LiveDelta };
+
+export interface RemoteEngine extends Omit<Pick<Engine, keyof Engine>, LocalCall | OwnCall> {
+  open(...given: Parameters<Engine["open"]>): Promise<RemoteSession>;
+  session(...given: Parameters<Engine["session"]>): Promise<RemoteSession>;
+  fire(...given: Parameters<Engine["fire"]>): Promise<RemoteSession>;
+  /** The feed on and on, with deltas. Every event once, until the signal is aborted. */
+  follow(options?: FollowOptions): AsyncGenerator<Followed>;
+  /** Ends what this client has under way. The server and its sessions go on. May be called twice. */
+  close(): Promise<void>;
+}
+
+type EngineCall = Extract<OperationId, `engine.${string}`>;
+const engineCalls = operationIds.filter((id): id is EngineCall => operationOf(id).of === "engine");
+
+export function makeEngine(wire: Wire): RemoteEngine {
+  const call = (operation: EngineCall, given: readonly unknown[]): Promise<unknown> =>
+    callOperation(wire, operation, undefined, given);
+  const methods = engineCalls.map((operation) => [
+    operationOf(operation).call,
+    (...given: readonly unknown[]) => call(operation, given),
+  ]);
+  const made = async (operation: EngineCall, given: readonly unknown[]): Promise<RemoteSession> =>
+    makeSession(wire, ((await call(operation, given)) as { readonly session: SessionId }).session);
+  const close = async (): Promise<void> => wire.close();
+  return {
+    ...(Object.fromEntries(methods) as unknown as RemoteEngine),
+    open: (...given) => made("engine.open", given),
+    fire: (...given) => made("engine.fire", given),
+    session: async (idOrEnding) => makeSession(wire, await findSession(wire, idOrEnding)),
+    async sessions({ status, ...rest } = {}) {
+      const wanted = typeof status === "string" ? [status] : status;
+      const given = wanted === undefined ? rest : { ...rest, status: wanted };
+      return (await call("engine.sessions", [given])) as Awaited<ReturnType<Engine["sessions"]>>;
+    },
+    async delete(idOrEnding, options = {}) {
+      await callOperation(wire, "engine.delete", named(idOrEnding), [options]);
+    },
+    async feed(...given) {
+      const page = (await call("engine.feed", given)) as Awaited<ReturnType<Engine["feed"]>>;
+      return { ...page, events: page.events.map(wholeEvent) };
+    },
+    async putBlob(bytes) {
+      if (!(bytes instanceof Uint8Array)) throw new SkeinError("invalid", "putBlob: not bytes");
+      const answer = await wire.call("engine.putBlob", {
+        body: new Blob([bytes as Uint8Array<ArrayBuffer>]),
+      });
+      return (answer as { readonly hash: string }).hash;
+    },
+    async *export(idOrEnding, options = {}) {
+      const asked = readGiven("engine.export", [options]);
+      yield* wire.bytes("engine.export", { ...asked, session: named(idOrEnding) });
+    },
+    async import(source, options = {}) {
+      const asked = readGiven("engine.import", [options]);
+      const answer = await wire.call("engine.import", { ...asked, body: await bodyOf(wire, source) });
+      return answer as Awaited<ReturnType<Engine["import"]>>;
+    },
+    follow: (options = {}) => follow(wire, options),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function named(idOrEnding: unknown): string {
+  if (typeof idOrEnding === "string" && idOrEnding !== "") return idOrEnding;
+  throw new SkeinError("invalid", "not a session id", { hint: "give an id, or the ending of one" });
+}
+
+/** A whole id need only be there; of an ending the server says whose it is. */
+async function findSession(wire: Wire, idOrEnding: string): Promise<SessionId> {
+  const session = named(idOrEnding);
+  if (/^ses_[0-9a-z]{26}$/.test(session)) {
+    await wire.call("session.head", { session });
+    return session as SessionId;
+  }
+  return ((await wire.call("engine.session", { session })) as { readonly id: SessionId }).id;
+}
+
+/** Bytes as they come, where that can be sent; else all of them. */
+async function bodyOf(
+  wire: Wire,
+  source: AsyncIterable<Uint8Array>,
+): Promise<Blob | ReadableStream<Uint8Array>> {
+  if (wire.world.sendsStreams) return streamOf(source);
+  const all: Uint8Array<ArrayBuffer>[] = [];
+  for await (const piece of source) all.push(piece as Uint8Array<ArrayBuffer>);
+  return new Blob(all);
+}
+
+function streamOf(source: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const pieces: AsyncIterator<Uint8Array, unknown> = source[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(sink) {
+      const piece = await pieces.next();
+      if (piece.done === true) sink.close();
+      else sink.enqueue(piece.value);
+    },
+    async cancel() {
+      await pieces.return?.();
+    },
+  });
+}
+
+async function* follow(wire: Wire, options: FollowOptions): AsyncGenerator<Followed> {
+  checkOptions("follow", options, ["after", "family", "signal"]);
+  const { signal, ...params } = options;
+  if (isAborted(signal)) return;
+  try {
+    for await (const told of tellOn(wire, "engine.feed", { params: { ...params, follow: true }, signal })) {
+      if (told.what === "event") yield { event: told.event, position: told.position };
+      else if (told.what === "delta") yield deltaOf(told.delta);
+    }
+  } catch (error) {
+    if (!isAborted(signal)) throw error;
+  }
+}
+
+const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
+
+function deltaOf({ session, ...delta }: LiveDelta & { readonly session?: string }): Followed {
+  return { session: session as SessionId, delta };
+}

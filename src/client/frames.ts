@@ -1,0 +1,50 @@
+/** Server-sent events, taken apart as they come. */
+
+/** One event of a stream. */
+export interface Frame {
+  /** The position; null for what has none, as deltas. */
+  readonly id: string | null;
+  readonly event: string;
+  readonly data: string;
+}
+
+/** Takes a text in pieces, cut anywhere, and gives the frames that are complete. */
+export function makeFrameParser(): (piece: string) => Frame[] {
+  let rest = "";
+  let id: string | null = null;
+  let event = "";
+  let data: string[] = [];
+
+  function take(line: string): Frame | null {
+    if (line === "") {
+      const frame = { id, event: event === "" ? "message" : event, data: data.join("\n") };
+      const isFrame = data.length > 0 || id !== null;
+      [id, event, data] = [null, "", []];
+      return isFrame ? frame : null;
+    }
+    const colon = line.indexOf(":");
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (name === "id" && !value.includes("\0")) id = value;
+    else if (name === "event") event = value;
+    else if (name === "data") data.push(value);
+    return null;
+  }
+
+  return (piece) => {
+    const frames: Frame[] = [];
+    // A carriage return at the end may be half of a line's end.
+    const text = rest + piece;
+    const whole = text.endsWith("\r") ? text.length - 1 : text.length;
+    let from = 0;
+    const ends = /\r\n|\n|\r/g;
+    for (let end = ends.exec(text); end !== null; end = ends.exec(text)) {
+      if (end.index >= whole) break;
+      const frame = take(text.slice(from, end.index));
+      if (frame !== null) frames.push(frame);
+      from = ends.lastIndex;
+    }
+    rest = text.slice(from);
+    return frames;
+  };
+}

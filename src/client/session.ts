@@ -1,0 +1,248 @@
+/** A session of a server: the calls of the library's handle, over HTTP. It holds nothing but the id. */
+import type { StoredRecord } from "../core/chain.ts";
+import type { ForkOptions } from "../core/command.ts";
+import type { SessionId } from "../core/ids.ts";
+import { parseSnapshot, SkeinError } from "../protocol/library.ts";
+import { operationIds, operationOf, type OperationId } from "../protocol/operations.ts";
+import type { Heard } from "../runtime/ask.ts";
+import type { Event, EventsOptions } from "../runtime/event-reader.ts";
+import type { MergeAnswer } from "../runtime/merge-answer.ts";
+import type { MergeOptions, MergeReport } from "../runtime/merge.ts";
+import type { Ran, RunOptions } from "../runtime/runner.ts";
+import type { Session } from "../runtime/session.ts";
+import type { View } from "../runtime/view.ts";
+import { callOperation, readGiven } from "./method.ts";
+import { tellOn, wholeEvent } from "./stream.ts";
+import type { Wire } from "./wire.ts";
+
+/** Calls that need the engine in the same process; protocol/local.ts has the reasons. */
+type LocalCall = "drive" | "lease";
+/** Calls that give a handle, or take less. */
+type OwnCall = "fork" | "clear" | "load" | "run" | "watch";
+/** Aborted: the wait ends. The run goes on; to end it, interrupt it. */
+type Waiting = Pick<RunOptions, "signal">;
+
+export interface RemoteSession extends Omit<Pick<Session, keyof Session>, LocalCall | OwnCall> {
+  fork(...given: Parameters<Session["fork"]>): Promise<RemoteSession>;
+  clear(...given: Parameters<Session["clear"]>): Promise<RemoteSession>;
+  load(...given: Parameters<Session["load"]>): Promise<RemoteView>;
+  run(options?: Waiting): Promise<Ran>;
+  watch(options?: Waiting): AsyncGenerator<Heard, Ran>;
+}
+
+/** A session as it was at a position. Reads only; to go on from here, fork or rewind. */
+export interface RemoteView extends Omit<Pick<View, keyof View>, "session" | "fork"> {
+  readonly session: RemoteSession;
+  fork(options?: ForkOptions): Promise<RemoteSession>;
+}
+
+type SessionCall = Extract<OperationId, `session.${string}`>;
+const sessionCalls = operationIds.filter((id): id is SessionCall => operationOf(id).of === "session");
+
+export function makeSession(wire: Wire, id: SessionId): RemoteSession {
+  const call = (operation: SessionCall, given: readonly unknown[]): Promise<unknown> =>
+    callOperation(wire, operation, id, given);
+  const methods = sessionCalls.map((operation) => [
+    operationOf(operation).call,
+    (...given: readonly unknown[]) => call(operation, given),
+  ]);
+  const made = async (operation: SessionCall, given: readonly unknown[]): Promise<RemoteSession> =>
+    makeSession(wire, ((await call(operation, given)) as { readonly session: SessionId }).session);
+  const session: RemoteSession = {
+    ...(Object.fromEntries(methods) as unknown as RemoteSession),
+    id,
+    fork: (...given) => made("session.fork", given),
+    clear: (...given) => made("session.clear", given),
+    async fold(...given) {
+      return parseSnapshot(JSON.stringify(await call("session.fold", given)));
+    },
+    async contracts() {
+      const list = (await call("session.contracts", [])) as Awaited<ReturnType<Session["contracts"]>>;
+      // JSON has no `undefined`: one that was erased says so.
+      return list.map((one) => ({ ...one, schema: one.schema }));
+    },
+    async load(...given) {
+      const { seq } = (await call("session.load", given)) as { readonly seq: number };
+      return makeView(session, seq);
+    },
+    merge: (options) => merge(wire, session, options),
+    events: (...[options = {}]) => readEvents(wire, id, options),
+    records: () => readRecords(wire, id),
+    ask: (...given) => ask(wire, id, given),
+    watch: (options = {}) => watch(wire, session, options),
+  };
+  return session;
+}
+
+function makeView(session: RemoteSession, seq: number): RemoteView {
+  return {
+    session,
+    seq,
+    state: () => session.state({ atSeq: seq }),
+    items: () => session.items({ atSeq: seq }),
+    events: (...[options = {}]) => session.events({ ...options, toSeq: Math.min(seq, options.toSeq ?? seq) }),
+    fork: (options = {}) => session.fork({ ...options, atSeq: seq }),
+    rewind: (options) => session.rewind(seq, options),
+  };
+}
+
+/** A resolver is asked here: of how things are, and again where they have changed until all is written. */
+async function merge(wire: Wire, session: RemoteSession, options: MergeOptions): Promise<MergeReport> {
+  const ask = (given: MergeOptions, expectSeq?: number): Promise<MergeReport> =>
+    wire.call("session.merge", {
+      ...readGiven("session.merge", [given]),
+      session: session.id,
+      expectSeq,
+    }) as Promise<MergeReport>;
+  if (typeof (options as MergeOptions | null)?.resolve !== "function") return ask(options);
+  const { resolve, ...rest } = options as MergeOptions & { readonly resolve: Resolver };
+  const known = new Map<string, MergeAnswer | undefined>();
+  for (;;) {
+    const { seq } = await session.head();
+    const { conflicts } = await ask({ ...rest, dryRun: true });
+    const answers: Record<string, MergeAnswer> = {};
+    for (const conflict of conflicts) {
+      const name = JSON.stringify(conflict);
+      const answer = known.has(name) ? known.get(name) : await resolve(conflict);
+      known.set(name, answer);
+      if (answer !== undefined) answers[conflict.name] = answer;
+    }
+    try {
+      return await ask({ ...rest, resolve: answers }, seq);
+    } catch (error) {
+      if (!hasGoneOn(error)) throw error;
+    }
+  }
+}
+
+type Resolver = Extract<MergeOptions["resolve"], (...given: never) => unknown>;
+
+const hasGoneOn = (error: unknown): boolean =>
+  error instanceof SkeinError &&
+  (error.cause as { readonly code?: unknown } | undefined)?.code === "precondition-failed";
+
+/** One key for all connections: the input is written once, however often it is sent. */
+async function* ask(wire: Wire, session: string, given: readonly unknown[]): AsyncGenerator<Heard, Ran> {
+  const asked = readGiven("session.ask", given);
+  return yield* heardOf(
+    tellOn(wire, "session.ask", { key: wire.world.newKey(), ...defined(asked), session }),
+  );
+}
+
+async function* watch(wire: Wire, session: RemoteSession, options: Waiting): AsyncGenerator<Heard, Ran> {
+  const asked = readGiven("session.watch", [options]);
+  // Whatever comes from now on, also what comes while the connection is being made again.
+  const { seq } = await session.head();
+  const from = { ...asked, session: session.id, lastId: String(seq) };
+  return yield* heardOf(tellOn(wire, "session.watch", from));
+}
+
+const defined = <T extends object>(given: T): T =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
+
+async function* heardOf(telling: ReturnType<typeof tellOn>): AsyncGenerator<Heard, Ran> {
+  for await (const told of telling) {
+    if (told.what === "ran") return told.ran;
+    yield told.what === "event" ? told.event : told.delta;
+  }
+  throw new SkeinError("unavailable", "the stream ended before the run");
+}
+
+const pageEvents = 500;
+
+async function* readEvents(wire: Wire, session: string, options: EventsOptions): AsyncGenerator<Event> {
+  const { params, most, since, until, signal } = readOptions(options);
+  if (most === 0 || isAborted(signal)) return;
+  if (options.follow !== true) {
+    const end = until === undefined ? {} : { until };
+    yield* readPages(
+      wire,
+      session,
+      { ...params, ...end },
+      { most, reverse: options.reverse === true, signal },
+    );
+    return;
+  }
+  let left = most;
+  const asked = { session, params: { ...params, deltas: false }, signal };
+  try {
+    for await (const told of tellOn(wire, "session.events", asked)) {
+      if (told.what !== "event") continue;
+      if (told.event.at >= (until ?? Infinity)) return;
+      // The server goes by where the log was when the stream began.
+      if (told.event.at < since) continue;
+      yield told.event;
+      left -= 1;
+      if (left === 0) return;
+    }
+  } catch (error) {
+    if (!isAborted(signal)) throw error;
+  }
+}
+
+const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
+
+/** Their number and their end are kept here: a stream has many connections, and a reading many pages. */
+function readOptions(options: EventsOptions) {
+  for (const name of ["fromSeq", "toSeq", "limit"] as const) {
+    const value = options[name];
+    if (value === undefined || (Number.isInteger(value) && value >= (name === "limit" ? 0 : 1))) continue;
+    throw new SkeinError("invalid", `events: ${name} is ${value}`, {
+      hint: "positions are whole numbers from 1 on",
+    });
+  }
+  if (options.reverse === true && options.follow === true) {
+    throw new SkeinError("invalid", "events: what is followed cannot be read in reverse");
+  }
+  const { since, until, limit: most = Infinity, ...rest } = options;
+  const from = since === undefined ? {} : { since: momentOf("since", since) };
+  const { params = {}, signal } = readGiven("session.events", [{ ...rest, ...from }]);
+  const end = until === undefined ? undefined : momentOf("until", until);
+  return { params, most, signal, since: from.since ?? -Infinity, until: end };
+}
+
+function momentOf(name: string, value: number | Date): number {
+  const ms = value instanceof Date ? value.getTime() : value;
+  if (typeof ms === "number" && Number.isFinite(ms)) return ms;
+  throw new SkeinError("invalid", `events: ${name} is no moment`, {
+    hint: "give a Date, or milliseconds since 1970",
+  });
+}
+
+interface Reading {
+  readonly most: number;
+  readonly reverse: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function* readPages(
+  wire: Wire,
+  session: string,
+  params: Readonly<Record<string, unknown>>,
+  { most, reverse, signal }: Reading,
+): AsyncGenerator<Event> {
+  let left = most;
+  let place: Readonly<Record<string, unknown>> = {};
+  for (;;) {
+    const count = { limit: Math.min(left, pageEvents) };
+    const page = (await wire.call("session.events", {
+      session,
+      params: { ...params, ...place, ...count },
+      signal,
+    })) as { readonly events: readonly Event[]; readonly next: number | null };
+    for (const event of page.events) yield wholeEvent(event);
+    left -= page.events.length;
+    if (page.next === null || left <= 0) return;
+    place = reverse ? { toSeq: page.next } : { fromSeq: page.next };
+  }
+}
+
+async function* readRecords(wire: Wire, session: string): AsyncGenerator<StoredRecord> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const piece of wire.bytes("session.records", { session })) {
+    const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) yield JSON.parse(line) as StoredRecord;
+  }
+}

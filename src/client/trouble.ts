@@ -1,0 +1,78 @@
+/** What goes wrong between client and server, as the library's error. */
+import { SkeinError } from "../protocol/library.ts";
+import type { Operation } from "../protocol/operation.ts";
+import { errorOf, Problem } from "../protocol/problem.ts";
+
+/** Nothing came back, or not all of it. Nobody knows what the server made of it. */
+export class Lost extends Error {
+  override readonly name = "Lost";
+  /** How long the server, or what stands before it, wants to be left alone. */
+  readonly waitMs: number;
+
+  constructor(cause: unknown, waitMs = 0) {
+    super("the connection was lost", { cause });
+    this.waitMs = waitMs;
+  }
+}
+
+export const brokenOff = (): SkeinError => new SkeinError("unavailable", "the wait was broken off");
+
+/** How long to wait before the same is asked again; null when that would not help. */
+export const isPassing = (error: unknown): number | null => (error instanceof Lost ? error.waitMs : null);
+
+const waitMsMax = 60_000;
+/** Too many requests; and what a proxy says when it does not reach the server. */
+const passing = [429, 502, 503, 504];
+
+/** What the server refused. What it, or a proxy, cannot do just now is lost: nothing was done. */
+export async function errorIn(response: Response): Promise<Error> {
+  const text = await response.text().catch(() => "");
+  const problem = Problem.safeParse(parsed(text));
+  const seconds = Number(response.headers.get("retry-after") ?? 0);
+  const waitMs = Number.isFinite(seconds) ? Math.min(seconds * 1_000, waitMsMax) : 0;
+  if (problem.success) {
+    const error = errorOf(problem.data);
+    return response.status === 429 ? new Lost(error, waitMs) : error;
+  }
+  const what = `the server answered ${response.status}, and not as Skein does`;
+  if (passing.includes(response.status)) return new Lost(new SkeinError("unavailable", what), waitMs);
+  return new SkeinError("unavailable", what, { hint: "is there a Skein server at this address?" });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** When it was tried often enough. A read has changed nothing; of a write nobody knows. */
+export function lostError(
+  url: string,
+  { method, call }: Operation,
+  error: unknown,
+  maybeDone = method !== "GET",
+): SkeinError {
+  const cause = error instanceof Lost ? error.cause : error;
+  if (cause instanceof SkeinError && !maybeDone) return cause;
+  if (!maybeDone) {
+    return new SkeinError("unavailable", `the server at ${url} cannot be reached`, {
+      hint: 'is it running? "skein serve" starts one',
+      cause,
+    });
+  }
+  return new SkeinError("unknown", `${call}: the server at ${url} gave no answer`, {
+    hint: "it may or may not have been done: read how things stand before asking again",
+    cause,
+  });
+}
+
+/** Whether it may have got to the server. Node says when it has not; browsers do not tell. */
+export function mayHaveArrived(error: unknown): boolean {
+  const cause = error instanceof Lost ? error.cause : error;
+  // It was answered: by a refusal.
+  if (cause instanceof SkeinError) return false;
+  const inner = (cause as { readonly cause?: { readonly code?: unknown } } | null)?.cause;
+  return !(inner?.code === "ECONNREFUSED" || inner?.code === "ENOTFOUND");
+}

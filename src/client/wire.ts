@@ -1,0 +1,222 @@
+/**
+ * Requests to the server by the table of operations. Whatever is written goes with a key, so that a request
+ * whose answer was lost is sent again and nothing is written twice.
+ */
+import { headerText } from "../protocol/header.ts";
+import { limit, SkeinError } from "../protocol/library.ts";
+import type { Operation } from "../protocol/operation.ts";
+import { operationOf, type OperationId } from "../protocol/operations.ts";
+import { encodeQuery } from "../protocol/query.ts";
+import { makeFrameParser, type Frame } from "./frames.ts";
+import { brokenOff, errorIn, isPassing, Lost, lostError, mayHaveArrived } from "./trouble.ts";
+import type { ClientWorld } from "./world.ts";
+
+export interface WireOptions {
+  /** Where the server is, without a slash at the end. */
+  readonly url: string;
+  /** None in a page that is logged in. */
+  readonly token: string | undefined;
+  readonly world: ClientWorld;
+}
+
+export interface Asked {
+  /** Of the path. */
+  readonly session?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  /** The caller's own; without one the call gets a new one. */
+  readonly key?: string | undefined;
+  /** Where the session must be. */
+  readonly expectSeq?: number | undefined;
+  /** Where the body is bytes. */
+  readonly body?: Blob | ReadableStream<Uint8Array>;
+  readonly signal?: AbortSignal | undefined;
+  /** The last position that the reader of a stream has. */
+  readonly lastId?: string | null;
+  /** Told when a stream gets on, or has stood for a while. */
+  readonly alive?: () => void;
+}
+
+export interface Wire {
+  readonly world: ClientWorld;
+  /** Resolves with what came back as JSON; undefined when nothing does. */
+  call(id: OperationId, asked?: Asked): Promise<unknown>;
+  /** The bytes that come back, as they come. */
+  bytes(id: OperationId, asked?: Asked): AsyncGenerator<Uint8Array>;
+  /** A stream, for as long as its connection lasts. Throws `Lost` when it was cut. */
+  frames(id: OperationId, asked?: Asked): AsyncGenerator<Frame>;
+  /** Ends whatever is under way; what is asked later is refused. */
+  close(): void;
+}
+
+/** How often a request is sent before it is given up. */
+const triesMax = 8;
+const firstWaitMs = 100;
+const waitMsMax = 5_000;
+/** An attempt whose stream says nothing for so long has been dropped: the server beats more often. */
+const silenceMs = limit.streamBeatMs * 3;
+
+/** Longer every time, and not the same for all. */
+export const waitBefore = (tries: number, { chance }: ClientWorld): number =>
+  Math.min(waitMsMax, firstWaitMs * 2 ** tries) * (0.5 + chance() / 2);
+
+export function makeWire({ url, token, world }: WireOptions): Wire {
+  const over = new AbortController();
+  const closed = (): SkeinError => new SkeinError("unavailable", "the client is closed");
+
+  function requestOf(operation: Operation, asked: Asked, accept: string): readonly [string, RequestInit] {
+    const { params = {}, session = "", body } = asked;
+    const path = operation.path.replace("{id}", encodeURIComponent(session));
+    const isJson = operation.takes === "json";
+    const headers: Record<string, string> = { accept, "skein-client": "1" };
+    if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+    if (isJson) headers["content-type"] = "application/json";
+    if (body !== undefined) headers["content-type"] = "application/octet-stream";
+    if (operation.method !== "GET") headers["idempotency-key"] = headerText(asked.key ?? world.newKey());
+    if (asked.expectSeq !== undefined) headers["if-match"] = `"${asked.expectSeq}"`;
+    if (asked.lastId !== undefined && asked.lastId !== null) headers["last-event-id"] = asked.lastId;
+    const streamed = body instanceof ReadableStream ? { duplex: "half" as const } : {};
+    const sent = isJson ? JSON.stringify(params) : body;
+    return [
+      `${url}${path}${isJson ? "" : encodeQuery(operation, params)}`,
+      {
+        method: operation.method,
+        headers,
+        credentials: "same-origin",
+        ...(sent === undefined ? {} : { body: sent, ...streamed }),
+      },
+    ];
+  }
+
+  /** One attempt. What went wrong on the way is `Lost`; what the server refused is what it says. */
+  async function attempt(request: readonly [string, RequestInit], signal: AbortSignal): Promise<Response> {
+    let response: Response;
+    try {
+      response = await world.fetch(request[0], { ...request[1], signal });
+    } catch (error) {
+      throw new Lost(error);
+    }
+    if (response.ok) return response;
+    const problem = await errorIn(response);
+    throw problem;
+  }
+
+  async function retrying<T>(
+    id: OperationId,
+    asked: Asked,
+    use: (response: Response) => Promise<T>,
+  ): Promise<T> {
+    const operation = operationOf(id);
+    const request = requestOf(operation, asked, acceptOf(operation));
+    const signal = bounded(asked.signal);
+    const isReplayable = !(asked.body instanceof ReadableStream);
+    let maybeDone = false;
+    for (let tries = 0; ; tries += 1) {
+      if (over.signal.aborted) throw closed();
+      if (signal.aborted) throw brokenOff();
+      try {
+        return await use(await attempt(request, signal));
+      } catch (error) {
+        if (over.signal.aborted) throw closed();
+        if (signal.aborted) throw brokenOff();
+        const waitMs = isPassing(error);
+        if (waitMs === null) throw error;
+        maybeDone ||= operation.method !== "GET" && mayHaveArrived(error);
+        if (!isReplayable || tries + 1 >= triesMax) throw lostError(url, operation, error, maybeDone);
+        await world.sleep(Math.max(waitMs, waitBefore(tries, world)), signal);
+      }
+    }
+  }
+
+  const bounded = (signal: AbortSignal | undefined): AbortSignal =>
+    signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
+
+  return {
+    world,
+    call: (id, asked = {}) => retrying(id, asked, (response) => readJson(response)),
+    async *bytes(id, asked = {}) {
+      const response = await retrying(id, asked, async (got) => got);
+      yield* chunksOf(response, (error) =>
+        over.signal.aborted ? closed() : lostError(url, operationOf(id), error),
+      );
+    },
+    async *frames(id, asked = {}) {
+      const operation = operationOf(id);
+      const dropped = new AbortController();
+      const signal = AbortSignal.any([bounded(asked.signal), dropped.signal]);
+      if (over.signal.aborted) throw closed();
+      if (signal.aborted) throw brokenOff();
+      try {
+        const response = await attempt(requestOf(operation, asked, "text/event-stream"), signal);
+        const parse = makeFrameParser();
+        const decoder = new TextDecoder();
+        const pieces = chunksOf(response, (error) => new Lost(error));
+        for await (const piece of watched(pieces, world, dropped)) {
+          const text = decoder.decode(piece, { stream: true });
+          const frames = parse(text);
+          if (frames.length > 0 || text.includes(": beat")) asked.alive?.();
+          yield* frames;
+        }
+      } catch (error) {
+        if (over.signal.aborted) throw closed();
+        if (asked.signal?.aborted === true) throw brokenOff();
+        throw error;
+      } finally {
+        dropped.abort();
+      }
+    },
+    close: () => over.abort(),
+  };
+}
+
+const acceptOf = ({ gives }: Operation): string =>
+  gives === "bytes" ? "application/octet-stream, application/x-ndjson" : "application/json";
+
+async function readJson(response: Response): Promise<unknown> {
+  if (response.status === 204) return undefined;
+  let text: string;
+  try {
+    text = await response.text();
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new Lost(error);
+  }
+}
+
+async function* chunksOf(response: Response, failed: (error: unknown) => Error): AsyncGenerator<Uint8Array> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const piece = await reader.read().catch((error: unknown) => {
+        throw failed(error);
+      });
+      if (piece.done) return;
+      yield piece.value as Uint8Array;
+    }
+  } finally {
+    // Whoever breaks off wants the rest no more.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Drops a connection over which nothing was heard for too long. */
+async function* watched(
+  pieces: AsyncIterable<Uint8Array>,
+  world: ClientWorld,
+  dropped: AbortController,
+): AsyncGenerator<Uint8Array> {
+  const ended = new AbortController();
+  let heard = true;
+  void (async () => {
+    for (; heard && !ended.signal.aborted; await world.sleep(silenceMs, ended.signal)) heard = false;
+    dropped.abort();
+  })();
+  try {
+    for await (const piece of pieces) {
+      heard = true;
+      yield piece;
+    }
+  } finally {
+    ended.abort();
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * The client's world: the network, timers, and chance. It runs in browsers too, so it takes what both they
+ * and Node have. Tests give it a world of their own.
+ */
+
+/** As much of `fetch` as is used. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface ClientWorld {
+  readonly fetch: Fetch;
+  /** Resolves early when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** A key that nobody else has. */
+  newKey(): string;
+  /** From 0 to below 1. */
+  chance(): number;
+  /** Whether a body can be sent as it is made. Pages of browsers cannot, unless by HTTP/2. */
+  readonly sendsStreams: boolean;
+}
+
+const keyBytes = 16;
+
+export function clientWorld(given: Fetch | undefined): ClientWorld {
+  return {
+    fetch: given ?? ((url, init) => fetch(url, init)),
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted === true) return resolve();
+        const done = (): void => {
+          clearTimeout(timer);
+          signal?.removeEventListener("abort", done);
+          resolve();
+        };
+        const timer = setTimeout(done, ms);
+        signal?.addEventListener("abort", done, { once: true });
+      }),
+    newKey: () =>
+      Array.from(crypto.getRandomValues(new Uint8Array(keyBytes)), (byte) =>
+        byte.toString(16).padStart(2, "0"),
+      ).join(""),
+    chance: () => Math.random(),
+    sendsStreams: !("document" in globalThis || "WorkerGlobalScope" in globalThis),
+  };
+}

@@ -1,0 +1,203 @@
+/** What comes back: loose, so that a client of today reads what a server of tomorrow adds. */
+import { z } from "zod";
+import { Count, Json, Millis, Seq, Sha256 } from "../core/catalogue/entry.ts";
+import { statuses } from "../core/lifecycle.ts";
+
+export { Count, Sha256 };
+
+export const Text = z.string();
+export const MaybeText = z.string().nullable();
+export const Flag = z.boolean();
+export const SessionId = z.string().regex(/^ses_[0-9a-z]{26}$/);
+const LogId = z.string().regex(/^(ses|wsp)_[0-9a-z]{26}$/);
+export const Status = z.enum(statuses);
+const Place = z.looseObject({ session: SessionId, seq: Count });
+
+/** Where a change ended up. */
+export const Written = z.looseObject({ seq: Seq, headSeq: Seq, duplicate: Flag });
+/** A session that was made. */
+export const Made = z.looseObject({ session: SessionId });
+
+export const Event = z.looseObject({
+  session: LogId,
+  seq: Seq,
+  at: Millis,
+  type: Text,
+  v: Seq,
+  actor: Text,
+  turn: Count.nullable(),
+  cause: Seq.nullable(),
+  key: MaybeText,
+  contentHash: MaybeText,
+  contentBytes: Count.nullable(),
+  hash: Sha256,
+  erased: Flag,
+  body: Json.optional(),
+  content: Json.optional(),
+});
+
+/** What is heard of an answer while it is made. Live only. */
+export const LiveDelta = z.looseObject({
+  type: z.literal("delta"),
+  requestSeq: Seq,
+  delta: z.looseObject({ type: Text }),
+});
+
+export const Heard = z.union([Event, LiveDelta]);
+/** Why a run ended. */
+export const Ran = z.looseObject({ status: Status, by: MaybeText, seq: Seq });
+
+export const SessionRow = z.looseObject({
+  session: SessionId,
+  status: Status,
+  agent: MaybeText,
+  name: MaybeText,
+  objective: MaybeText,
+  priority: Count,
+  labels: z.record(Text, Text),
+  headSeq: Seq,
+  openedAt: Millis,
+  activeAt: Millis,
+  parent: Place.nullable(),
+});
+
+export const Item = z.looseObject({
+  kind: Text,
+  key: Text,
+  value: Json.optional(),
+  because: MaybeText,
+  status: MaybeText,
+  seq: Seq,
+  at: Millis,
+  erased: Flag,
+});
+
+/** A state with its contents. */
+export const StateView = z.looseObject({
+  session: SessionId,
+  seq: Seq,
+  at: Millis,
+  status: Status,
+  name: MaybeText,
+  objective: MaybeText,
+  model: MaybeText,
+  labels: z.record(Text, Text),
+  priority: Count,
+  openedAt: Millis,
+  items: z.array(Item),
+  zone: Text,
+  mindHash: Text,
+});
+
+export const MemoryEntry = z.looseObject({
+  scope: Text,
+  owner: MaybeText,
+  kind: Text,
+  key: Text,
+  seq: Seq,
+  at: Millis,
+  value: Json.optional(),
+  because: MaybeText,
+  erased: Flag,
+});
+
+export const AgentVersion = z.looseObject({
+  name: Text,
+  version: Seq,
+  digest: Text,
+  at: Millis,
+  actor: Text,
+  definition: z.looseObject({ name: Text, instructions: Text }),
+});
+export const AgentSummary = z.looseObject({
+  name: Text,
+  version: Seq,
+  digest: Text,
+  at: Millis,
+  description: MaybeText,
+  model: MaybeText,
+});
+
+export const Hit = z.looseObject({
+  session: LogId,
+  seq: Seq,
+  at: Millis,
+  type: Text,
+  snippet: Text,
+  mind: z.enum(["live", "rewound", "compacted"]),
+});
+
+const Fault = z.looseObject({ session: LogId, seq: Count, problem: Text });
+export const VerifyReport = z.looseObject({
+  ok: Flag,
+  sessions: Count,
+  records: Count,
+  contents: Count,
+  problems: z.array(Fault),
+  firstBad: Fault.nullable(),
+});
+
+export const Lineage = z.looseObject({
+  session: SessionId,
+  nodes: z.array(
+    z.looseObject({
+      session: SessionId,
+      depth: Count,
+      parent: Place.nullable(),
+      status: Text,
+      headSeq: Count,
+    }),
+  ),
+  left: Count,
+});
+
+export const TicketRow = z.looseObject({
+  ticket: Text,
+  title: Text,
+  status: Text,
+  session: SessionId.nullable(),
+});
+
+export const PolicyEntry = z.looseObject({
+  name: Text,
+  policy: z.looseObject({ do: Text }).nullable(),
+  at: Millis.nullable(),
+  actor: MaybeText,
+  everything: Flag,
+});
+
+export const Template = z.looseObject({
+  name: Text,
+  spec: z.looseObject({ kind: Text }).nullable(),
+  open: z.looseObject({}).nullable(),
+});
+
+export const HookEntry = z.looseObject({
+  name: Text,
+  url: MaybeText,
+  events: z.array(Text),
+  session: MaybeText,
+  agent: MaybeText,
+  labels: z.record(z.string(), z.string()),
+  secret: Text,
+  setSeq: z.int(),
+  setAt: Millis,
+  setBy: Text,
+  delivered: z.int(),
+  abandoned: z.int(),
+  deliveredAt: Millis.nullable(),
+  position: Text,
+});
+
+export const TokenEntry = z.looseObject({
+  id: Text,
+  name: MaybeText,
+  scopes: z.array(Text),
+  principal: Text,
+  status: z.enum(["valid", "expired", "revoked"]),
+  issuedAt: Millis,
+  issuedBy: Text,
+  expiresAt: Millis.nullable(),
+  revokedAt: Millis.nullable(),
+  revokedBy: MaybeText,
+});

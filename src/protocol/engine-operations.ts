@@ -1,0 +1,370 @@
+/** The calls of an engine, as operations: sessions as a whole, and what is asked of all of them. */
+import { z } from "zod";
+import { scopes } from "../core/access-token.ts";
+import { AgentDefinition } from "../core/agent.ts";
+import { statuses } from "../core/lifecycle.ts";
+import { limit } from "../core/limit.ts";
+import { Policy } from "../core/policy.ts";
+import * as answer from "./answer.ts";
+import * as field from "./field.ts";
+import { change, read } from "./operation.ts";
+
+const { Count, Flag, MaybeText, SessionId, Text } = answer;
+const dryRun = z.boolean().exactOptional();
+const limitTo = (max: number) => z.int().min(1).max(max).exactOptional();
+
+const sessions = {
+  "engine.open": change("engine", "open", {
+    summary: "Begins a session, with its objective and what it starts with.",
+    path: "/v1/sessions",
+    params: field.openFields,
+    answer: answer.Made,
+  }),
+  "engine.sessions": read("engine", "sessions", {
+    summary: "Lists sessions, the most recently active first, in pages.",
+    params: {
+      agent: field.AgentName.exactOptional(),
+      status: z.array(z.enum(statuses)).min(1).exactOptional(),
+      labels: z.record(z.string(), z.string()).exactOptional(),
+      text: z.string().max(limit.nameCharsMax).exactOptional(),
+      activeSince: z.int().exactOptional(),
+      activeBefore: z.int().exactOptional(),
+      limit: limitTo(limit.listMax),
+      cursor: z.string().max(1_000).exactOptional(),
+    },
+    answer: z.looseObject({ rows: z.array(answer.SessionRow), cursor: MaybeText }),
+  }),
+  "engine.session": read("engine", "session", {
+    summary: "Shows a session: how it stands, what it knows, where it came from, what happened last.",
+    path: "/v1/sessions/{id}",
+    answer: answer.StateView.extend({
+      id: SessionId,
+      copy: Flag,
+      movedTo: MaybeText,
+      head: z.looseObject({ seq: Count, hash: answer.Sha256 }),
+      forks: z.array(z.looseObject({ session: SessionId, seq: Count })),
+      events: z.array(answer.Event),
+    }),
+  }),
+  "engine.delete": change("engine", "delete", {
+    summary: "Deletes a session for good. Forks keep what they share with it.",
+    method: "DELETE",
+    path: "/v1/sessions/{id}",
+    scope: "admin",
+    params: { reason: field.Reason.exactOptional() },
+  }),
+  "engine.lineage": read("engine", "lineage", {
+    summary: "The family of a session: what was forked from what, and what was merged.",
+    args: ["session"],
+    params: { session: field.SessionName },
+    answer: answer.Lineage,
+  }),
+  "engine.export": change("engine", "export", {
+    summary: "Writes a session to a bundle. With move, which takes the scope admin, it leaves this store.",
+    path: "/v1/sessions/{id}/export",
+    scope: "read",
+    params: {
+      withForks: z.boolean().exactOptional(),
+      move: z.boolean().exactOptional(),
+      to: z.string().max(64).exactOptional(),
+    },
+    gives: "bytes",
+  }),
+  "engine.import": change("engine", "import", {
+    summary: "Takes in a bundle. Nothing of it is seen before all of it was verified.",
+    scope: "operate",
+    takes: "bytes",
+    params: { signedBy: z.array(z.string().max(100)).max(100).exactOptional() },
+    answer: z.looseObject({
+      session: SessionId,
+      as: z.enum(["own", "copy"]),
+      sessions: z.array(SessionId),
+      records: Count,
+      blobs: Count,
+      already: Flag,
+      signedBy: MaybeText,
+      warning: MaybeText,
+    }),
+  }),
+  "engine.migrate": change("engine", "migrate", {
+    summary: "Moves every session to another store, with what the workspace knows.",
+    scope: "admin",
+    params: { to: field.Path, dryRun, waitMs: field.Millis.exactOptional() },
+    answer: z.looseObject({ dryRun: Flag, moved: Count, copied: Count, records: Count }),
+  }),
+  "engine.send": change("engine", "send", {
+    keyed: true,
+    summary:
+      "Puts what a person sends into a session's inbox, held to the contract that it has for the topic.",
+    args: ["to", "message"],
+    params: { to: field.SessionName, message: field.Value, topic: field.Key.exactOptional() },
+    answer: answer.Written,
+  }),
+  "engine.deliver": change("engine", "deliver", {
+    summary: "Goes on with messages to other stores, and gives up requests whose time is over.",
+    scope: "operate",
+    answer: z.looseObject({ sessions: Count, delivered: Count, refused: Count, overdue: Count }),
+  }),
+  "engine.putBlob": change("engine", "putBlob", {
+    summary:
+      "Keeps the bytes of an image or file, and gives the hash by which a block of an input names them.",
+    takes: "bytes",
+    answer: z.looseObject({ hash: answer.Sha256 }),
+  }),
+};
+
+const workspace = {
+  "engine.addAgent": change("engine", "addAgent", {
+    summary: "Adds a version of an agent. The definition that is its newest version already is no new one.",
+    scope: "operate",
+    params: AgentDefinition.shape,
+    answer: answer.AgentVersion,
+  }),
+  "engine.agents": read("engine", "agents", {
+    summary: "The newest version of every agent of the workspace, by name.",
+    answer: z.array(answer.AgentSummary),
+  }),
+  "engine.agent": read("engine", "agent", {
+    summary: "An agent with its definition; the newest version, or an earlier one.",
+    args: ["name"],
+    params: { name: field.AgentName, version: field.Seq.exactOptional() },
+    answer: answer.AgentVersion,
+  }),
+  "engine.memory": read("engine", "memory", {
+    summary: "What is remembered, the newest first.",
+    params: {
+      scope: field.Scope.exactOptional(),
+      owner: z.string().max(100).exactOptional(),
+      text: z.string().max(1_000).exactOptional(),
+    },
+    answer: z.array(answer.MemoryEntry),
+  }),
+  "engine.remember": change("engine", "remember", {
+    summary: "Puts into memory what comes from no session: a preference, a rule of the house.",
+    params: {
+      scope: field.Scope,
+      owner: z.string().max(100).exactOptional(),
+      kind: field.ItemKind,
+      key: field.Key,
+      value: field.Value,
+      because: field.Because.exactOptional(),
+    },
+    answer: answer.MemoryEntry,
+  }),
+  "engine.forget": change("engine", "forget", {
+    summary: "Ends an entry of memory for later sessions; with erase, which takes the scope admin, for good.",
+    params: {
+      scope: field.Scope,
+      owner: z.string().max(100).exactOptional(),
+      kind: field.ItemKind,
+      key: field.Key,
+      reason: field.Reason.exactOptional(),
+      erase: z.boolean().exactOptional(),
+    },
+    answer: answer.MemoryEntry,
+  }),
+  "engine.setPolicy": change("engine", "setPolicy", {
+    summary: "Sets a policy of the workspace, or replaces the one of this name.",
+    scope: "operate",
+    args: ["name", "policy"],
+    params: { name: field.Key, policy: Policy, everything: z.boolean().exactOptional() },
+    answer: answer.PolicyEntry,
+  }),
+  "engine.removePolicy": change("engine", "removePolicy", {
+    summary: "Takes a policy away. What it did stays done.",
+    scope: "operate",
+    args: ["name"],
+    params: { name: field.Key },
+  }),
+  "engine.policies": read("engine", "policies", {
+    summary: "The policies of the workspace, by name.",
+    answer: z.array(answer.PolicyEntry),
+  }),
+  "engine.retain": change("engine", "retain", {
+    summary: "Does what policies say is due; with dryRun, says what that would be.",
+    scope: "operate",
+    params: { dryRun, everything: z.boolean().exactOptional() },
+    answer: z.looseObject({
+      dryRun: Flag,
+      sessions: Count,
+      done: z.array(z.looseObject({ do: Text })),
+      kept: z.array(z.looseObject({})),
+      stopped: Flag,
+      swept: Flag,
+    }),
+  }),
+  "engine.trigger": change("engine", "trigger", {
+    summary: "Sets a template: whenever it fires, a new session is opened. Of a webhook it gives the token.",
+    scope: "operate",
+    args: ["name", "spec"],
+    params: {
+      name: field.Key,
+      spec: field.Trigger,
+      open: z.strictObject({ ...field.openFields, objective: field.Objective }),
+      missed: field.Missed.exactOptional(),
+    },
+    answer: answer.Template.extend({ token: Text.optional() }),
+  }),
+  "engine.untrigger": change("engine", "untrigger", {
+    summary: "Takes a template away. The sessions that it opened go on.",
+    scope: "operate",
+    args: ["name"],
+    params: { name: field.Key },
+  }),
+  "engine.triggers": read("engine", "triggers", {
+    summary: "The templates of the workspace, by name.",
+    answer: z.array(answer.Template),
+  }),
+  "engine.fire": change("engine", "fire", {
+    summary: "Fires a template by hand, and gives the session that it opened.",
+    scope: "operate",
+    args: ["name"],
+    params: { name: field.Key, text: z.string().exactOptional() },
+    answer: answer.Made,
+  }),
+  "engine.runTickets": change("engine", "runTickets", {
+    summary: "Runs a plan: one session for each ticket, each begun when those before it are done.",
+    scope: "operate",
+    args: ["plan"],
+    params: {
+      plan: field.Plan,
+      agent: field.AgentName.exactOptional(),
+      model: field.ModelName.exactOptional(),
+      parallel: z.int().min(1).max(limit.concurrencyMax).exactOptional(),
+      directory: field.Path.exactOptional(),
+      bind: z.array(field.Binding).max(limit.bindingsMax).exactOptional(),
+      budget: field.Budget.exactOptional(),
+      worktrees: z.boolean().exactOptional(),
+      base: z.string().max(200).exactOptional(),
+      commit: z.boolean().exactOptional(),
+      retry: z.boolean().exactOptional(),
+      dryRun,
+    },
+    answer: z.array(answer.TicketRow),
+  }),
+  "engine.tickets": change("engine", "tickets", {
+    summary: "How the tickets of a plan stand. Changes nothing.",
+    scope: "read",
+    args: ["plan"],
+    params: { plan: field.Plan },
+    answer: z.array(answer.TicketRow),
+  }),
+};
+
+const all = {
+  "engine.feed": read("engine", "feed", {
+    summary:
+      "Events of all logs, at least once, in order within each; as a stream on and on, also of a family.",
+    params: {
+      after: z.string().max(1_000).exactOptional(),
+      limit: limitTo(limit.pageRecordsMax),
+      family: field.SessionName.exactOptional(),
+      follow: z.boolean().exactOptional(),
+    },
+    answer: z.looseObject({ events: z.array(answer.Event), position: Text }),
+    streams: true,
+  }),
+  "engine.search": read("engine", "search", {
+    summary: "Full-text search over everything that was said.",
+    args: ["text"],
+    params: {
+      text: z.string(),
+      session: field.SessionName.exactOptional(),
+      limit: limitTo(limit.searchMax),
+    },
+    answer: z.array(answer.Hit),
+  }),
+  "engine.query": change("engine", "query", {
+    summary: "One read-only SELECT over the documented views. Changes nothing.",
+    scope: "read",
+    args: ["sql"],
+    params: { sql: z.string().min(1).max(limit.queryCharsMax) },
+    answer: z.looseObject({ columns: z.array(Text), rows: z.array(z.array(z.unknown())) }),
+  }),
+  "engine.verify": read("engine", "verify", {
+    summary: "Verifies every log of the store, and the store itself.",
+    answer: answer.VerifyReport,
+  }),
+  "engine.scan": read("engine", "scan", {
+    summary: "Finds secrets that got in earlier, in one session or all logs. Never gives a value.",
+    params: { session: field.SessionName.exactOptional() },
+    answer: z.looseObject({
+      sessions: Count,
+      records: Count,
+      findings: z.array(z.looseObject({ seq: Count, kind: Text })),
+      more: Count,
+    }),
+  }),
+  "engine.rebuild": change("engine", "rebuild", {
+    summary: "Forgets everything derived and makes it again from the logs.",
+    scope: "operate",
+    answer: z.looseObject({ sessions: Count, records: Count, snapshots: Count }),
+  }),
+  "engine.workers": read("engine", "workers", {
+    summary: "Workers of this store that were heard of lately, in this process or in others.",
+    answer: z.array(z.looseObject({ name: Text, sinceMs: z.number(), untilMs: z.number() })),
+  }),
+  "engine.stats": read("engine", "stats", {
+    summary: "Counts what there is.",
+    answer: z.looseObject({ driver: Text, version: Text, sessions: Count, records: Count }),
+  }),
+};
+
+const tokens = {
+  "engine.addToken": change("engine", "addToken", {
+    summary: "Issues a token. The token itself is shown this once.",
+    scope: "admin",
+    params: {
+      scopes: z.array(z.enum(scopes)).min(1).max(scopes.length),
+      name: field.Key.exactOptional(),
+      principal: z.string().max(64).exactOptional(),
+      expiresAt: field.Millis.exactOptional(),
+    },
+    answer: answer.TokenEntry.extend({ token: Text }),
+  }),
+  "engine.tokens": read("engine", "tokens", {
+    summary: "Lists the tokens that hold, the newest first; with all, also those that hold no more.",
+    scope: "admin",
+    params: { all: z.boolean().exactOptional() },
+    answer: z.array(answer.TokenEntry),
+  }),
+  "engine.revokeToken": change("engine", "revokeToken", {
+    summary: "Revokes a token, by its id or any ending that only one has.",
+    scope: "admin",
+    args: ["token"],
+    params: { token: z.string().min(4).max(64), reason: field.Reason.exactOptional() },
+    answer: answer.TokenEntry,
+  }),
+};
+
+const hooks = {
+  "engine.setHook": change("engine", "setHook", {
+    summary: "Sets a hook, an address that is told of events from now on, or replaces the one of this name.",
+    scope: "operate",
+    args: ["name", "url"],
+    params: {
+      name: field.Key,
+      url: z.string().max(limit.hookUrlCharsMax),
+      events: z.array(z.string().max(64)).min(1).max(50),
+      secret: z.string().max(128),
+      session: z.string().max(64).exactOptional(),
+      agent: z.string().max(64).exactOptional(),
+      labels: z.record(z.string(), z.string()).exactOptional(),
+    },
+    answer: answer.HookEntry,
+  }),
+  "engine.hooks": read("engine", "hooks", {
+    summary: "The hooks of the workspace by name, and how far each was told.",
+    scope: "operate",
+    answer: z.array(answer.HookEntry),
+  }),
+  "engine.removeHook": change("engine", "removeHook", {
+    summary: "Takes a hook away.",
+    scope: "operate",
+    args: ["name"],
+    params: { name: field.Key, reason: field.Reason.exactOptional() },
+    answer: answer.HookEntry,
+  }),
+};
+
+export const engineOperations = { ...sessions, ...workspace, ...all, ...tokens, ...hooks };

@@ -1,0 +1,40 @@
+/** What cannot be done over HTTP, each with its reason. */
+
+/** Calls of the library. */
+export const localCalls: Readonly<Record<string, string>> = {
+  "engine.close": "a client closes its own connections; the engine is the server's",
+  "engine.as": "who acts follows from the token",
+  "engine.checkToken": "the server checks the token of every request",
+  "engine.work": "a server works by itself: skein serve, skein up",
+  "engine.webhook": "has an address of its own, which needs no token but the webhook's",
+  "session.drive": "a loop of your own needs the engine in its process: every step holds the lease",
+  "session.lease": "a lease is kept by a process that is there; see drive",
+};
+
+/** Verbs of the command line that go by another name here. */
+export const otherNames: Readonly<Record<string, readonly string[]>> = {
+  ps: ["engine.sessions"],
+  top: ["engine.sessions", "engine.feed"],
+  show: ["engine.session"],
+  log: ["session.events"],
+  explain: ["session.context"],
+  chat: ["session.ask"],
+  cost: ["engine.query"],
+  policy: ["engine.setPolicy", "engine.removePolicy", "engine.policies"],
+  hooks: ["engine.setHook", "engine.hooks", "engine.removeHook"],
+  hold: ["session.hold", "session.lift"],
+  tickets: ["engine.runTickets", "engine.tickets"],
+  agents: ["engine.addAgent", "engine.agents", "engine.agent"],
+  memory: ["engine.memory", "engine.remember", "engine.forget", "session.promote"],
+};
+
+/** Verbs of the command line that no operation stands for. */
+export const localVerbs: Readonly<Record<string, string>> = {
+  up: "starts a worker in this process",
+  serve: "starts the server itself",
+  models: "says what the configuration and the keys of this machine allow",
+  keys: "makes and reads keys in files of this machine",
+  doctor: "looks at this machine",
+  tour: "shows what Skein does, in a store of its own",
+  help: "says how a verb is used",
+};

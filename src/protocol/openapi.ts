@@ -1,0 +1,177 @@
+/** OpenAPI 3.1: a description of the HTTP API for programs, made from the table of operations. */
+import { z } from "zod";
+import { limit } from "../core/limit.ts";
+import type { Operation } from "./operation.ts";
+import { operationIds, operationOf } from "./operations.ts";
+import { Problem, problemStatuses, type ProblemCode } from "./problem.ts";
+import { queryForms } from "./query.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What any operation may be refused with. */
+const always: readonly ProblemCode[] = [
+  "invalid",
+  "unauthorized",
+  "forbidden",
+  "not-found",
+  "wrong-method",
+  "not-acceptable",
+  "timed-out",
+  "too-long",
+  "misdirected",
+  "rate-limited",
+  "header-too-large",
+  "corrupt",
+  "unavailable",
+];
+const ofChanges: readonly ProblemCode[] = ["conflict", "precondition-failed", "too-large", "wrong-type"];
+
+export interface DescribeOptions {
+  readonly version: string;
+}
+
+export function describeApi({ version }: DescribeOptions): Json {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const id of operationIds) {
+    const operation = operationOf(id);
+    const methods = (paths[operation.path] ??= {});
+    methods[operation.method.toLowerCase()] = describeOperation(id, operation);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Skein",
+      summary: "The session engine for AI agents, over HTTP.",
+      description:
+        "The same calls, under the same names, as the library. Every change takes an Idempotency-Key: done " +
+        "again with the same key and body it gives what it gave, and is not done twice. If-Match holds a " +
+        "change to the position that the caller knows.",
+      version,
+    },
+    servers: [{ url: "/" }],
+    security: [{ token: [] }, { cookie: [] }],
+    tags: [
+      { name: "engine", description: "Sessions as a whole, and what the workspace knows." },
+      { name: "session", description: "One session." },
+    ],
+    paths,
+    components: {
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer" },
+        cookie: { type: "apiKey", in: "cookie", name: "skein" },
+      },
+      schemas: { Problem: schemaOf(Problem, "output") },
+    },
+  };
+}
+
+function describeOperation(id: string, operation: Operation): Json {
+  const changes = operation.method !== "GET";
+  return {
+    operationId: id,
+    tags: [operation.of],
+    summary: operation.summary,
+    "x-skein-scope": operation.scope,
+    "x-skein-args": operation.args,
+    parameters: [
+      ...(operation.path.includes("{id}") ? [sessionParameter] : []),
+      ...(operation.takes === "json" ? [] : queryParameters(operation)),
+      ...(changes ? changeHeaders : []),
+      ...(operation.streams ? [lastEventId] : []),
+    ],
+    ...(operation.takes === "query" ? {} : { requestBody: bodyOf(operation) }),
+    responses: { ...answersOf(operation), ...problemsOf(changes ? [...always, ...ofChanges] : always) },
+  };
+}
+
+const sessionParameter = {
+  name: "id",
+  in: "path",
+  required: true,
+  description: "The session's id, or any ending that only one session has.",
+  schema: { type: "string", minLength: 1, maxLength: 64 },
+};
+const changeHeaders = [
+  {
+    name: "Idempotency-Key",
+    in: "header",
+    description: "The caller's own name for the change. A second one with it is not written.",
+    schema: { type: "string", minLength: 1, maxLength: limit.idempotencyKeyCharsMax },
+  },
+  {
+    name: "If-Match",
+    in: "header",
+    description: 'Written only if the session is at this position: "12".',
+    schema: { type: "string", pattern: '^"?[0-9]{1,15}"?$' },
+  },
+];
+const lastEventId = {
+  name: "Last-Event-ID",
+  in: "header",
+  description: "The id of the last event of a stream that was received: it goes on after it.",
+  schema: { type: "string", maxLength: 1_000 },
+};
+
+function queryParameters(operation: Operation): Json[] {
+  const forms = queryForms(operation);
+  const { properties = {}, required = [] } = schemaOf(operation.params, "input") as {
+    readonly properties?: Readonly<Record<string, Json>>;
+    readonly required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, schema]) => {
+    const plain =
+      forms.get(name) !== "json" || ["integer", "number", "boolean"].includes(String(schema["type"]));
+    const said = { name, in: "query", ...(required.includes(name) ? { required: true } : {}) };
+    // What is not plain is written as JSON.
+    return plain ? { ...said, schema } : { ...said, content: { "application/json": { schema } } };
+  });
+}
+
+function bodyOf(operation: Operation): Json {
+  if (operation.takes === "bytes") {
+    return {
+      required: true,
+      content: { "application/octet-stream": { schema: { type: "string", format: "binary" } } },
+    };
+  }
+  const schema = schemaOf(operation.params, "input");
+  const isNeeded = (schema["required"] as readonly string[] | undefined)?.length ?? 0;
+  return { required: isNeeded > 0, content: { "application/json": { schema } } };
+}
+
+function answersOf(operation: Operation): Json {
+  const { gives, answer, streams } = operation;
+  if (gives === "nothing") return { "204": { description: "Done." } };
+  const stream = {
+    "text/event-stream": {
+      schema: { type: "string" },
+      "x-skein-event": gives === "stream" ? schemaOf(answer, "output") : {},
+    },
+  };
+  if (gives === "stream") return { "200": { description: "Events as they come.", content: stream } };
+  if (gives === "bytes") {
+    const bytes = { schema: { type: "string", format: "binary" } };
+    const types = operation.call === "records" ? "application/x-ndjson" : "application/octet-stream";
+    return { "200": { description: "The bytes.", content: { [types]: bytes } } };
+  }
+  const content = { "application/json": { schema: schemaOf(answer, "output") }, ...(streams ? stream : {}) };
+  return { "200": { description: "The answer.", content } };
+}
+
+function problemsOf(codes: readonly ProblemCode[]): Json {
+  const byStatus = new Map<number, ProblemCode[]>();
+  for (const code of codes) {
+    const status = problemStatuses[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  const content = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
+  return Object.fromEntries(
+    [...byStatus].map(([status, some]) => [String(status), { description: some.join(", "), content }]),
+  );
+}
+
+/** In the dialect that OpenAPI 3.1 speaks. */
+function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  return rest;
+}

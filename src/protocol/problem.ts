@@ -1,0 +1,111 @@
+/** Problems (RFC 9457): what goes wrong over HTTP, with our codes, messages and hints. */
+import { z } from "zod";
+import { withoutTokens } from "../core/access-token.ts";
+import { errorCodes, SkeinError, type ErrorCode } from "../core/error.ts";
+
+/** Codes that only the way over HTTP knows, with their statuses. */
+const wireStatuses = {
+  unauthorized: 401,
+  forbidden: 403,
+  "no-route": 404,
+  "wrong-method": 405,
+  "not-acceptable": 406,
+  "timed-out": 408,
+  "precondition-failed": 412,
+  "too-large": 413,
+  "too-long": 414,
+  "wrong-type": 415,
+  misdirected: 421,
+  "rate-limited": 429,
+  "header-too-large": 431,
+} as const;
+
+const errorStatuses: Readonly<Record<ErrorCode, number>> = {
+  invalid: 400,
+  "not-found": 404,
+  refused: 409,
+  conflict: 409,
+  fenced: 409,
+  // What is stored does not agree with itself: the one thing that no caller can have done wrong.
+  corrupt: 500,
+  unavailable: 503,
+  unknown: 503,
+};
+
+export const problemStatuses: Readonly<Record<ProblemCode, number>> = { ...errorStatuses, ...wireStatuses };
+export type ProblemCode = ErrorCode | keyof typeof wireStatuses;
+
+const codes = [...errorCodes, ...Object.keys(wireStatuses)] as ProblemCode[];
+
+export const Problem = z.looseObject({
+  /** `urn:skein:problem:<code>` */
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  /** What went wrong, for people. */
+  detail: z.string(),
+  code: z.enum(codes as [ProblemCode, ...ProblemCode[]]),
+  /** What to do next. */
+  hint: z.string().optional(),
+  /** Of wrong input: the path of the field, as `bind[0].kind`. */
+  field: z.string().optional(),
+});
+export type Problem = Readonly<z.infer<typeof Problem>>;
+
+const titles: Readonly<Record<ProblemCode, string>> = {
+  invalid: "What was given cannot be right",
+  "not-found": "There is no such thing",
+  refused: "The session's state or a rule forbids it",
+  conflict: "Somebody else was first",
+  fenced: "The lease is no longer held",
+  corrupt: "What is stored does not agree with itself",
+  unavailable: "Not now",
+  unknown: "The answer was lost",
+  unauthorized: "Who is asking is not known",
+  forbidden: "The token does not allow it",
+  "no-route": "There is nothing at this address",
+  "wrong-method": "The address does not take this method",
+  "not-acceptable": "It cannot be given in this form",
+  "timed-out": "The request took too long to come in",
+  "precondition-failed": "The session is not where it was expected",
+  "too-large": "The body is too large",
+  "too-long": "The address is too long",
+  "wrong-type": "The body is of the wrong type",
+  misdirected: "This host is not served here",
+  "rate-limited": "Too many requests",
+  "header-too-large": "The headers are too large",
+};
+
+export interface ProblemDetails {
+  readonly hint?: string | undefined;
+  readonly field?: string | undefined;
+}
+
+export function makeProblem(code: ProblemCode, detail: string, details: ProblemDetails = {}): Problem {
+  const { hint, field } = details;
+  return {
+    type: `urn:skein:problem:${code}`,
+    title: titles[code],
+    status: problemStatuses[code],
+    // Whatever somebody sent may hold a token, and problems are written down in many places.
+    detail: withoutTokens(detail),
+    code,
+    ...(hint === undefined ? {} : { hint: withoutTokens(hint) }),
+    ...(field === undefined ? {} : { field: withoutTokens(field) }),
+  };
+}
+
+/** The code of an error that stands for a problem: what the library would have thrown. */
+export function errorCodeOf(code: string): ErrorCode {
+  const own = errorCodes.find((one) => one === code);
+  if (own !== undefined) return own;
+  if (code === "precondition-failed") return "conflict";
+  if (code === "no-route") return "not-found";
+  if (code === "unauthorized" || code === "forbidden" || code === "misdirected") return "refused";
+  if (code === "rate-limited" || code === "timed-out") return "unavailable";
+  return "invalid";
+}
+
+/** What the library would have thrown; its cause is the problem as it came. */
+export const errorOf = (problem: Problem): SkeinError =>
+  new SkeinError(errorCodeOf(problem.code), problem.detail, { hint: problem.hint, cause: problem });

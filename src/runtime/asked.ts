@@ -1,0 +1,89 @@
+/**
+ * One call that was asked for from outside, with the caller's own key and the position it is held to. What it
+ * changes first carries the key, so that the same call again is found to be done; and is written only if the
+ * session is where the caller knew it to be.
+ */
+import { SkeinError } from "../core/error.ts";
+import { makeSessionId, type SessionId } from "../core/ids.ts";
+import type { Context } from "./engine-context.ts";
+import type { Build, Writer } from "./writer.ts";
+import { moved } from "./written.ts";
+
+export interface Asked {
+  /** Names this very call; a second one with it is not written. */
+  readonly key?: string | undefined;
+  /** The session, and where it must be. */
+  readonly expect?: { readonly session: SessionId; readonly seq: number } | undefined;
+}
+
+/** The same engine's context, for this one call. */
+export function askedContext(context: Context, { key, expect }: Asked): Context {
+  if (key === undefined && expect === undefined) return context;
+  const made = key === undefined ? {} : { newSession: () => derivedId(context, key) };
+  return { ...context, ...made, writer: askedWriter(context.writer, { key, expect }) };
+}
+
+/** The id of the session that is made here: one of its own, or the one that follows from the caller's key. */
+export const newSessionId = ({ world, newSession }: Context): SessionId =>
+  newSession?.() ?? makeSessionId({ nowMs: world.now(), random: world.random(10) });
+
+/** The session that a call with the same key has made before; null when there is none. */
+export async function madeBefore({ store, newSession }: Context): Promise<SessionId | null> {
+  const id = newSession?.();
+  return id !== undefined && (await store.head(id)) !== undefined ? id : null;
+}
+
+function derivedId({ world, store, tenant }: Context, key: string): SessionId {
+  const hex = world.digest("", `${tenant}\n${store.workspace}\nasked\n${key}`);
+  const random = Uint8Array.from({ length: 10 }, (_, place) =>
+    Number.parseInt(hex.slice(place * 2, place * 2 + 2), 16),
+  );
+  return makeSessionId({ nowMs: 0, random });
+}
+
+function askedWriter(writer: Writer, { key, expect }: Asked): Writer {
+  let done = false;
+  const after = async <T>(work: Promise<T>): Promise<T> => {
+    const result = await work;
+    done = true;
+    return result;
+  };
+  const held = (session: string, seq: number): void => {
+    if (!done && expect !== undefined && expect.session === session && expect.seq !== seq)
+      throw moved(expect.session, expect.seq, seq);
+  };
+  return {
+    ...writer,
+    change(session, build, options) {
+      if (done) return writer.change(session, build, options);
+      const expectSeq = expect?.session === session ? expect.seq : undefined;
+      const more = { key: options.key ?? key, expectSeq: options.expectSeq ?? expectSeq };
+      return after(writer.change(session, build, { ...options, ...more }));
+    },
+    begin: (session, start, options) =>
+      after(writer.begin(session, start, { ...options, key: options.key ?? key })),
+    together(members, options) {
+      const watched = members.map((member) => ({
+        ...member,
+        build: heldBuild(member.session, member.build),
+      }));
+      return after(writer.together(watched, options));
+    },
+    async commit(parts) {
+      for (const { session, expect: given } of parts) if (typeof given === "object") held(session, given.seq);
+      return after(writer.commit(parts));
+    },
+  };
+
+  function heldBuild(session: SessionId, build: Build): Build {
+    if (expect?.session !== session) return build;
+    return (state) => {
+      held(session, state.seq);
+      return typeof build === "function" ? build(state) : build;
+    };
+  }
+}
+
+/** Whether a change was not written because the session had gone on. */
+export const hasGoneOn = (error: unknown, { expect }: Asked): boolean =>
+  expect !== undefined && error instanceof SkeinError && error.code === "conflict";

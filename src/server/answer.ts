@@ -1,0 +1,240 @@
+/** One request to an operation: who asks, with what, what is done, and what comes back. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { SkeinError } from "../core/error.ts";
+import { isSessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { textInHeader } from "../protocol/header.ts";
+import type { OperationId } from "../protocol/operations.ts";
+import { makeProblem } from "../protocol/problem.ts";
+import { hasGoneOn, type Asked } from "../runtime/asked.ts";
+import { Engine } from "../runtime/engine.ts";
+import { Session } from "../runtime/session.ts";
+import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
+import { readBytes, readParams, readText } from "./body.ts";
+import type { Call, Handler } from "./call.ts";
+import { engineHandlers } from "./engine-handlers.ts";
+import type { Gather } from "./gather.ts";
+import type { Hub } from "./hub.ts";
+import type { KeptAnswers } from "./kept-answer.ts";
+import { problemOf, ProblemError } from "./problem.ts";
+import { sendBytes, sendJson, sendText, type Headers } from "./reply.ts";
+import type { Route, Target } from "./router.ts";
+import { sessionHandlers } from "./session-handlers.ts";
+import { openSink, problemFrame } from "./sink.ts";
+import { streamed, streamOpeners, wantsStream, type Streamed, type StreamGiven } from "./streams.ts";
+
+export interface Desk {
+  readonly authorizer: Authorizer;
+  readonly kept: KeptAnswers;
+  readonly gather: Gather;
+  hubOf(engine: Engine): Hub;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
+  /** Hears of what only a fault of the program, or of the store, explains. */
+  readonly trouble: (error: unknown) => void;
+  /** Hears of each stream that begins and ends. */
+  readonly streaming: (change: 1 | -1, tenant: string) => void;
+}
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly target: Target;
+  readonly headers: Headers;
+  /** Told who asks, once that is known. */
+  readonly came: (who: Authorized) => void;
+}
+
+const handlers = { ...engineHandlers, ...sessionHandlers };
+
+/** Resolves when it is answered. Rejects with what is wrong, before anything is sent. */
+export async function answerCall(desk: Desk, exchange: Exchange, route: Route): Promise<void> {
+  const { request, target } = exchange;
+  const { operation } = route;
+  const who = await desk.authorizer.authorize(request, { operation });
+  if (isProblem(who)) throw new ProblemError(who);
+  exchange.came(who);
+  checkAccept(request, route);
+  const text = operation.takes === "json" ? await readText(request) : "";
+  const params = readParams(operation, target.query, text);
+  if (operation.method !== "GET") await desk.gather.join();
+  const asked = await askedOf(who, route, request, text);
+  const engine = Engine.asking(who.engine, asked);
+  const key = keyIn(request);
+  const call: Call = {
+    engine,
+    scopes: who.scopes,
+    id: route.session,
+    session: () => sessionOf(engine, route),
+    keyed: operation.keyed && key !== undefined ? { key } : {},
+    bytes: () => readBytes(request),
+  };
+  try {
+    await perform(desk, exchange, { route, call, params, who, text });
+  } catch (error) {
+    if (!hasGoneOn(error, asked)) throw error;
+    const { message, hint } = error as SkeinError;
+    throw new ProblemError(makeProblem("precondition-failed", message, { hint, field: "If-Match" }));
+  }
+}
+
+interface Performance {
+  readonly route: Route;
+  readonly call: Call;
+  readonly params: unknown;
+  readonly who: Authorized;
+  readonly text: string;
+}
+
+async function perform(desk: Desk, exchange: Exchange, performance: Performance): Promise<void> {
+  const { request, response, headers } = exchange;
+  const { route, call, params, who, text } = performance;
+  const { id, operation } = route;
+  if (isStreamed(id) && (operation.gives === "stream" || wantsStream(request, params)))
+    return stream(desk, exchange, { ...performance, id });
+  const handler = handlers[id as keyof typeof handlers] as Handler<OperationId>;
+  if (operation.gives === "bytes") {
+    const chunks = (await handler(call, params as never)) as AsyncIterable<Uint8Array>;
+    const type = operation.call === "records" ? "application/x-ndjson" : "application/octet-stream";
+    return sendBytes(response, chunks, { ...headers, "content-type": type });
+  }
+  const key = keyIn(request);
+  const isKept = key !== undefined && operation.method !== "GET" && !operation.keyed;
+  let value: unknown;
+  if (isKept) {
+    const name = [who.tenant, who.actor, key].join("\n");
+    const work = async (): Promise<string> => JSON.stringify((await handler(call, params as never)) ?? null);
+    value = JSON.parse(await desk.kept.once(name, digestOf(route, call.engine, text), work));
+  } else value = (await handler(call, params as never)) ?? null;
+  if (operation.gives === "nothing") return sendText(response, 204, "", headers);
+  sendJson(response, JSON.stringify(value), { ...headers, ...placeHeaders(value as Placed) });
+}
+
+/** What is written to is looked up by the write itself; any other session, and endings of ids, beforehand. */
+async function sessionOf(engine: Engine, { operation, session }: Route): Promise<Session> {
+  if (!operation.keyed || !isSessionId(session)) return engine.session(session);
+  return new Session(Engine.contextOf(engine), session);
+}
+
+const isStreamed = (id: OperationId): id is Streamed => streamed.some((one) => one === id);
+
+async function stream(
+  desk: Desk,
+  { request, response, headers }: Exchange,
+  { call, params, who, id }: Performance & { readonly id: Streamed },
+): Promise<void> {
+  const given: StreamGiven = {
+    hub: desk.hubOf(call.engine),
+    lastEventId: lastEventIdIn(request),
+    problemOf: (error) => problemOf(error, desk.trouble),
+  };
+  const run = await streamOpeners[id](call, params as never, given);
+  const sink = openSink(response, headers, desk.stopping);
+  // A token that holds no more ends what it began to read.
+  const unbeat = given.hub.beat(() => {
+    void who.stands().then((stands) => (stands ? null : sink.end()), sink.end);
+  });
+  desk.streaming(1, who.tenant);
+  try {
+    await run(sink);
+  } catch (error) {
+    sink.write(problemFrame(given.problemOf(error)));
+  } finally {
+    desk.streaming(-1, who.tenant);
+    unbeat();
+    sink.end();
+  }
+}
+
+type Placed = Readonly<Record<"headSeq" | "session" | "seq" | "hash", unknown>> | null;
+
+/** What a change answers tells where the session is now; what was made tells where it is to be found. */
+function placeHeaders(value: Placed): Headers {
+  if (typeof value?.headSeq === "number") return { etag: `"${value.headSeq}"` };
+  if (typeof value?.hash === "string" && typeof value.seq === "number") return { etag: `"${value.seq}"` };
+  const isMade = typeof value?.session === "string" && Object.keys(value).length === 1;
+  return isMade ? { location: `/v1/sessions/${String(value.session)}` } : {};
+}
+
+/** The caller's key and expectation, as the engine takes them. */
+async function askedOf(
+  who: Authorized,
+  route: Route,
+  request: IncomingMessage,
+  text: string,
+): Promise<Asked> {
+  const { operation, session } = route;
+  if (operation.method === "GET") return {};
+  const key = keyIn(request);
+  // Where the library takes a key, it is that key; else it stands for all that was asked.
+  const own =
+    key === undefined || operation.keyed
+      ? undefined
+      : digest(who.engine, `${who.actor}\n${digestOf(route, who.engine, text)}\n${key}`);
+  const seq = seqIn(request);
+  if (seq === undefined) return { key: own };
+  if (session === "") {
+    throw new ProblemError(
+      makeProblem("invalid", "If-Match is for changes of one session", { field: "If-Match" }),
+    );
+  }
+  const { id } = await who.engine.session(session);
+  const { store, writer } = Engine.contextOf(who.engine);
+  const head = await store.head(id);
+  const stored = own ?? key;
+  const isDone = stored !== undefined && (await writer.keyed(id, stored)) !== undefined;
+  if (head !== undefined && head.seq !== seq && !isDone) {
+    throw new ProblemError(
+      makeProblem("precondition-failed", `${id} is at ${head.seq}, not at ${seq}`, {
+        hint: "read what is new and decide again",
+        field: "If-Match",
+      }),
+    );
+  }
+  return { key: own, expect: { session: id, seq } };
+}
+
+const digest = (engine: Engine, text: string): string => Engine.contextOf(engine).world.digest("", text);
+const digestOf = ({ id, session }: Route, engine: Engine, text: string): string =>
+  digest(engine, `${id}\n${session}\n${text}`);
+
+function keyIn({ headers }: IncomingMessage): string | undefined {
+  const given = headers["idempotency-key"];
+  if (given === undefined) return undefined;
+  const max = limit.idempotencyKeyCharsMax;
+  const key = typeof given === "string" ? textInHeader(given) : null;
+  if (key !== null && key.length > 0 && key.length <= max) return key;
+  throw new ProblemError(
+    makeProblem("invalid", `an idempotency key has 1 to ${max} characters`, { field: "Idempotency-Key" }),
+  );
+}
+
+/** `"12"`; `*` is no expectation, since a session that is changed is always there. */
+function seqIn({ headers }: IncomingMessage): number | undefined {
+  const text = headers["if-match"];
+  if (text === undefined || text === "*") return undefined;
+  const [, seq] = /^"?(\d{1,15})"?$/.exec(text) ?? [];
+  if (seq !== undefined) return Number(seq);
+  throw new ProblemError(
+    makeProblem("invalid", "If-Match names no position", { field: "If-Match", hint: 'give "12"' }),
+  );
+}
+
+const lastEventIdIn = ({ headers }: IncomingMessage): string | undefined => {
+  const id = headers["last-event-id"];
+  return Array.isArray(id) ? id[0] : id;
+};
+
+/** Whoever says what they take must take what there is. */
+function checkAccept({ headers: { accept } }: IncomingMessage, { operation }: Route): void {
+  if (accept === undefined || operation.gives === "nothing") return;
+  const types = accept.split(",").map((one) => one.split(";")[0]?.trim().toLowerCase() ?? "");
+  const given =
+    operation.gives === "stream"
+      ? ["text/event-stream", "text/*"]
+      : operation.gives === "bytes"
+        ? ["application/octet-stream", "application/x-ndjson", "application/*"]
+        : ["application/json", "application/*", ...(operation.streams ? ["text/event-stream"] : [])];
+  if (types.some((type) => type === "*/*" || given.includes(type))) return;
+  throw new ProblemError(makeProblem("not-acceptable", `it can be had as ${given[0]}`, { field: "Accept" }));
+}

@@ -1,0 +1,89 @@
+/** What becomes of the calls of an engine. */
+import type { OpenOptions } from "../core/command.ts";
+import type { OperationId } from "../protocol/operations.ts";
+import { Engine } from "../runtime/engine.ts";
+import type { Event } from "../runtime/event-reader.ts";
+import { whereTo } from "../runtime/move-step.ts";
+import type { Session } from "../runtime/session.ts";
+import { need, needStores, type Call, type Handlers } from "./call.ts";
+import { readFeed } from "./feed-place.ts";
+
+type EngineCall = Extract<OperationId, `engine.${string}`>;
+type Opening = OpenOptions & { readonly objective: string };
+
+const made = ({ id }: Session) => ({ session: id });
+
+export const engineHandlers: Handlers<EngineCall> = {
+  "engine.open": async ({ engine }, params) => made(await engine.open(params as Opening)),
+  "engine.session": async (call) => show(call),
+  "engine.sessions": ({ engine }, params) => engine.sessions(params),
+  "engine.delete": ({ engine, id }, params) => engine.delete(id, params),
+  "engine.lineage": ({ engine }, { session }) => engine.lineage(session),
+  "engine.export": async (call, params) => {
+    if (params.move === true) need(call, "admin", "moving a session away");
+    return call.engine.export((await call.session()).id, params);
+  },
+  "engine.import": ({ engine, bytes }, params) => engine.import(bytes(), params),
+  "engine.migrate": async (call, params) => {
+    needStores(call);
+    return call.engine.migrate(params);
+  },
+  "engine.send": ({ engine, keyed }, { to, message, ...rest }) =>
+    engine.send(to, message, { ...rest, ...keyed }),
+  "engine.deliver": ({ engine }) => engine.deliver(),
+  "engine.putBlob": async ({ engine, bytes }) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of bytes()) chunks.push(chunk);
+    return { hash: await engine.putBlob(Buffer.concat(chunks)) };
+  },
+  "engine.addAgent": ({ engine }, params) => engine.addAgent(params),
+  "engine.agents": ({ engine }) => engine.agents(),
+  "engine.agent": ({ engine }, { name, ...rest }) => engine.agent(name, rest),
+  "engine.memory": ({ engine }, params) => engine.memory(params),
+  "engine.remember": ({ engine }, params) => engine.remember(params),
+  "engine.forget": async (call, params) => {
+    if (params.erase === true) need(call, "admin", "erasing");
+    return call.engine.forget(params);
+  },
+  "engine.setPolicy": ({ engine }, { name, policy, ...rest }) => engine.setPolicy(name, policy, rest),
+  "engine.removePolicy": ({ engine }, { name }) => engine.removePolicy(name),
+  "engine.policies": ({ engine }) => engine.policies(),
+  "engine.retain": ({ engine }, params) => engine.retain(params),
+  "engine.trigger": ({ engine }, { name, spec, ...rest }) => engine.trigger(name, spec, rest),
+  "engine.untrigger": ({ engine }, { name }) => engine.untrigger(name),
+  "engine.triggers": ({ engine }) => engine.triggers(),
+  "engine.fire": async ({ engine }, { name, ...rest }) => made(await engine.fire(name, rest)),
+  "engine.runTickets": ({ engine }, { plan, ...rest }) => engine.runTickets(plan, rest),
+  "engine.tickets": ({ engine }, { plan }) => engine.tickets(plan),
+  "engine.feed": ({ engine }, params) => readFeed(engine, params),
+  "engine.search": ({ engine }, { text, ...rest }) => engine.search(text, rest),
+  "engine.query": ({ engine }, { sql }) => engine.query(sql),
+  "engine.verify": ({ engine }) => engine.verify(),
+  "engine.scan": ({ engine }, params) => engine.scan(params),
+  "engine.rebuild": ({ engine }) => engine.rebuild(),
+  "engine.workers": ({ engine }) => engine.workers(),
+  "engine.stats": ({ engine }) => engine.stats(),
+  "engine.addToken": ({ engine }, params) => engine.addToken(params),
+  "engine.tokens": ({ engine }, params) => engine.tokens(params),
+  "engine.setHook": ({ engine }, { name, url, ...rest }) => engine.setHook(name, url, rest),
+  "engine.hooks": ({ engine }) => engine.hooks(),
+  "engine.removeHook": ({ engine }, { name, ...rest }) => engine.removeHook(name, rest),
+  "engine.revokeToken": ({ engine }, { token, ...rest }) => engine.revokeToken(token, rest),
+};
+
+/** Events that a session is shown with. */
+const lastEvents = 8;
+
+/** A session on one screen. */
+async function show(call: Call): Promise<unknown> {
+  const { store } = Engine.contextOf(call.engine);
+  const session = await call.session();
+  const state = await session.state();
+  const { seq, hash } = await session.head();
+  const copy = (await store.head(session.id))?.copy === true;
+  const movedTo = state.status === "moved" ? await whereTo(store, session.id, await session.fold()) : null;
+  const events: Event[] = [];
+  for await (const event of session.events({ reverse: true, limit: lastEvents })) events.unshift(event);
+  const forks = await store.forks(session.id);
+  return { id: session.id, ...state, copy, movedTo, head: { seq, hash }, forks, events };
+}

@@ -1,0 +1,100 @@
+/**
+ * Places in the feed that stand for single events. A store gives a position for each page; a place is the
+ * position before the page, and the last event of it that was given out. Whoever goes on reads the page again
+ * and leaves out what comes up to that event. Where the event is gone meanwhile, some are given twice, and
+ * none is left out.
+ */
+import { SkeinError } from "../core/error.ts";
+import { isSessionId, isWorkspaceId, type LogId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Engine } from "../runtime/engine.ts";
+import type { Event } from "../runtime/event-reader.ts";
+
+export interface FeedPlace {
+  /** The store's own; null is the beginning. */
+  readonly after: string | null;
+  /** The last event after that position that was given out; null when none was. */
+  readonly last: { readonly session: LogId; readonly seq: number } | null;
+}
+
+const mark = "~";
+
+export const placeText = ({ after, last }: FeedPlace): string =>
+  last === null ? (after ?? "") : [after ?? "", last.session, last.seq].join(mark);
+
+export function parsePlace(text: string | undefined): FeedPlace {
+  if (text === undefined || text === "") return { after: null, last: null };
+  const [after = "", session, seq, more] = text.split(mark);
+  const position = after === "" ? null : after;
+  if (session === undefined) return { after: position, last: null };
+  const isLog = isSessionId(session) || isWorkspaceId(session);
+  if (isLog && seq !== undefined && /^[1-9]\d{0,14}$/.test(seq) && more === undefined)
+    return { after: position, last: { session, seq: Number(seq) } };
+  throw new SkeinError("invalid", "after: that is no position of the feed", {
+    hint: "give the position, or the id of an event, as it was received",
+  });
+}
+
+export interface FeedStep {
+  /** What is new, each with its own place. */
+  readonly events: readonly { readonly event: Event; readonly place: string }[];
+  /** Where to go on. */
+  readonly next: FeedPlace;
+  /** Whether there may be more right now. */
+  readonly more: boolean;
+}
+
+/** One page on from a place. */
+export async function stepFeed(engine: Engine, place: FeedPlace, count: number): Promise<FeedStep> {
+  const { after, last } = place;
+  // The event that was given out last must be met again.
+  const most = last === null ? count : limit.pageRecordsMax;
+  const page = await engine.feed({ ...(after === null ? {} : { after }), limit: most });
+  const known =
+    last === null
+      ? -1
+      : page.events.findIndex(({ session, seq }) => session === last.session && seq === last.seq);
+  const events = page.events.slice(known + 1).map((event) => ({
+    event,
+    place: placeText({ after, last: { session: event.session, seq: event.seq } }),
+  }));
+  return { events, next: { after: page.position, last: null }, more: page.events.length > 0 };
+}
+
+const pageUsual = 100;
+
+/** A page of the feed as JSON. */
+export async function readFeed(
+  engine: Engine,
+  params: { readonly after?: string; readonly limit?: number; readonly family?: string },
+): Promise<unknown> {
+  const count = Math.min(params.limit ?? pageUsual, limit.pageRecordsMax);
+  const family = params.family === undefined ? null : await familyOf(engine, params.family);
+  const { events, next } = await stepFeed(engine, parsePlace(params.after), count);
+  const wanted = events.map(({ event }) => event).filter((event) => family?.has(event) ?? true);
+  return { events: wanted, position: placeText(next) };
+}
+
+export interface Family {
+  /** Whether an event is of one of the family; a fork of one becomes one. */
+  has(event: Event): boolean;
+  includes(session: string): boolean;
+}
+
+/** A session, what it was forked from, and all their forks, now and later. */
+export async function familyOf(engine: Engine, idOrEnding: string): Promise<Family> {
+  const { nodes } = await engine.lineage(idOrEnding);
+  const members = new Set<string>(nodes.map(({ session }) => session));
+  return {
+    includes: (session) => members.has(session),
+    has(event) {
+      if (event.type === "session.forked" && members.has(parentIn(event.body))) members.add(event.session);
+      return members.has(event.session);
+    },
+  };
+}
+
+function parentIn(body: unknown): string {
+  const parent = (body as { readonly parent?: unknown } | null)?.parent;
+  return typeof parent === "string" ? parent : "";
+}

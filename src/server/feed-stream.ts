@@ -1,0 +1,125 @@
+/** All logs, or those of a family, as a stream: every event once, from a place of the feed on, and deltas. */
+import type { LogId, SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { Engine } from "../runtime/engine.ts";
+import type { Event } from "../runtime/event-reader.ts";
+import type { LiveDelta } from "../runtime/live.ts";
+import { parsePlace, placeText, stepFeed, type Family, type FeedPlace } from "./feed-place.ts";
+import { eventFrame, type Hub } from "./hub.ts";
+import { beatFrame, type Sink } from "./sink.ts";
+
+export interface FeedStreamOptions {
+  /** A place of the feed; without one it begins with what comes in now. */
+  readonly after?: string | undefined;
+  readonly family: Family | null;
+  /** False: it ends with what there is now. */
+  readonly follow?: boolean | undefined;
+}
+
+const pageRecords = 200;
+
+/** Resolves when the stream is over, or nobody reads any more. */
+export async function streamFeed(
+  { engine, hub, sink }: { engine: Engine; hub: Hub; sink: Sink },
+  { after, family, follow = true }: FeedStreamOptions,
+): Promise<void> {
+  const { store, live } = Engine.contextOf(engine);
+  let place: FeedPlace =
+    after === undefined ? { after: await store.feedEnd(), last: null } : parsePlace(after);
+  // Whoever is cut before the first event knows where to go on.
+  if (after === undefined) sink.write(`id: ${placeText(place)}\n\n`);
+  let changed = Promise.withResolvers<void>();
+  const wake = (): void => changed.resolve();
+  const deltas = makeDeltas(wake, sink);
+
+  /** What is new, up to the end of the feed. */
+  async function readOn(): Promise<void> {
+    for (let more = true; more && !sink.signal.aborted;) {
+      const step = await stepFeed(engine, place, pageRecords);
+      for (const { event, place: at } of step.events) {
+        if (family !== null && !family.has(event)) continue;
+        sink.write(eventFrame(event, at));
+        deltas.after(event);
+        if (sink.isFull) await sink.drained();
+        if (sink.signal.aborted) return;
+      }
+      ({ next: place, more } = step);
+      // Of a place without an event readers take note too, so that they need not read so much again.
+      if (more) sink.write(`id: ${placeText(place)}\n\n`);
+    }
+  }
+
+  const hear = (session: SessionId, delta: LiveDelta): void => {
+    if (family === null || family.includes(session)) deltas.hear(session, delta);
+  };
+  const stops = [
+    hub.watch(wake),
+    hub.beat(() => {
+      if (!sink.isFull) sink.write(beatFrame);
+    }),
+    ...(follow ? [live.listenAll(hear)] : []),
+  ];
+  sink.signal.addEventListener("abort", wake, { once: true });
+  try {
+    while (!sink.signal.aborted) {
+      changed = Promise.withResolvers();
+      const heard = deltas.all();
+      await readOn();
+      if (!follow) return;
+      // The requests that they belong to were written before they were heard: they were told, or passed by.
+      deltas.give(heard);
+      await changed.promise;
+    }
+  } finally {
+    for (const stop of stops) stop();
+    sink.signal.removeEventListener("abort", wake);
+  }
+}
+
+interface Waiting {
+  readonly session: LogId;
+  readonly requestSeq: number;
+  readonly frame: string;
+}
+
+/** Deltas, each after the request that it belongs to. */
+function makeDeltas(wake: () => void, sink: Sink) {
+  let waiting: Waiting[] = [];
+  /** Requests that were told of and are not answered. */
+  const asked = new Map<LogId, number>();
+  /** Answers that are not heard to the end: half of one would be taken for all of it. */
+  const lost = new Map<LogId, number>();
+
+  function give(some: readonly Waiting[]): void {
+    waiting = waiting.filter((one) => !some.includes(one));
+    for (const { frame } of some) if (!sink.isFull) sink.write(frame);
+  }
+
+  return {
+    hear(session: SessionId, delta: LiveDelta): void {
+      const { requestSeq } = delta;
+      if (lost.get(session) === requestSeq) return;
+      if (sink.isFull || waiting.length >= limit.waitingDeltasMax) {
+        lost.set(session, requestSeq);
+        return;
+      }
+      const frame = `event: delta\ndata: ${JSON.stringify({ session, ...delta })}\n\n`;
+      if (asked.get(session) === requestSeq) return sink.write(frame);
+      waiting.push({ session, requestSeq, frame });
+      wake();
+    },
+    /** Told of an event that was given out. */
+    after({ type, session, seq }: Event): void {
+      if (type === "model.requested") {
+        asked.set(session, seq);
+        give(waiting.filter((one) => one.session === session && one.requestSeq <= seq));
+      } else if (type === "model.responded" || type === "model.failed") {
+        asked.delete(session);
+        lost.delete(session);
+      }
+    },
+    /** Those that wait now: whoever has read on since gives them with `give`. */
+    all: (): readonly Waiting[] => waiting,
+    give: (some: readonly Waiting[]): void => give(some.filter((one) => waiting.includes(one))),
+  };
+}

@@ -1,0 +1,149 @@
+/**
+ * What streams of one engine share: one watcher of the store, one reading of what is new, one beat. An event
+ * is read and written out once, however many listen.
+ */
+import { limit } from "../core/limit.ts";
+import type { LogId } from "../core/ids.ts";
+import { Engine } from "../runtime/engine.ts";
+import type { Event } from "../runtime/event-reader.ts";
+
+/** Whoever is told of what is new in one log. */
+export interface Listener {
+  /** An event that has just come in, and how it stands in a stream. */
+  heard(event: Event, frame: string): void;
+  /** Something may have come in that it was not told of: it is to look for itself. */
+  behind(): void;
+}
+
+export interface Hub {
+  /** Until the function that comes back is called. */
+  listen(log: LogId, listener: Listener): () => void;
+  /** Told soon after anything was appended anywhere; says nothing of what. */
+  watch(changed: () => void): () => void;
+  /** Told every so often. */
+  beat(beaten: () => void): () => void;
+  stop(): void;
+}
+
+/** An event as it stands in a stream. */
+export const eventFrame = (event: Event, id: string | number): string =>
+  `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+
+const pageRecords = 200;
+
+export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub {
+  const { store, world } = Engine.contextOf(engine);
+  const listeners = new Map<LogId, Set<Listener>>();
+  const watchers = new Set<() => void>();
+  const beaters = new Set<() => void>();
+  const over = new AbortController();
+  let unwatch: (() => void) | null = null;
+  let position: string | null = null;
+  let reading = false;
+  let again = false;
+  void beating();
+
+  async function beating(): Promise<void> {
+    while (!over.signal.aborted) {
+      await world.sleep(limit.streamBeatMs, over.signal);
+      if (!over.signal.aborted) for (const beaten of beaters) beaten();
+    }
+  }
+
+  function changed(): void {
+    for (const watcher of watchers) watcher();
+    again = true;
+    if (!reading && listeners.size > 0) void readOn();
+  }
+
+  /** Reads what is new, again and again until nothing is. */
+  async function readOn(): Promise<void> {
+    reading = true;
+    try {
+      while (again && listeners.size > 0 && !over.signal.aborted) {
+        again = false;
+        await readPages();
+      }
+    } catch (error) {
+      if (!over.signal.aborted) trouble(error);
+      // Whoever listens is told to look for themselves once it goes on.
+      position = null;
+    } finally {
+      reading = false;
+    }
+  }
+
+  async function readPages(): Promise<void> {
+    for (;;) {
+      if (position === null) {
+        position = await store.feedEnd();
+        for (const set of listeners.values()) for (const listener of set) listener.behind();
+      }
+      const page: Awaited<ReturnType<Engine["feed"]>> = await engine.feed({
+        after: position,
+        limit: pageRecords,
+      });
+      position = page.position;
+      for (const event of page.events) tell(event);
+      if (page.events.length === 0 || listeners.size === 0) return;
+    }
+  }
+
+  function tell(event: Event): void {
+    // What is deleted says nothing more itself: whoever reads it finds that it is gone.
+    if (event.type === "session.deleted") {
+      const { session } = event.body as { readonly session: LogId };
+      for (const listener of listeners.get(session) ?? []) listener.behind();
+    }
+    const set = listeners.get(event.session);
+    if (set === undefined) return;
+    const frame = eventFrame(event, event.seq);
+    for (const listener of set) listener.heard(event, frame);
+  }
+
+  /** Watches while anybody listens, and not longer. */
+  function attend(): void {
+    const wanted = listeners.size > 0 || watchers.size > 0;
+    if (wanted && unwatch === null && !over.signal.aborted) unwatch = store.watch(changed);
+    if (!wanted || over.signal.aborted) {
+      unwatch?.();
+      unwatch = null;
+    }
+    if (listeners.size === 0) position = null;
+  }
+
+  return {
+    listen(log, listener) {
+      const set = listeners.get(log) ?? new Set();
+      listeners.set(log, set.add(listener));
+      attend();
+      // Without a position nobody is told of anything; with one, of all that comes after it.
+      again ||= position === null;
+      if (again && !reading) void readOn();
+      return () => {
+        set.delete(listener);
+        if (set.size === 0 && listeners.get(log) === set) listeners.delete(log);
+        attend();
+      };
+    },
+    watch(watcher) {
+      watchers.add(watcher);
+      attend();
+      return () => {
+        watchers.delete(watcher);
+        attend();
+      };
+    },
+    beat(beaten) {
+      beaters.add(beaten);
+      return () => void beaters.delete(beaten);
+    },
+    stop() {
+      over.abort();
+      listeners.clear();
+      watchers.clear();
+      beaters.clear();
+      attend();
+    },
+  };
+}

@@ -1,0 +1,293 @@
+/**
+ * The server: the whole engine over HTTP. Plain node:http and the table of operations; what it is given
+ * decides whose engines it opens and who may come in.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo, Socket } from "node:net";
+import { withoutTokens } from "../core/access-token.ts";
+import { SkeinError } from "../core/error.ts";
+import { limit } from "../core/limit.ts";
+import type { OperationId } from "../protocol/operations.ts";
+import { describeApi } from "../protocol/openapi.ts";
+import { makeProblem, type ProblemCode } from "../protocol/problem.ts";
+import type { Context } from "../runtime/engine-context.ts";
+import { Engine } from "../runtime/engine.ts";
+import type { World } from "../runtime/world.ts";
+import { answerCall, type Desk } from "./answer.ts";
+import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
+import { makeGather } from "./gather.ts";
+import { makeHub, type Hub } from "./hub.ts";
+import { makeKeptAnswers } from "./kept-answer.ts";
+import { safetyHeaders } from "./origin.ts";
+import { hooksPath } from "./webhooks-in.ts";
+import { pageFiles } from "./page.ts";
+import { problemOf, ProblemError } from "./problem.ts";
+import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
+import { findRoute, parseTarget, type Target } from "./router.ts";
+
+/** One request that was answered. Never a token, never a body. */
+export interface Told {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: OperationId | null;
+  readonly status: number;
+  readonly ms: number;
+  readonly tenant: string | null;
+  readonly actor: string | null;
+}
+
+/** Something else at an address of its own: webhooks, metrics. True when it has answered. */
+export type Beside = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  asked: { readonly target: Target; readonly headers: Headers; readonly authorizer: Authorizer },
+) => Promise<boolean>;
+
+export interface ServeOptions {
+  /** By default 127.0.0.1, and a port that the system gives. */
+  readonly host?: string;
+  readonly port?: number;
+  readonly world: Pick<World, "now" | "steady" | "sleep" | "defer">;
+  /** Of the program, for /openapi.json. */
+  readonly version: string;
+  /** Who may come in; made once the port is known. */
+  readonly authorizer: (bound: { readonly host: string; readonly port: number }) => Authorizer;
+  /** Whether requests can be served now, for /readyz. By default yes. */
+  readonly isReady?: () => Promise<boolean>;
+  readonly besides?: readonly Beside[];
+  readonly tell?: (told: Told) => void;
+  /** Hears of each stream that begins and ends. */
+  readonly streaming?: (change: 1 | -1, tenant: string) => void;
+  /** Hears of what only a fault of the program, or of the store, explains. */
+  readonly trouble?: (error: unknown) => void;
+}
+
+export interface Serving extends AsyncDisposable {
+  readonly host: string;
+  readonly port: number;
+  /** `http://127.0.0.1:8700` */
+  readonly url: string;
+  /** Ends streams, answers what is under way, and closes. Engines stay open. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** How long requests under way are waited for when the server stops. */
+const stopGraceMs = 5_000;
+const stopLookMs = 10;
+
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { host = "127.0.0.1", world } = options;
+  const stopping = new AbortController();
+  const server = createServer({
+    maxHeaderSize: limit.requestHeaderBytesMax,
+    requestTimeout: limit.requestMs,
+    headersTimeout: limit.requestMs,
+    connectionsCheckingInterval: 1_000,
+    keepAliveTimeout: 65_000,
+  });
+  server.maxConnections = limit.connectionsMax;
+  server.on("clientError", refuseRaw);
+  server.listen({ host, port: options.port ?? 0 });
+  await listening(server, host, options.port);
+  const { port } = server.address() as AddressInfo;
+  const hubs = makeHubs(options.trouble ?? ignore);
+  const desk: Desk = {
+    authorizer: options.authorizer({ host, port }),
+    kept: makeKeptAnswers(),
+    gather: makeGather(world.defer),
+    hubOf: hubs.of,
+    stopping: stopping.signal,
+    trouble: options.trouble ?? ignore,
+    streaming: options.streaming ?? ignore,
+  };
+  const listener = makeListener(desk, options);
+  server.on("request", listener);
+  // What else somebody expects is no reason to be refused.
+  server.on("checkExpectation", listener);
+  let stopped: Promise<void> | null = null;
+
+  async function stop(): Promise<void> {
+    stopping.abort();
+    hubs.stop();
+    let isClosed = false;
+    server.close(() => (isClosed = true));
+    // Connections become idle one by one, as what is under way on them ends.
+    for (let waitedMs = 0; !isClosed; waitedMs += stopLookMs) {
+      if (waitedMs < stopGraceMs) server.closeIdleConnections();
+      else server.closeAllConnections();
+      await world.sleep(stopLookMs);
+    }
+  }
+
+  const stopOnce = (): Promise<void> => (stopped ??= stop());
+  const name = host.includes(":") ? `[${host}]` : host;
+  return {
+    host,
+    port,
+    url: `http://${name}:${port}`,
+    stop: stopOnce,
+    [Symbol.asyncDispose]: stopOnce,
+  };
+}
+
+const ignore = (): void => undefined;
+
+async function listening(server: Server, host: string, port: number | undefined): Promise<void> {
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    const why = code === "EADDRINUSE" ? "something else listens there already" : (error as Error).message;
+    throw new SkeinError("unavailable", `the server cannot listen at ${host}:${port ?? 0}: ${why}`, {
+      hint: code === "EADDRINUSE" ? "give another port, or 0 for any that is free" : undefined,
+      cause: error,
+    });
+  }
+}
+
+/** One for each store, made when the first stream of it begins. */
+function makeHubs(trouble: (error: unknown) => void) {
+  const hubs = new Map<Context["store"], Hub>();
+  let isOver = false;
+  return {
+    of(engine: Engine): Hub {
+      const { store } = Engine.contextOf(engine);
+      const hub = hubs.get(store) ?? makeHub(engine, trouble);
+      hubs.set(store, hub);
+      // A request may still come in over a connection that was open.
+      if (isOver) hub.stop();
+      return hub;
+    },
+    stop(): void {
+      isOver = true;
+      for (const hub of hubs.values()) hub.stop();
+      hubs.clear();
+    },
+  };
+}
+
+/** What could not even be read as a request. */
+function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): void {
+  const codes: Readonly<Record<string, ProblemCode>> = {
+    HPE_HEADER_OVERFLOW: "header-too-large",
+    ERR_HTTP_REQUEST_TIMEOUT: "timed-out",
+  };
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const problem = makeProblem(codes[error.code ?? ""] ?? "invalid", "this is no request that can be read");
+  const text = JSON.stringify(problem);
+  const head = [
+    `HTTP/1.1 ${problem.status} ${problem.status === 408 ? "Request Timeout" : "Bad Request"}`,
+    "content-type: application/problem+json",
+    `content-length: ${Buffer.byteLength(text)}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
+}
+
+function makeListener(desk: Desk, options: ServeOptions) {
+  const safe = safetyHeaders();
+  const description = JSON.stringify(describeApi({ version: options.version }));
+  const { gate } = desk.authorizer;
+  const clock = (): number => options.world.steady?.() ?? options.world.now();
+
+  async function plain(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { target, headers }: { readonly target: Target; readonly headers: Headers },
+  ): Promise<boolean> {
+    const { path } = target;
+    if (request.method === "OPTIONS") {
+      const flight = gate.preflight(request);
+      if (isProblem(flight)) throw new ProblemError(flight);
+      sendText(response, flight.status, "", { ...headers, ...flight.headers });
+      return true;
+    }
+    if (path === "/v1/login" || path === "/v1/logout") return logged(request, response, { path, headers });
+    const file = pageFiles.get(path);
+    const isKnown = file !== undefined || ["/openapi.json", "/healthz", "/readyz"].includes(path);
+    if (!isKnown) return false;
+    if (request.method !== "GET" && request.method !== "HEAD")
+      throw new ProblemError({
+        ...makeProblem("wrong-method", "this address takes GET"),
+        allow: "GET, HEAD",
+      });
+    if (file !== undefined) sendText(response, 200, file.text, { ...headers, "content-type": file.type });
+    else if (path === "/openapi.json") sendJson(response, description, headers);
+    else await health(response, path, headers);
+    return true;
+  }
+
+  async function health(response: ServerResponse, path: string, headers: Headers): Promise<void> {
+    const isReady = path === "/healthz" || ((await options.isReady?.()) ?? true);
+    const isUp = isReady && !desk.stopping.aborted;
+    if (!isUp) throw new ProblemError(makeProblem("unavailable", "not ready yet, or not any more"));
+    sendJson(response, JSON.stringify({ status: "ok" }), headers);
+  }
+
+  async function logged(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { path, headers }: { readonly path: string; readonly headers: Headers },
+  ): Promise<boolean> {
+    if (request.method !== "POST")
+      throw new ProblemError({ ...makeProblem("wrong-method", "this address takes POST"), allow: "POST" });
+    const { login, logout } = desk.authorizer;
+    const done = path === "/v1/login" ? await login(request) : logout(request);
+    if (isProblem(done)) throw new ProblemError(done);
+    sendText(response, 204, "", { ...headers, "set-cookie": done.setCookie });
+    return true;
+  }
+
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    told: Mutable<Told>,
+  ): Promise<void> {
+    const astray = gate.check(request);
+    const headers = { ...safe, ...gate.corsHeaders(request) };
+    const target = parseTarget(request.url ?? "/");
+    if (isProblem(target)) throw new ProblemError(target);
+    told.path = shownPath(target.path);
+    // Those who watch over a machine ask by whatever name they have for it.
+    if (astray !== null && target.path !== "/healthz") throw new ProblemError(astray);
+    for (const beside of options.besides ?? [])
+      if (await beside(request, response, { target, headers, authorizer: desk.authorizer })) return;
+    if (await plain(request, response, { target, headers })) return;
+    const route = findRoute(request.method ?? "GET", target.path);
+    if (isProblem(route)) throw new ProblemError(route);
+    told.operation = route.id;
+    const came = ({ tenant, actor }: Authorized): void => {
+      [told.tenant, told.actor] = [tenant, actor];
+    };
+    await answerCall(desk, { request, response, target, headers, came }, route);
+  }
+
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const startedMs = clock();
+    const told: Mutable<Told> = { ...nobody, method: request.method ?? "" };
+    request.on("error", ignore);
+    response.on("error", ignore);
+    answer(request, response, told)
+      .catch((error: unknown) => {
+        // Nobody waits for an answer to a request that was broken off.
+        if (request.destroyed && !request.complete) return response.destroy();
+        const problem = problemOf(error, desk.trouble);
+        const headers = { ...safe, ...gate.corsHeaders(request) };
+        if (response.headersSent) return response.destroy();
+        return sendProblem(request, response, problem, headers);
+      })
+      .catch(desk.trouble)
+      .finally(() => options.tell?.({ ...told, status: response.statusCode, ms: clock() - startedMs }));
+  };
+}
+
+/** The tokens of webhooks stand in the path. */
+const shownPath = (path: string): string =>
+  withoutTokens(path.startsWith(hooksPath) ? `${hooksPath}…` : path);
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+const nobody: Told = { method: "", path: "", operation: null, status: 0, ms: 0, tenant: null, actor: null };

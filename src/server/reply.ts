@@ -1,0 +1,68 @@
+/** Writing answers: JSON, problems, bytes; each with the headers that keep a browser safe. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { once } from "node:events";
+import type { Problem } from "../protocol/problem.ts";
+import { problemHeaders } from "./authorize.ts";
+
+export type Headers = Readonly<Record<string, string>>;
+
+/** Past this, what is left of a body that nobody wants is not waited for. */
+const drainBytesMax = 8_388_608;
+
+export function sendText(response: ServerResponse, status: number, text: string, headers: Headers): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) });
+  response.end(text);
+}
+
+export const sendJson = (response: ServerResponse, text: string, headers: Headers): void =>
+  sendText(response, 200, text, {
+    ...headers,
+    "content-type": "application/json; charset=utf-8",
+    "cache-control": "no-store",
+  });
+
+export function sendProblem(
+  request: IncomingMessage,
+  response: ServerResponse,
+  problem: Problem,
+  headers: Headers,
+): void {
+  const allow = problem["allow"];
+  const isLong = Number(request.headers["content-length"] ?? 0) > drainBytesMax;
+  sendText(response, problem.status, JSON.stringify(problem), {
+    ...headers,
+    ...problemHeaders(problem),
+    ...(typeof allow === "string" ? { allow } : {}),
+    ...(isLong && !request.complete ? { connection: "close" } : {}),
+    "content-type": "application/problem+json",
+    "cache-control": "no-store",
+  });
+  // What is left of the body is passed over, so that the answer is read and the connection stays.
+  if (!request.complete && !isLong) request.resume();
+}
+
+/** Bytes in pieces, no faster than they are read. An error in the middle cuts the connection. */
+export async function sendBytes(
+  response: ServerResponse,
+  chunks: AsyncIterable<Uint8Array>,
+  headers: Headers,
+): Promise<void> {
+  const pieces = chunks[Symbol.asyncIterator]();
+  // What is refused is refused before anything is sent.
+  let piece = await pieces.next();
+  response.writeHead(200, { ...headers, "cache-control": "no-store" });
+  try {
+    for (; piece.done !== true; piece = await pieces.next()) {
+      if (response.destroyed) return;
+      if (response.write(piece.value)) continue;
+      await Promise.race([once(response, "drain"), once(response, "close")]).catch(() => null);
+    }
+    response.end();
+  } catch (error) {
+    response.destroy();
+    throw error;
+  } finally {
+    await pieces.return?.();
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * One session as a stream: every event once and in order, from a position on, and deltas as they are heard.
+ * It reads pages of the log until it has caught up; from there on it is handed what comes in. A reader that
+ * is slow is not buffered for: it goes on reading pages when it has room again.
+ */
+import { limit } from "../core/limit.ts";
+import { Engine } from "../runtime/engine.ts";
+import type { Event } from "../runtime/event-reader.ts";
+import type { LiveDelta } from "../runtime/live.ts";
+import type { Session } from "../runtime/session.ts";
+import { eventFrame, type Hub } from "./hub.ts";
+import { beatFrame, type Sink } from "./sink.ts";
+
+export interface SessionStreamOptions {
+  readonly fromSeq: number;
+  readonly toSeq?: number | undefined;
+  readonly types?: readonly string[] | undefined;
+  /** At most so many events. */
+  readonly count?: number | undefined;
+  /** False: it ends with what there is now. */
+  readonly follow?: boolean | undefined;
+  readonly deltas?: boolean | undefined;
+  /** Settles when the stream is to end, with the last position that belongs to it. */
+  readonly endsAt?: Promise<number> | undefined;
+}
+
+const pageRecords = 100;
+
+/** Resolves when the stream is over, or nobody reads any more. */
+export async function streamSession(
+  { engine, hub, session, sink }: { engine: Engine; hub: Hub; session: Session; sink: Sink },
+  options: SessionStreamOptions,
+): Promise<void> {
+  const { types, follow = true, deltas = true } = options;
+  const wants = types === undefined ? null : new Set(types);
+  let atSeq = options.fromSeq - 1;
+  let endSeq = options.toSeq ?? Infinity;
+  let left = options.count ?? Infinity;
+  /** Whether it has all there was, so that it may be handed what comes in. */
+  let live = false;
+  let dirty = false;
+  let woken = Promise.withResolvers<void>();
+  const early = makeEarly();
+  const { live: heardHere } = Engine.contextOf(engine);
+
+  const wake = (): void => woken.resolve();
+  const look = (): void => {
+    dirty = true;
+    live = false;
+    wake();
+  };
+  const isOver = (): boolean => sink.signal.aborted || atSeq >= endSeq || left <= 0;
+
+  function give(event: Event, frame: string): void {
+    atSeq = event.seq;
+    if (wants === null || wants.has(event.type)) {
+      sink.write(frame);
+      left -= 1;
+    }
+    for (const delta of early.upTo(atSeq)) sink.write(deltaFrame(delta));
+  }
+
+  function heard(event: Event, frame: string): void {
+    if (event.seq <= atSeq) return;
+    if (!live || event.seq !== atSeq + 1 || sink.isFull) return look();
+    give(event, frame);
+    if (isOver()) wake();
+  }
+
+  async function catchUp(): Promise<void> {
+    while (!isOver()) {
+      await sink.drained();
+      const toSeq = Math.min((await session.head()).seq, endSeq);
+      if (atSeq >= toSeq) return;
+      const range = { fromSeq: atSeq + 1, toSeq, limit: pageRecords };
+      let read = 0;
+      for await (const event of session.events(types === undefined ? range : { ...range, types })) {
+        read += 1;
+        give(event, eventFrame(event, event.seq));
+        if (sink.isFull) await sink.drained();
+        if (isOver()) return;
+      }
+      // What is not wanted was passed over.
+      if (read < pageRecords) atSeq = Math.max(atSeq, toSeq);
+    }
+  }
+
+  function hear(delta: LiveDelta): void {
+    if (sink.isFull) early.lose(delta);
+    else if (delta.requestSeq > atSeq) early.keep(delta);
+    else if (!early.hasLost(delta)) sink.write(deltaFrame(delta));
+  }
+
+  const stops = [
+    hub.beat(() => {
+      if (!sink.isFull) sink.write(beatFrame);
+    }),
+    ...(follow ? [hub.listen(session.id, { heard, behind: look })] : []),
+    ...(follow && deltas ? [heardHere.listen(session.id, hear)] : []),
+  ];
+  sink.signal.addEventListener("abort", wake, { once: true });
+  const finishing = options.endsAt?.then((seq) => (endSeq = Math.min(endSeq, seq)));
+  finishing?.then(wake, wake);
+  try {
+    for (;;) {
+      dirty = false;
+      woken = Promise.withResolvers();
+      await catchUp();
+      if (isOver() || !follow) return;
+      if (dirty) continue;
+      live = true;
+      await woken.promise;
+      live = false;
+    }
+  } finally {
+    for (const stop of stops) stop();
+    sink.signal.removeEventListener("abort", wake);
+  }
+}
+
+const deltaFrame = (delta: LiveDelta): string => `event: delta\ndata: ${JSON.stringify(delta)}\n\n`;
+
+/** Deltas that came before the request they belong to, and which answers are not heard to the end. */
+function makeEarly() {
+  const waiting: LiveDelta[] = [];
+  let lostSeq = 0;
+  return {
+    keep(delta: LiveDelta): void {
+      if (delta.requestSeq === lostSeq) return;
+      if (waiting.length < limit.waitingDeltasMax) waiting.push(delta);
+      else this.lose(delta);
+    },
+    /** Half of an answer would be taken for all of it: the rest of it is not told either. */
+    lose(delta: LiveDelta): void {
+      lostSeq = delta.requestSeq;
+    },
+    hasLost: (delta: LiveDelta): boolean => delta.requestSeq === lostSeq,
+    *upTo(seq: number): Generator<LiveDelta> {
+      while (waiting[0] !== undefined && waiting[0].requestSeq <= seq) yield waiting.shift() as LiveDelta;
+    },
+  };
+}

@@ -1,0 +1,234 @@
+/**
+ * Webhooks that go out: tells each hook of the events it wants, in the order of the feed, one by one. What is
+ * not taken is tried again for a day, and then given up in the log. How far each hook was told is written to
+ * the log every so often: after a crash some is told again, under the same delivery id, and nothing is left
+ * out.
+ */
+import type { StoredRecord } from "../core/chain.ts";
+import { SkeinError } from "../core/error.ts";
+import { isSessionId, quote } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Context } from "../runtime/engine-context.ts";
+import { Engine } from "../runtime/engine.ts";
+import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../runtime/hooks.ts";
+import { post, type Outbound, type Posted } from "../runtime/outbound.ts";
+import { signatureOf } from "../runtime/work/token.ts";
+import { parsePlace, placeText, type FeedPlace } from "./feed-place.ts";
+import { followFeed, type Following } from "./feed-follow.ts";
+
+export interface WebhooksOutOptions {
+  readonly outbound: Pick<Outbound, "allowPrivate" | "resolve">;
+  readonly trouble: (error: unknown) => void;
+  /** The first pause before it is tried again; each is twice the one before. */
+  readonly againMs?: number;
+  /** How long at least between two records of how far a hook was told. */
+  readonly noteMs?: number;
+}
+
+const againMsMin = 1_000;
+const againMsMax = 900_000;
+const noteMsUsual = 60_000;
+/** Hooks that are set are seen so soon. */
+const restMs = 250;
+/** How long a call under way is waited for when the server stops. */
+const graceMs = 2_000;
+/** So much of the feed may have to be read again after a restart. */
+const passedMax = 10_000;
+
+interface Running {
+  readonly hook: HookEntry;
+  readonly following: Following;
+}
+
+/** Begins at once; hooks that are set later are told, too. */
+export async function openWebhooksOut(engine: Engine, options: WebhooksOutOptions): Promise<Following> {
+  const context = Engine.contextOf(engine);
+  const running = new Map<number, Running>();
+  let isOver = false;
+  // Before the hooks are read, so that none is missed.
+  const watching = await followFeed(engine, {
+    trouble: options.trouble,
+    restMs,
+    heard: ({ records }) => look(records),
+  });
+
+  async function look(records: readonly StoredRecord[]): Promise<void> {
+    if (records.some(({ type }) => type === "hook.set" || type === "hook.removed")) await attend();
+  }
+
+  async function attend(): Promise<void> {
+    const hooks = await listHooks(context);
+    const seqs = new Set(hooks.map(({ setSeq }) => setSeq));
+    for (const [setSeq, { following }] of running) {
+      if (seqs.has(setSeq)) continue;
+      running.delete(setSeq);
+      await following.stop();
+    }
+    for (const hook of hooks) {
+      if (isOver || running.has(hook.setSeq) || hook.url === null) continue;
+      running.set(hook.setSeq, { hook, following: await tellOn(engine, hook, options) });
+    }
+  }
+
+  await attend();
+  return {
+    async stop() {
+      isOver = true;
+      await watching.stop();
+      await Promise.all([...running.values()].map(({ following }) => following.stop()));
+    },
+  };
+}
+
+/** Tells one hook, until it is stopped. */
+async function tellOn(engine: Engine, hook: HookEntry, options: WebhooksOutOptions): Promise<Following> {
+  const { trouble, noteMs = noteMsUsual } = options;
+  const context = Engine.contextOf(engine);
+  const clock = (): number => context.world.steady?.() ?? context.world.now();
+  let [told, passed, notedMs] = [0, 0, -Infinity];
+  let place = parsePlace(hook.position);
+
+  async function note(): Promise<void> {
+    const count = told;
+    [told, passed, notedMs] = [0, 0, clock()];
+    await noteDelivered(context, hook, { to: placeText(place), count });
+  }
+
+  const isDue = (): boolean => told > 0 && clock() - notedMs >= noteMs;
+
+  const following = await followFeed(engine, {
+    after: place.after,
+    trouble,
+    async heard({ records, position }, signal) {
+      for (const record of after(records, place)) {
+        if (signal.aborted) return;
+        if (await isWanted(context, hook, record)) {
+          const became = await tellUntil(context, { hook, record, options, signal });
+          if (became === "broken off") return;
+          if (became === "told") told += 1;
+        }
+        place = { after: place.after, last: { session: record.session, seq: record.seq } };
+      }
+      place = { after: position, last: null };
+      passed += records.length;
+      if (isDue() || passed >= passedMax) await note();
+    },
+    idle: () => (isDue() ? note() : undefined),
+  });
+  return {
+    async stop() {
+      await following.stop();
+      // If this cannot be written, it is told again after the next start.
+      if (told > 0) await note().catch(trouble);
+    },
+  };
+}
+
+/** What of a page comes after a place in it. */
+function after(records: readonly StoredRecord[], { last }: FeedPlace): readonly StoredRecord[] {
+  if (last === null) return records;
+  return records.slice(
+    records.findIndex(({ session, seq }) => session === last.session && seq === last.seq) + 1,
+  );
+}
+
+async function isWanted({ store }: Context, hook: HookEntry, record: StoredRecord): Promise<boolean> {
+  const { type, session } = record;
+  // Of what is said about tokens and hooks nobody outside is told, unless it was asked for by name.
+  const isInner = type.startsWith("hook.") || type.startsWith("token.");
+  const isNamed = hook.events.some(
+    (one) =>
+      one === type ||
+      (!isInner && (one === "*" || (one.endsWith(".*") && type.startsWith(one.slice(0, -1))))),
+  );
+  if (!isNamed || (hook.session !== null && hook.session !== session)) return false;
+  const labels = Object.entries(hook.labels);
+  if (hook.agent === null && labels.length === 0) return true;
+  if (!isSessionId(session)) return false;
+  const [row] = await store.scheduled([session]);
+  if (row === undefined) return false;
+  return (
+    (hook.agent === null || row.agent === hook.agent) &&
+    labels.every(([key, value]) => row.labels[key] === value)
+  );
+}
+
+interface Telling {
+  readonly hook: HookEntry;
+  readonly record: StoredRecord;
+  readonly options: WebhooksOutOptions;
+  readonly signal: AbortSignal;
+}
+
+async function tellUntil(context: Context, telling: Telling): Promise<"told" | "given up" | "broken off"> {
+  const { hook, record, options, signal } = telling;
+  const { world, store } = context;
+  const cut = new AbortController();
+  const soon = (): void => void world.sleep(graceMs, cut.signal).then(() => cut.abort());
+  signal.addEventListener("abort", soon, { once: true });
+  try {
+    for (let attempts = 1, againMs = options.againMs ?? againMsMin; ; attempts++) {
+      const given = { hook, options, event: eventOf(record), signal: cut.signal };
+      const wrong = await tellHook(context, given).then(whyNot, asError);
+      if (wrong === null) return "told";
+      if (signal.aborted) return "broken off";
+      if (attempts === 1)
+        options.trouble(new SkeinError("unavailable", `hook ${quote(hook.name)}: ${wrong.message}`));
+      if (store.now() - record.at >= limit.hookRetryMs) {
+        await noteAbandoned(context, hook, { session: record.session, seq: record.seq, attempts });
+        return "given up";
+      }
+      await world.sleep(againMs, signal);
+      if (signal.aborted) return "broken off";
+      againMs = Math.min(againMs * 2, againMsMax);
+    }
+  } finally {
+    signal.removeEventListener("abort", soon);
+    cut.abort();
+  }
+}
+
+const whyNot = ({ status }: Posted): Error | null =>
+  status >= 200 && status < 300 ? null : new Error(`the answer was ${status}`);
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
+/** What is told of an event: all but what was said. */
+function eventOf({ session, seq, at, type, v, actor, turn, cause, body }: StoredRecord): object {
+  return { session, seq, at, type, v, actor, turn, cause, body: JSON.parse(body) as unknown };
+}
+
+/** One call, whatever comes of it. Without an event it is a trial. */
+export async function tellHook(
+  { world, store }: Context,
+  given: {
+    readonly hook: HookEntry;
+    readonly event?: object;
+    readonly options: Pick<WebhooksOutOptions, "outbound">;
+    readonly signal?: AbortSignal;
+  },
+): Promise<Posted> {
+  const { hook, signal } = given;
+  const secret = world.secret(hook.secret);
+  if (secret === undefined || secret === "") {
+    throw new SkeinError("unavailable", `the secret ${quote(hook.secret)} is not set here`, {
+      hint: "set it in the environment of the server",
+    });
+  }
+  if (hook.url === null) throw new SkeinError("refused", "its address was erased", { hint: "set it anew" });
+  const event = (given.event ?? { type: "trial" }) as { type: string; session?: string; seq?: number };
+  const delivery = event.session === undefined ? "trial" : `${event.session}@${event.seq}`;
+  const body = JSON.stringify({ delivery, hook: hook.name, event });
+  const t = Math.floor(store.now() / 1_000);
+  const signature = signatureOf(world, secret, Buffer.from(`${t}.${body}`));
+  return post({ ...given.options.outbound, world }, hook.url, {
+    body,
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "skein",
+      "skein-delivery": delivery,
+      "skein-event": event.type,
+      "skein-signature": `t=${t},v1=${signature}`,
+    },
+    ...(signal === undefined ? {} : { signal }),
+  });
+}

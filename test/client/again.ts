@@ -1,0 +1,132 @@
+/**
+ * The behaviour tests of the engine, and which of them run once more over HTTP: all of a file but some tests,
+ * or none of it; each with its reason.
+ */
+
+type Row = { readonly but: Readonly<Record<string, string>> } | string;
+
+const all: Row = { but: {} };
+const but = (exceptions: Readonly<Record<string, string>>): Row => ({ but: exceptions });
+
+const driven = "takes the lease or drives turns itself, which needs the engine in its process";
+const worded = "the table refuses it first, in words of its own";
+const inside = "is about the inside of the engine or its store";
+const processes = "is about several processes, with engines of their own";
+const long = "takes long, and calls nothing that the others do not call";
+const hasFunction = "gives a function or a signal that needs the engine in its process";
+const often = "makes thousands of calls";
+
+/** Of test/runtime. */
+export const table: Readonly<Record<string, Row>> = {
+  "agent-file.test.ts": "reads files only",
+  "agents.test.ts": all,
+  "asked.test.ts": inside,
+  "bad-input.test.ts": all,
+  "bootstrap.test.ts": all,
+  "bundle.test.ts": all,
+  "canary.test.ts": long,
+  "children.test.ts": long,
+  "compaction-chance.test.ts": long,
+  "compaction-midway.test.ts": long,
+  "compaction.test.ts": long,
+  "context-reader.test.ts": inside,
+  "depend.test.ts": long,
+  "diff.test.ts": but({
+    "strangers have nothing in common; a long transcript is cut, and says so": driven,
+    "places and aspects that do not exist are refused": worded,
+  }),
+  "erase-copies.test.ts": all,
+  "erase-dying.test.ts": inside,
+  "erase.test.ts": but({ "another process that showed a content before shows a gap after": driven }),
+  "events.test.ts": but({
+    "following gives what is there, then what comes, and ends when it is told to":
+      "has it end after 5 ms, which is less than the way to the server may take",
+  }),
+  "file-keeping.test.ts": but({
+    "files stay as they are while the session runs, after unbinding, and without being asked": driven,
+  }),
+  "files.test.ts": inside,
+  "gone.test.ts": processes,
+  "handoff-inherit.test.ts": all,
+  "handoff.test.ts": but({
+    "the same log gives the same bytes, whoever asks":
+      "makes two sessions of one id, which follows from the key of a request",
+  }),
+  "hardening.test.ts": all,
+  "heartbeat.test.ts": driven,
+  "history.test.ts": long,
+  "hold.test.ts": all,
+  "hostile-bundle.test.ts": "counts the bytes that are read of a bundle",
+  "key.test.ts": all,
+  "lease.test.ts": driven,
+  "lineage.test.ts": long,
+  "memory-lasting.test.ts": long,
+  "memory.test.ts": but({ "bad input is refused with a way out, and writes nothing": worded }),
+  "merge-erased.test.ts": all,
+  "merge-law.test.ts": often,
+  "merge.test.ts": but({
+    "answers that are none": worded,
+    "more items than one append holds come in several, and the event with the last": often,
+  }),
+  "message-away.test.ts": all,
+  "message-turn.test.ts": all,
+  "message.test.ts": but({
+    "a message is in both logs, a value goes as its JSON, and a key sends only once": worded,
+    "deadlines that cannot be are refused": worded,
+    "a contract that is no schema, or that would hold nothing, is refused with the reason": worded,
+    "a full inbox refuses sessions, takes what people say, and is seen in lists": driven,
+  }),
+  "move-all.test.ts": long,
+  "move-model.test.ts": all,
+  "move.test.ts": long,
+  "newer.test.ts": driven,
+  "policies.test.ts": but({ "what cannot be a policy or an option is refused, and leaves no trace": worded }),
+  "rebuild.test.ts": long,
+  "replay-check.test.ts": but({
+    "every state and context of a log comes out as it was recorded, across rewinds and forks": hasFunction,
+  }),
+  "replay-edge.test.ts": but({
+    "a turn that another harness drove is run again by this one, with no tools as there": driven,
+  }),
+  "replay.test.ts": but({
+    "the same model does the same again, against recorded results, and nothing runs": hasFunction,
+    "a scoring function judges both runs, and what it says of the fork is recorded there": hasFunction,
+    "a scoring function that fails is named, and the fork is there all the same": hasFunction,
+    "a replay that is broken off leaves no turn open, and reports what was run": hasFunction,
+    "what makes no sense is refused, and leaves no fork":
+      "has a model throw what is no error of Skein, of which a server tells nobody",
+  }),
+  "retain-kill.test.ts": processes,
+  "retain.test.ts": long,
+  "score.test.ts": but({ "a score that is none is refused, and nothing is written": worded }),
+  "search.test.ts": all,
+  "secret-doors.test.ts": all,
+  "secret.test.ts": all,
+  "session.test.ts": but({ "a position past the end, or none at all, is not found": worded }),
+  "state-reader.test.ts": inside,
+  "store-clock.test.ts": driven,
+  "tickets-kill.test.ts": processes,
+  "tickets-worktree.test.ts": long,
+  "tickets.test.ts": long,
+  "tokenizer.test.ts": inside,
+  "tokens.test.ts": "tokens are checked by the server itself; test/server has their tests",
+  "trigger-race.test.ts": processes,
+  "trigger-times.test.ts": inside,
+  "trigger.test.ts": but({
+    "what can open nothing is told as it is set; later it is trouble, and is tried again": worded,
+  }),
+  "turn/loop.test.ts": but({
+    "after a crash unsafe is unknown and asked about, the rest runs again": driven,
+    "a probe tells what became of an unsafe call": driven,
+  }),
+  "turn/strange.test.ts": but({
+    "bad options of an engine, a compression and a drive are refused before anything happens": driven,
+  }),
+  "turn/turn.test.ts": all,
+  "verify.test.ts": all,
+  "work-file.test.ts": inside,
+  "work-git.test.ts": inside,
+  "work-order.test.ts": inside,
+  "work.test.ts": processes,
+  "writer.test.ts": inside,
+};

@@ -1,0 +1,48 @@
+/** The description of the API: whole, of the right form, and made of schemas that can be read elsewhere. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describeApi } from "../../src/protocol/openapi.ts";
+import { operationIds, operationOf } from "../../src/protocol/operations.ts";
+
+interface Described {
+  readonly operationId: string;
+  readonly parameters: readonly { readonly name: string; readonly in: string }[];
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+const api = describeApi({ version: "1.2.3" }) as {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+};
+const described = Object.values(api.paths).flatMap((methods) => Object.values(methods));
+
+test("every operation is described, under its own address, once", () => {
+  assert.equal(api.openapi, "3.1.0");
+  assert.deepEqual(described.map(({ operationId }) => operationId).toSorted(), operationIds.toSorted());
+  for (const id of operationIds) {
+    const { path, method } = operationOf(id);
+    assert.equal(api.paths[path]?.[method.toLowerCase()]?.operationId, id);
+  }
+});
+
+test("each says what it takes, what it gives, and how it is refused", () => {
+  for (const { operationId, parameters, responses } of described) {
+    const names = parameters.map(({ name, in: where }) => `${where} ${name}`);
+    assert.equal(new Set(names).size, names.length, operationId);
+    const good = Object.keys(responses).filter((status) => status.startsWith("2"));
+    assert.equal(good.length, 1, operationId);
+    for (const status of ["400", "401", "403", "404", "429"]) assert.ok(status in responses, operationId);
+  }
+});
+
+test("every reference in it leads somewhere", () => {
+  const text = JSON.stringify(api);
+  const references = [...text.matchAll(/"\$ref":"(#[^"]*)"/g)].map(([, reference]) => reference ?? "");
+  assert.ok(references.length > 0);
+  for (const reference of new Set(references)) {
+    const found = reference
+      .slice(2)
+      .split("/")
+      .reduce<unknown>((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], api);
+    assert.ok(found !== undefined, reference);
+  }
+});

@@ -1,0 +1,69 @@
+/** The table of operations: nothing that the library or the command line can do is missing, or named twice. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { verbs } from "../../src/cli/verbs.ts";
+import { localCalls, localVerbs, otherNames } from "../../src/protocol/local.ts";
+import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { decodeQuery, encodeQuery } from "../../src/protocol/query.ts";
+import { Engine } from "../../src/runtime/engine.ts";
+import { SessionReader } from "../../src/runtime/session-reader.ts";
+import { Session } from "../../src/runtime/session.ts";
+
+const callsOf = (name: string, ...classes: readonly { readonly prototype: object }[]): string[] =>
+  classes.flatMap(({ prototype }) =>
+    Object.getOwnPropertyNames(prototype)
+      .filter((call) => call !== "constructor")
+      .map((call) => `${name}.${call}`),
+  );
+const calls = [...callsOf("engine", Engine), ...callsOf("session", Session, SessionReader)];
+
+test("every call of the library is an operation, or says why it cannot be one", () => {
+  assert.ok(calls.length > 80);
+  const told = [...operationIds, ...Object.keys(localCalls)];
+  assert.deepEqual(told.toSorted(), calls.toSorted());
+});
+
+test("every verb of the command line is an operation, or says what stands for it", () => {
+  const missing = Object.keys(verbs).filter((verb) => {
+    const named = [`engine.${verb}`, `session.${verb}`].some((id) =>
+      operationIds.includes(id as OperationId),
+    );
+    const others = otherNames[verb] ?? [];
+    assert.ok(
+      others.every((id) => operationIds.includes(id as OperationId)),
+      `${verb}: one of ${others.join(", ")} is no operation`,
+    );
+    return !named && others.length === 0 && localVerbs[verb] === undefined;
+  });
+  assert.deepEqual(missing, []);
+  const gone = [...Object.keys(otherNames), ...Object.keys(localVerbs)].filter((verb) => !(verb in verbs));
+  assert.deepEqual(gone, []);
+});
+
+test("no two operations have one address, and each is named by its own call", () => {
+  const addresses = operationIds.map((id) => `${operationOf(id).method} ${operationOf(id).path}`);
+  assert.equal(new Set(addresses).size, addresses.length);
+  for (const id of operationIds) {
+    const { of, call, path, method, args, params, scope } = operationOf(id);
+    assert.equal(id, `${of}.${call}`);
+    assert.match(path, of === "session" ? /^\/v1\/sessions\/\{id\}\/[a-z-]+$/ : /^\/v1\/[a-z-]+/);
+    for (const arg of args) assert.ok(arg in params.shape, `${id} has no ${arg}`);
+    if (method === "GET") assert.notEqual(scope, "write");
+  }
+});
+
+test("what stands in a query is read as it was written", () => {
+  const given = {
+    status: ["open", "closed"],
+    labels: { team: "web" },
+    text: "12",
+    limit: 5,
+    cursor: "a&b=c",
+  };
+  const sessions = operationOf("engine.sessions");
+  const query = new URLSearchParams(encodeQuery(sessions, given));
+  assert.deepEqual(decodeQuery(sessions, query), given);
+  const load = operationOf("session.load");
+  for (const place of [12, "here", "12", '"odd"'])
+    assert.deepEqual(decodeQuery(load, new URLSearchParams(encodeQuery(load, { place }))), { place });
+});

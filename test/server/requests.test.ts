@@ -1,0 +1,188 @@
+/** Requests: keys, expectations, and what is wrong with one, told by its field. */
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { test } from "node:test";
+import { limit } from "../../src/core/limit.ts";
+import type { Problem } from "../../src/protocol/problem.ts";
+import { all } from "../runtime/place.ts";
+import { fine, served, type Answered } from "./served.ts";
+
+const problem = ({ status, body }: Answered): unknown[] => {
+  const { code, field } = body as Problem;
+  return field === undefined ? [status, code] : [status, code, field];
+};
+
+test("a change with an Idempotency-Key is done once, also after a restart of the server", async () => {
+  await using place = await served();
+  const headers = { "idempotency-key": "k1" };
+  const open = { params: { objective: "Once" }, headers };
+  const [first, second] = await Promise.all([
+    place.call("engine.open", open),
+    place.call("engine.open", open),
+  ]);
+  assert.deepEqual(first.body, second.body);
+  const { session } = fine(first) as { session: string };
+  assert.equal(first.headers.get("location"), `/v1/sessions/${session}`);
+  const other = await place.call("engine.open", { params: { objective: "Other" }, headers });
+  assert.deepEqual(problem(other), [409, "conflict", "Idempotency-Key"]);
+
+  const on = (id: string) => ({ id, headers: { "idempotency-key": "k2" } });
+  const forks = [
+    await place.call("session.fork", on(session)),
+    await place.call("session.fork", on(session)),
+  ];
+  assert.deepEqual(fine(forks[0]!), fine(forks[1]!));
+  const keyed = { ...on(session), params: { name: "login" }, headers: { "idempotency-key": "k3" } };
+  fine(await place.call("session.rename", keyed));
+
+  // Another server on the same store has kept no answer: the log knows.
+  await using again = await place.again();
+  const ask = async (path: string, key: string, body: object): Promise<unknown> => {
+    const response = await fetch(`${again.url}${path}`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${place.token}`,
+        "content-type": "application/json",
+        "idempotency-key": key,
+      },
+      body: JSON.stringify(body),
+    });
+    return response.json();
+  };
+  assert.deepEqual(await ask("/v1/sessions", "k1", { objective: "Once" }), { session });
+  assert.deepEqual(await ask(`/v1/sessions/${session}/fork`, "k2", {}), forks[0]?.body);
+  const renamed = (await ask(`/v1/sessions/${session}/rename`, "k3", { name: "login" })) as object;
+  assert.deepEqual(renamed, { seq: 2, headSeq: 2, duplicate: true });
+  assert.equal((await all((await place.engine.session(session)).events())).length, 2);
+});
+
+test("where the library's call takes a key, the header is that key", async () => {
+  await using place = await served();
+  const session = await place.engine.open({ objective: "Keys" });
+  const headers = { "idempotency-key": "mine" };
+  const append = (records: string) =>
+    place.call("session.append", { id: session.id, params: { records }, headers });
+  assert.deepEqual(fine(await append("a")), { seq: 2, headSeq: 2, duplicate: false });
+  assert.deepEqual(fine(await append("b")), { seq: 2, headSeq: 2, duplicate: true });
+  assert.deepEqual(await session.append("c", { key: "mine" }), { seq: 2, headSeq: 2, duplicate: true });
+});
+
+test("If-Match holds a change to a position, in the write itself", async () => {
+  await using place = await served();
+  const session = await place.engine.open({ objective: "Match" });
+  const record = (match: string, key?: string) =>
+    place.call("session.record", {
+      id: session.id,
+      params: { kind: "fact", key: "k", value: 1 },
+      headers: { "if-match": match, ...(key === undefined ? {} : { "idempotency-key": key }) },
+    });
+  const done = await record('"1"', "once");
+  assert.deepEqual(fine(done), { seq: 2, headSeq: 2, duplicate: false });
+  assert.equal(done.headers.get("etag"), '"2"');
+  assert.deepEqual(problem(await record('"1"')), [412, "precondition-failed", "If-Match"]);
+  assert.equal((fine(await record('"1"', "once")) as { duplicate: boolean }).duplicate, true);
+  assert.deepEqual(problem(await record("nine")), [400, "invalid", "If-Match"]);
+  const many = await Promise.all(Array.from({ length: 8 }, () => record('"2"')));
+  assert.deepEqual(
+    many.map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, ...Array.from({ length: 7 }, () => 412)],
+  );
+  const away = await place.call("session.fork", { id: session.id, headers: { "if-match": '"1"' } });
+  assert.deepEqual(problem(away), [412, "precondition-failed", "If-Match"]);
+  const gone = await place.call("engine.delete", { id: session.id, headers: { "if-match": '"1"' } });
+  assert.deepEqual(problem(gone), [412, "precondition-failed", "If-Match"]);
+  const none = await place.call("engine.open", {
+    params: { objective: "x" },
+    headers: { "if-match": '"1"' },
+  });
+  assert.deepEqual(problem(none), [400, "invalid", "If-Match"]);
+});
+
+test("what is wrong is told by its field, in our own words, with a hint", async () => {
+  await using place = await served();
+  const session = await place.engine.open({ objective: "Wrong" });
+  const post = async (path: string, body: string, type = "application/json"): Promise<unknown[]> => {
+    const response = await place.fetch(path, { method: "POST", headers: { "content-type": type }, body });
+    return problem({ status: response.status, headers: response.headers, body: await response.json() });
+  };
+  const open = (body: unknown): Promise<unknown[]> => post("/v1/sessions", JSON.stringify(body));
+  assert.deepEqual(await open({ objektive: "x" }), [400, "invalid", "objektive"]);
+  assert.deepEqual(await open({ objective: 7 }), [400, "invalid", "objective"]);
+  assert.deepEqual(await open({ objective: "x", bind: [{ kind: "car" }] }), [400, "invalid", "bind[0].kind"]);
+  assert.deepEqual(await open({ objective: "x", wake: [{ kind: "at" }] }), [400, "invalid", "wake[0].at"]);
+  assert.deepEqual(await open({ objective: "a\0b" }), [400, "invalid", "objective"]);
+  assert.deepEqual(await open({}), [400, "invalid"]);
+  assert.deepEqual(await post("/v1/sessions", "{"), [400, "invalid", ""]);
+  assert.deepEqual(await post("/v1/sessions", "[]"), [400, "invalid", ""]);
+  assert.deepEqual(await post("/v1/sessions", "x", "text/plain"), [415, "wrong-type"]);
+  const path = `/v1/sessions/${session.id}`;
+  const deep = `{"kind":"fact","key":"k","value":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+  assert.deepEqual((await post(`${path}/record`, deep)).slice(0, 2), [400, "invalid"]);
+  const large = JSON.stringify({ records: "x".repeat(limit.requestBodyBytesMax) });
+  assert.deepEqual(await post(`${path}/append`, large), [413, "too-large"]);
+  assert.deepEqual(await post(`${path}/nothing`, "{}"), [404, "no-route"]);
+  assert.deepEqual(await post("/v1/sessions/ses_00000000000000000000000000/append", '{"records":"x"}'), [
+    404,
+    "not-found",
+  ]);
+  const wrong = await place.fetch(`${path}/state`, { method: "PUT" });
+  assert.deepEqual([wrong.status, wrong.headers.get("allow")], [405, "GET"]);
+  const form = await place.fetch(`${path}/state`, { headers: { accept: "text/html" } });
+  assert.equal(form.status, 406);
+  const query = await place.fetch(`${path}/state?atSeq=x`);
+  assert.deepEqual(((await query.json()) as Problem).field, "atSeq");
+  const long = await place.fetch(`/v1/${"x".repeat(limit.requestPathCharsMax)}`);
+  assert.equal(long.status, 414);
+  assert.equal(query.headers.get("content-type"), "application/problem+json");
+  const said = (await (await place.fetch("/v1/sessions?statos=open")).json()) as Problem;
+  assert.deepEqual(said, {
+    type: "urn:skein:problem:invalid",
+    title: "What was given cannot be right",
+    status: 400,
+    detail: 'sessions: there is no field "statos"',
+    code: "invalid",
+    hint: 'did you mean "status"?',
+    field: "statos",
+  });
+  assert.deepEqual(place.troubles, []);
+});
+
+test("a body may be as long as the limit and no longer, also when it says nothing of its length", async () => {
+  await using place = await served();
+  const session = await place.engine.open({ objective: "Long" });
+  const send = (bytes: number): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const asked = request(
+        `${place.server.url}/v1/sessions/${session.id}/scratch`,
+        {
+          method: "POST",
+          headers: { authorization: `Bearer ${place.token}`, "content-type": "application/json" },
+        },
+        (response) => {
+          response.resume();
+          response.on("end", () => resolve(response.statusCode ?? 0));
+        },
+      );
+      asked.on("error", reject);
+      const text = '{"key":"k","value":1}';
+      asked.write(text);
+      asked.end(" ".repeat(bytes - text.length));
+    });
+  assert.equal(await send(limit.requestBodyBytesMax), 200);
+  assert.equal(await send(limit.requestBodyBytesMax + 1), 413);
+});
+
+test("events come in pages, and each says where the next one starts", async () => {
+  await using place = await served();
+  const session = await place.engine.open({ objective: "Pages" });
+  for (let count = 0; count < 5; count++) await session.append(`${count}`);
+  const page = async (params: object): Promise<unknown[]> => {
+    const body = fine(await place.call("session.events", { id: session.id, params: { ...params } }));
+    const { events, next } = body as { events: { seq: number }[]; next: number | null };
+    return [events.map(({ seq }) => seq), next];
+  };
+  assert.deepEqual(await page({ limit: 4 }), [[1, 2, 3, 4], 5]);
+  assert.deepEqual(await page({ limit: 4, fromSeq: 5 }), [[5, 6], null]);
+  assert.deepEqual(await page({ limit: 2, reverse: true }), [[6, 5], 4]);
+  assert.deepEqual(await page({ limit: 2, after: 3, types: ["input.received"] }), [[4, 5], 6]);
+});

@@ -1,0 +1,56 @@
+/** What comes in between the last look at the log and being handed what is new is not missed. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Session } from "../../src/runtime/session.ts";
+import { eventFrame, type Hub, type Listener } from "../../src/server/hub.ts";
+import { streamSession } from "../../src/server/session-stream.ts";
+import type { Sink } from "../../src/server/sink.ts";
+import { all, inMemory } from "../runtime/place.ts";
+
+test("an event that is told of while the stream still reads is given once, and in its place", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const session = await engine.open({ objective: "Race" });
+  let listener: Listener | null = null;
+  const over = new AbortController();
+  const frames: string[] = [];
+  const none = (): (() => void) => () => undefined;
+  const hub: Hub = {
+    listen(_log, given) {
+      listener = given;
+      return () => undefined;
+    },
+    watch: none,
+    beat: none,
+    stop: () => undefined,
+  };
+  const sink: Sink = {
+    signal: over.signal,
+    isFull: false,
+    write(frame) {
+      frames.push(frame);
+      if (frames.length === 4) over.abort();
+    },
+    drained: async () => undefined,
+    end: () => undefined,
+  };
+  let appended = 0;
+  /** Right after the stream has looked where the log ends, one more is appended, and told of. */
+  async function head(): ReturnType<Session["head"]> {
+    const before = await session.head();
+    if (before.seq !== frames.length || appended === 3) return before;
+    appended += 1;
+    await session.append(`${appended}`);
+    const event = (await all(session.events({ reverse: true, limit: 1 })))[0]!;
+    listener?.heard(event, eventFrame(event, event.seq));
+    return before;
+  }
+  const watched = { id: session.id, head, events: (options) => session.events(options) } as Session;
+  const patience = setTimeout(() => over.abort(), 2_000);
+  await streamSession({ engine, hub, session: watched, sink }, { fromSeq: 1 });
+  clearTimeout(patience);
+  assert.deepEqual(
+    frames.map((frame) => frame.split("\n")[0]),
+    ["id: 1", "id: 2", "id: 3", "id: 4"],
+  );
+});

@@ -20,6 +20,13 @@ export interface ClientWorld {
 
 const keyBytes = 16;
 
+/** Its first 48 bits are the time, so that what is made with it can be put in order by its id. */
+function uuidV7(nowMs: number, random: Uint8Array): string {
+  const time = nowMs.toString(16).padStart(12, "0");
+  const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex.slice(0, 3)}-8${hex.slice(3, 6)}-${hex.slice(6, 18)}`;
+}
+
 export function clientWorld(given: Fetch | undefined): ClientWorld {
   return {
     fetch: given ?? ((url, init) => fetch(url, init)),
@@ -34,10 +41,7 @@ export function clientWorld(given: Fetch | undefined): ClientWorld {
         const timer = setTimeout(done, ms);
         signal?.addEventListener("abort", done, { once: true });
       }),
-    newKey: () =>
-      Array.from(crypto.getRandomValues(new Uint8Array(keyBytes)), (byte) =>
-        byte.toString(16).padStart(2, "0"),
-      ).join(""),
+    newKey: () => uuidV7(Date.now(), crypto.getRandomValues(new Uint8Array(keyBytes))),
     chance: () => Math.random(),
     sendsStreams: !("document" in globalThis || "WorkerGlobalScope" in globalThis),
   };

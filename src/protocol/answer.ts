@@ -10,7 +10,7 @@ export const MaybeText = z.string().nullable();
 export const Flag = z.boolean();
 export const SessionId = z.string().regex(/^ses_[0-9a-z]{26}$/);
 const LogId = z.string().regex(/^(ses|wsp)_[0-9a-z]{26}$/);
-export const Status = z.enum(statuses);
+const Status = z.enum(statuses);
 const Place = z.looseObject({ session: SessionId, seq: Count });
 
 /** Where a change ended up. */
@@ -37,7 +37,7 @@ export const Event = z.looseObject({
 });
 
 /** What is heard of an answer while it is made. Live only. */
-export const LiveDelta = z.looseObject({
+const LiveDelta = z.looseObject({
   type: z.literal("delta"),
   requestSeq: Seq,
   delta: z.looseObject({ type: Text }),

@@ -68,7 +68,7 @@ export const permissionFields = {
   pattern: Value.exactOptional(),
   reason: Reason.exactOptional(),
 };
-export const Permission = z.strictObject(permissionFields);
+const Permission = z.strictObject(permissionFields);
 
 export const Missed = z.enum(missedRules);
 export const Trigger = z.discriminatedUnion("kind", [

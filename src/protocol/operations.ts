@@ -14,8 +14,6 @@ export const operations = { ...engineOperations, ...sessionReads, ...sessionChan
 export type OperationId = keyof typeof operations;
 /** What is given to an operation, as it was checked. */
 export type ParamsOf<K extends OperationId> = z.infer<(typeof operations)[K]["params"]>;
-/** What an operation answers, as far as the table says. */
-export type AnswerOf<K extends OperationId> = z.infer<(typeof operations)[K]["answer"]>;
 
 export const operationIds = Object.keys(operations) as OperationId[];
 

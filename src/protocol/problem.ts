@@ -96,7 +96,7 @@ export function makeProblem(code: ProblemCode, detail: string, details: ProblemD
 }
 
 /** The code of an error that stands for a problem: what the library would have thrown. */
-export function errorCodeOf(code: string): ErrorCode {
+function errorCodeOf(code: string): ErrorCode {
   const own = errorCodes.find((one) => one === code);
   if (own !== undefined) return own;
   if (code === "precondition-failed") return "conflict";

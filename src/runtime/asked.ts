@@ -12,14 +12,16 @@ import { moved } from "./written.ts";
 export interface Asked {
   /** Names this very call; a second one with it is not written. */
   readonly key?: string | undefined;
+  /** When the call was first made, if its key tells: the id of a session that it makes bears it. */
+  readonly madeMs?: number | undefined;
   /** The session, and where it must be. */
   readonly expect?: { readonly session: SessionId; readonly seq: number } | undefined;
 }
 
 /** The same engine's context, for this one call. */
-export function askedContext(context: Context, { key, expect }: Asked): Context {
+export function askedContext(context: Context, { key, madeMs, expect }: Asked): Context {
   if (key === undefined && expect === undefined) return context;
-  const made = key === undefined ? {} : { newSession: () => derivedId(context, key) };
+  const made = key === undefined ? {} : { newSession: () => derivedId(context, key, madeMs ?? 0) };
   return { ...context, ...made, writer: askedWriter(context.writer, { key, expect }) };
 }
 
@@ -33,12 +35,13 @@ export async function madeBefore({ store, newSession }: Context): Promise<Sessio
   return id !== undefined && (await store.head(id)) !== undefined ? id : null;
 }
 
-function derivedId({ world, store, tenant }: Context, key: string): SessionId {
+/** The same for the same key, whenever it is asked for. */
+function derivedId({ world, store, tenant }: Context, key: string, nowMs: number): SessionId {
   const hex = world.digest("", `${tenant}\n${store.workspace}\nasked\n${key}`);
   const random = Uint8Array.from({ length: 10 }, (_, place) =>
     Number.parseInt(hex.slice(place * 2, place * 2 + 2), 16),
   );
-  return makeSessionId({ nowMs: 0, random });
+  return makeSessionId({ nowMs, random });
 }
 
 function askedWriter(writer: Writer, { key, expect }: Asked): Writer {

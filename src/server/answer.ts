@@ -153,7 +153,7 @@ function placeHeaders(value: Placed): Headers {
   if (typeof value?.headSeq === "number") return { etag: `"${value.headSeq}"` };
   if (typeof value?.hash === "string" && typeof value.seq === "number") return { etag: `"${value.seq}"` };
   const isMade = typeof value?.session === "string" && Object.keys(value).length === 1;
-  return isMade ? { location: `/v1/sessions/${String(value.session)}` } : {};
+  return isMade ? { location: `/v1/sessions/${value.session}` } : {};
 }
 
 /** The caller's key and expectation, as the engine takes them. */
@@ -171,8 +171,9 @@ async function askedOf(
     key === undefined || operation.keyed
       ? undefined
       : digest(who.engine, `${who.actor}\n${digestOf(route, who.engine, text)}\n${key}`);
+  const madeMs = key === undefined ? undefined : timeInKey(key);
   const seq = seqIn(request);
-  if (seq === undefined) return { key: own };
+  if (seq === undefined) return { key: own, madeMs };
   if (session === "") {
     throw new ProblemError(
       makeProblem("invalid", "If-Match is for changes of one session", { field: "If-Match" }),
@@ -191,12 +192,18 @@ async function askedOf(
       }),
     );
   }
-  return { key: own, expect: { session: id, seq } };
+  return { key: own, madeMs, expect: { session: id, seq } };
 }
 
 const digest = (engine: Engine, text: string): string => Engine.contextOf(engine).world.digest("", text);
 const digestOf = ({ id, session }: Route, engine: Engine, text: string): string =>
   digest(engine, `${id}\n${session}\n${text}`);
+
+/** Of a UUID of version 7: its first 48 bits are milliseconds since 1970. */
+function timeInKey(key: string): number | undefined {
+  const found = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i.exec(key);
+  return found === null ? undefined : Number.parseInt(`${found[1]}${found[2]}`, 16);
+}
 
 function keyIn({ headers }: IncomingMessage): string | undefined {
   const given = headers["idempotency-key"];

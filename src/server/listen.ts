@@ -110,10 +110,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   async function stop(): Promise<void> {
     stopping.abort();
     hubs.stop();
-    let isClosed = false;
-    server.close(() => (isClosed = true));
+    const closed = new AbortController();
+    server.close(() => closed.abort());
     // Connections become idle one by one, as what is under way on them ends.
-    for (let waitedMs = 0; !isClosed; waitedMs += stopLookMs) {
+    for (let waitedMs = 0; !closed.signal.aborted; waitedMs += stopLookMs) {
       if (waitedMs < stopGraceMs) server.closeIdleConnections();
       else server.closeAllConnections();
       await world.sleep(stopLookMs);

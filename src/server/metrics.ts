@@ -15,7 +15,7 @@ import type { Beside, Told } from "./listen.ts";
 import { ProblemError } from "./problem.ts";
 import { sendText } from "./reply.ts";
 
-export const metricsPath = "/metrics";
+const metricsPath = "/metrics";
 const mediaType = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Seconds. */

@@ -272,7 +272,7 @@ export interface Got {
 }
 
 /** Sends it over a connection of its own, and gives what comes back until that is closed. */
-export function send({ pieces, isWhole }: Bad, { port }: Target): Promise<Got> {
+function send({ pieces, isWhole }: Bad, { port }: Target): Promise<Got> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" });
     const chunks: Buffer[] = [];

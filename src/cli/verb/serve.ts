@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { version } from "../../core/version.ts";
+import type { Engine } from "../../runtime/engine.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { makeAuthorizer } from "../../server/authorize.ts";
 import { serve as listen } from "../../server/listen.ts";
@@ -12,9 +13,10 @@ import { cookieKeyFrom, localTokenPath, loginLink, openLocalToken } from "../../
 import { checkBinding } from "../../server/origin.ts";
 import { otlpFrom } from "../../server/otlp.ts";
 import { openOutward } from "../../server/outward.ts";
-import { oneTenant } from "../../server/tenants.ts";
+import { makeTenants, oneTenant } from "../../server/tenants.ts";
+import { addressWith, isPostgresAddress, tenantAt } from "../../store/postgres/address.ts";
 import { oneOf } from "../args.ts";
-import { fileOf } from "../opening.ts";
+import { fileOf, makeOpening } from "../opening.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
 
@@ -86,10 +88,18 @@ export const serve = verb({
     checkBinding(host, { named: options.host !== undefined });
     const opened = await engine({ create: true });
     const world = realWorld();
-    const tokenFile = localTokenPath(resolve(fileOf(place)), process.env, world.digest);
+    const tokenFile = localTokenPath(
+      isPostgresAddress(place) ? place : resolve(fileOf(place)),
+      process.env,
+      world.digest,
+    );
     const { token } = await openLocalToken(opened, { world, path: tokenFile });
     const stopped = untilStopped();
-    const tenants = oneTenant(opened);
+    await using others = makeTenants({ world, open: (tenant) => openTenant(place, tenant) });
+    const tenants = async (tenant: string): Promise<Engine | null> =>
+      tenant === tenantAt(place) || !isPostgresAddress(place)
+        ? oneTenant(opened)(tenant)
+        : others.engineOf(tenant);
     const trouble = (error: unknown): void =>
       out.note(out.red(`trouble: ${oneLine(error instanceof Error ? error.message : String(error))}`));
     const outward = await openOutward(opened, {
@@ -135,3 +145,14 @@ export const serve = verb({
 
 const workerLine = (name: string, concurrency: number): string =>
   `${name} runs up to ${plural(concurrency, "session")} at once; Ctrl-C stops it`;
+
+/** Another tenant of the same database; null when there is none of this name. */
+async function openTenant(place: string, tenant: string): Promise<Engine | null> {
+  try {
+    return await makeOpening(addressWith(place, tenant)).engine({ create: false });
+  } catch (error) {
+    const isMissing = error instanceof SkeinError && ["not-found", "invalid"].includes(error.code);
+    if (isMissing) return null;
+    throw error;
+  }
+}

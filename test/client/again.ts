@@ -60,6 +60,8 @@ export const table: Readonly<Record<string, Row>> = {
   "key.test.ts": all,
   "lease.test.ts": driven,
   "lineage.test.ts": long,
+  "lost-answer.test.ts": inside,
+  "lost-tail.test.ts": inside,
   "memory-lasting.test.ts": long,
   "memory.test.ts": but({ "bad input is refused with a way out, and writes nothing": worded }),
   "merge-erased.test.ts": all,

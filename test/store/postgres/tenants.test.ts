@@ -139,6 +139,8 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     await assert.rejects(tenants.set("second", { role: role.username }), {
       message: /tenant "first" already/,
     });
+    const names = (await tenants.list()).map(({ name }) => name);
+    assert.equal(names.includes("second"), false, "what is refused leaves no tenant behind");
     await tenants.set("first", { role: null });
     await assert.rejects(opened("first", role.href), { code: "refused" });
     assert.equal((await tenants.set("second", { role: role.username })).role, role.username);

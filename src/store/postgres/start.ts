@@ -208,7 +208,7 @@ export async function openTenant(
   }
   if (row === undefined) {
     throw new SkeinError("refused", `the role may not open the tenant ${quote(tenant)}: ${database.shown}`, {
-      hint: `name the tenant that the role belongs to, ?tenant=NAME, or: skein tenants set ${tenant} --role ROLE`,
+      hint: `name the role's own, ?tenant=NAME, or give it this one: skein tenants set ${tenant} --role ROLE`,
     });
   }
   const { program } = row;

@@ -69,7 +69,8 @@ const words = (code: string, place: string, said: string): Words | null => {
       return one(
         "refused",
         `the role may not do this in the database: ${said}`,
-        "use the role that owns the schema skein, or a tenant's own: skein tenants set NAME --role ROLE",
+        "on the primary, use the role that owns the schema skein, or a tenant's own: " +
+          "skein tenants set NAME --role ROLE",
       );
     case "53100":
     case "58030":

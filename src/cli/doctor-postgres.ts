@@ -22,7 +22,7 @@ export async function postgresChecks(
 ): Promise<Check[]> {
   const failed = (name: string, error: unknown): Check => {
     if (!(error instanceof SkeinError)) throw error;
-    return { name, ok: false, found: error.message, todo: error.hint ?? "see docs/operating.md" };
+    return { name, ok: false, found: error.message, todo: error.hint ?? "see docs/postgres.md" };
   };
   let state: ServerState;
   let clockMs: number;

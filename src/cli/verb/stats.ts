@@ -8,7 +8,10 @@ export const stats = verb({
   line: "Show figures of the store.",
   args: [],
   options: {},
-  about: ["bytesPerContentByte is what the store takes on disk for each byte that was said."],
+  about: [
+    "bytesPerContentByte is what the store takes on disk for each byte that was said. On PostgreSQL the " +
+      "size is that of all tenants together, and so neither it nor bytesPerRecord can be told.",
+  ],
   examples: [
     { command: "skein stats", what: "sizes and counts" },
     { command: "skein stats --json | jq .records", what: "for programs" },
@@ -17,15 +20,21 @@ export const stats = verb({
     const figures = await (await store()).stats();
     const { contentBytes, blobBytes, records } = figures;
     const said = contentBytes + blobBytes;
-    const ratio = figures.bytes === null || said === 0 ? null : Number((figures.bytes / said).toFixed(2));
-    const perRecord = figures.bytes === null || records === 0 ? null : Math.round(figures.bytes / records);
+    // The counts are of one tenant, the size in PostgreSQL is of all.
+    const ofAll = figures.driver === "postgres";
+    const own = ofAll ? null : figures.bytes;
+    const ratio = own === null || said === 0 ? null : Number((own / said).toFixed(2));
+    const perRecord = own === null || records === 0 ? null : Math.round(own / records);
     const row = (name: string, value: string) => `${out.dim(name.padEnd(14))}${value}`;
     await out.answer(
       { path: shownStore(place), ...figures, bytesPerContentByte: ratio, bytesPerRecord: perRecord },
       () => [
         row("store", shownStore(place)),
         row("driver", `${figures.driver} ${figures.version}, durable to ${figures.durability}`),
-        row("size", figures.bytes === null ? "unknown" : bytes(figures.bytes)),
+        row(
+          "size",
+          figures.bytes === null ? "unknown" : bytes(figures.bytes) + (ofAll ? ", all tenants" : ""),
+        ),
         row("sessions", count(figures.sessions)),
         row("records", count(records) + (perRecord === null ? "" : `, ${bytes(perRecord)} each on disk`)),
         row(

@@ -26,7 +26,7 @@ export const tenants = verb({
     "Past its quota a tenant opens no session, and past that of bytes takes no input either; what is under " +
       "way goes on to its end. Use is counted every few seconds, so that a quota may be passed by a little.",
     "A role is a second wall: the database itself keeps it to the rows of its tenant, whatever it asks. " +
-      "Make it first, with a login; see docs/operating.md.",
+      "Make it first, with a login; see docs/postgres.md.",
   ],
   examples: [
     { command: "skein tenants --store postgres://skein@db/skein", what: "who there is, with use and quota" },

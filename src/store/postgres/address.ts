@@ -16,6 +16,7 @@ export interface Address {
 
 const connectionsUsual = 10;
 const connectionsMax = 200;
+const portMax = 65_535;
 /** What stands in keys, lists and addresses. */
 const tenantName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
@@ -49,11 +50,28 @@ export function tenantAt(place: string): string {
 export function parseAddress(place: string): Address {
   const url = URL.canParse(place) ? new URL(place) : null;
   const wrong = (message: string, hint: string): SkeinError => new SkeinError("invalid", message, { hint });
+  const port = /^[^/]*\/\/(?:[^/?#]*@)?[^/?#@]*:(\d+)(?:[/?#]|$)/.exec(place)?.[1];
+  if (port !== undefined && (Number(port) < 1 || Number(port) > portMax)) {
+    throw wrong("the address of the store has a port that cannot be", `from 1 to ${portMax}`);
+  }
   if (url === null || url.pathname.length < 2) {
     throw wrong("the address of the store is not complete", "postgres://user:password@host:5432/database");
   }
+  // What follows may be a part of the password: it is not shown.
+  if (place.includes("#")) {
+    throw wrong("the address of the store has a #, which ends it", "in a password, write # as %23");
+  }
+  if (![url.username, url.password, url.hostname, url.pathname].every(isEncoded)) {
+    throw wrong(
+      "the address of the store has a % that stands for nothing",
+      "write % as %25, or give the password in PGPASSWORD",
+    );
+  }
   const shown = shownAddress(place);
   for (const name of url.searchParams.keys()) {
+    if (url.searchParams.getAll(name).length > 1) {
+      throw wrong(`the address says ${quote(name)} more than once: ${shown}`, "say it once");
+    }
     if (parameters.includes(name)) continue;
     const near = nearest(name, parameters);
     const hint = near === undefined ? `it may say ${parameters.join(", ")}` : `did you mean "${near}"?`;
@@ -72,6 +90,15 @@ export function parseAddress(place: string): Address {
   }
   for (const name of ["tenant", "connections", "pooler"]) url.searchParams.delete(name);
   return { url: url.href, shown, tenant, connections, pooled: pooler === "transaction" };
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export function checkTenant(tenant: string): void {

@@ -52,8 +52,10 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** How long an outage may last until callers are told. */
+/** How long nobody here gets an answer until callers are told; as long as anybody does, it is no outage. */
 const outageMs = 30_000;
+/** So often something is tried that fails again and again while others are answered. */
+const triesMax = 60;
 /** The same before the server was ever reached: then the address is as likely to be wrong. */
 const firstOutageMs = 3_000;
 /** Between tries; it doubles up to the second. */
@@ -91,6 +93,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   let offsetMs = 0;
   let closed = false;
   let reached = false;
+  /** When the server last answered anybody here, by the world's clock. */
+  let answeredAt = 0;
 
   const ask =
     (single: Single): Statement =>
@@ -101,6 +105,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
         const answer = single.orGone(single.sql.unsafe(text, values as never[], { prepare }));
         const rows = await inTime(answer, text);
         reached = true;
+        answeredAt = world.now();
         return rows as never;
       } catch (error) {
         const trouble = troubleOf(error);
@@ -127,16 +132,20 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
 
   /** Tries until it goes well, fails for good, or the outage has lasted too long. */
   async function persist<T>(work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
-    const giveUpAt = world.now() + (reached ? outageMs : firstOutageMs);
-    for (let waitMs: number = pauseMs[0]; ; waitMs = Math.min(waitMs * 2, pauseMs[1])) {
+    const beganAt = world.now();
+    const isOutage = (): boolean =>
+      world.now() - Math.max(beganAt, answeredAt) >= (reached ? outageMs : firstOutageMs);
+    let waitMs: number = pauseMs[0];
+    for (let tries = 1; ; tries++) {
       checkOpen();
       try {
         return await work();
       } catch (error) {
         if (closed) checkOpen();
         if (error instanceof Lost && !passes(error)) throw error;
-        if (!passes(error) || world.now() >= giveUpAt) throw asSkeinError(address.shown, error);
+        if (!passes(error) || tries >= triesMax || isOutage()) throw asSkeinError(address.shown, error);
         await world.sleep(waitMs);
+        waitMs = Math.min(waitMs * 2, pauseMs[1]);
       }
     }
   }

@@ -59,6 +59,7 @@ const shapes: readonly (readonly [Token["kind"] | "space", RegExp])[] = [
 
 function tokensOf(sql: string): Token[] | string {
   const tokens: Token[] = [];
+  if (sql.includes("\0")) return "it holds a NUL character";
   for (let at = 0; at < sql.length;) {
     if (sql.startsWith("/*", at)) {
       at = commentEnd(sql, at);

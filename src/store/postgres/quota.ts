@@ -28,11 +28,14 @@ interface Use extends Row {
   readonly bytes: number;
 }
 
+/** What was moved away is used where it went. */
 const use = `SELECT t.name, t.sessions_max, t.bytes_max,
   CASE WHEN t.sessions_max IS NULL THEN 0 ELSE
-    (SELECT count(*) FROM skein.logs l WHERE l.tenant = t.id AND l.listed) END AS sessions,
+    (SELECT count(*) FROM skein.logs l
+     WHERE l.tenant = t.id AND l.listed AND l.status IS DISTINCT FROM 'moved') END AS sessions,
   CASE WHEN t.bytes_max IS NULL THEN 0 ELSE
-    (SELECT coalesce(sum(h.bytes), 0)::bigint FROM skein.heads h WHERE h.tenant = t.id) +
+    (SELECT coalesce(sum(h.bytes), 0)::bigint FROM skein.heads h
+     JOIN skein.logs l ON l.id = h.log AND l.status IS DISTINCT FROM 'moved' WHERE h.tenant = t.id) +
     (SELECT coalesce(sum(b.bytes), 0)::bigint FROM skein.blobs b WHERE b.tenant = t.id) END AS bytes
   FROM skein.tenants t WHERE t.id = $1`;
 

@@ -47,13 +47,20 @@ export interface ServerState {
 const versionMin = 150_000;
 
 export async function startStore(database: Database, options: StartOptions): Promise<Started> {
-  const { create, durability } = options;
+  await startLayout(database, options);
+  return openTenant(database, options);
+}
+
+/** The server and the layout alone. */
+export async function startLayout(
+  database: Database,
+  { create, durability }: Pick<StartOptions, "create" | "durability">,
+): Promise<void> {
   const found = await serverState(database);
   const wrong = serverFlaw(found, database.shown, durability);
   if (wrong !== null) throw wrong;
   if (found.layout === 0 && !create) throw noStore(`there is no store at ${database.shown}`);
   if (found.layout < layout) await bringUp(database);
-  return openTenant(database, options);
 }
 
 /** Where `skein.migrations` is not there, nothing may name it: its number is asked for after this. */
@@ -168,9 +175,20 @@ async function bringUp(database: Database): Promise<void> {
 const noStore = (message: string): SkeinError =>
   new SkeinError("not-found", message, { hint: 'check the address; "skein open" makes a new store' });
 
+const noTenant = (tenant: string, place: string): SkeinError =>
+  new SkeinError("not-found", `there is no tenant ${quote(tenant)} that this role may see: ${place}`, {
+    hint:
+      'name it in the address, ?tenant=NAME; "skein open" makes a new one; a role that does not own the ' +
+      `tables sees the one it was given alone: skein tenants set ${tenant} --role ROLE`,
+  });
+
 type TenantRow = Started & { readonly workspace: string };
 
-async function openTenant(database: Database, { tenant, workspace, create }: StartOptions): Promise<Started> {
+/** Finds or makes it, in a transaction or without. */
+export async function openTenant(
+  database: Pick<Database, "run" | "shown">,
+  { tenant, workspace, create }: Pick<StartOptions, "tenant" | "workspace" | "create">,
+): Promise<Started> {
   const find = async (): Promise<TenantRow | undefined> =>
     (
       await database.run<TenantRow & Readonly<Record<string, unknown>>>(
@@ -180,7 +198,7 @@ async function openTenant(database: Database, { tenant, workspace, create }: Sta
     )[0];
   let row = await find();
   if (row === undefined) {
-    if (!create) throw noStore(`there is no tenant ${quote(tenant)} at ${database.shown}`);
+    if (!create) throw noTenant(tenant, database.shown);
     await database.run(
       `INSERT INTO skein.tenants (name, workspace, program) VALUES ($1, $2, $3)
        ON CONFLICT (name) DO NOTHING`,
@@ -190,7 +208,7 @@ async function openTenant(database: Database, { tenant, workspace, create }: Sta
   }
   if (row === undefined) {
     throw new SkeinError("refused", `the role may not open the tenant ${quote(tenant)}: ${database.shown}`, {
-      hint: "name the tenant that the role belongs to: ?tenant=NAME",
+      hint: `name the role's own, ?tenant=NAME, or give it this one: skein tenants set ${tenant} --role ROLE`,
     });
   }
   const { program } = row;

@@ -4,10 +4,11 @@ import { quote, type WorkspaceId } from "../../core/ids.ts";
 import type { StoreWorld } from "../port.ts";
 import { checkTenant, parseAddress } from "./address.ts";
 import { openDatabase, type Database, type Row, type Statement } from "./connection.ts";
-import { startStore } from "./start.ts";
+import { openTenant, startLayout, startStore } from "./start.ts";
 
 export interface Tenant {
   readonly name: string;
+  /** Without those that were moved away, as in `bytes`. */
   readonly sessions: number;
   /** Of contents and blobs. */
   readonly bytes: number;
@@ -54,8 +55,17 @@ export function openTenants({ url, world, workspace }: TenantsOptions): Tenants 
     },
     async set(name, change) {
       checkTenant(name);
-      const { tenant } = await startStore(database, { ...start, tenant: name, create: true });
-      await database.transaction((run) => setTenant(run, { tenant, name, change }), { twice: true });
+      await startLayout(database, { ...start, create: true });
+      // A tenant that is new stays only if all of the change does.
+      const tenant = await database.transaction(
+        async (run) => {
+          const way = { run, shown: database.shown };
+          const started = await openTenant(way, { tenant: name, workspace, create: true });
+          await setTenant(run, { tenant: started.tenant, name, change });
+          return started.tenant;
+        },
+        { twice: true },
+      );
       const [row] = await database.run<TenantColumns>(tenantsQuery, [tenant]);
       if (row === undefined) throw new SkeinError("not-found", `there is no tenant ${quote(name)}`);
       return tenantOf(row);
@@ -85,9 +95,11 @@ const tenantsQuery = `SELECT t.name, t.sessions_max, t.bytes_max, t.role::text A
   coalesce(l.sessions, 0) AS sessions, coalesce(h.bytes, 0) + coalesce(b.bytes, 0) AS bytes
   FROM skein.tenants t
   LEFT JOIN (SELECT tenant, count(*) AS sessions FROM skein.logs
-    WHERE listed AND tenant = coalesce($1, tenant) GROUP BY tenant) l ON l.tenant = t.id
-  LEFT JOIN (SELECT tenant, sum(bytes)::bigint AS bytes FROM skein.heads
-    WHERE tenant = coalesce($1, tenant) GROUP BY tenant) h ON h.tenant = t.id
+    WHERE listed AND status IS DISTINCT FROM 'moved' AND tenant = coalesce($1, tenant)
+    GROUP BY tenant) l ON l.tenant = t.id
+  LEFT JOIN (SELECT h.tenant, sum(h.bytes)::bigint AS bytes FROM skein.heads h
+    JOIN skein.logs g ON g.id = h.log AND g.status IS DISTINCT FROM 'moved'
+    WHERE h.tenant = coalesce($1, h.tenant) GROUP BY h.tenant) h ON h.tenant = t.id
   LEFT JOIN (SELECT tenant, sum(bytes)::bigint AS bytes FROM skein.blobs
     WHERE tenant = coalesce($1, tenant) GROUP BY tenant) b ON b.tenant = t.id
   WHERE t.id = coalesce($1::integer, t.id) ORDER BY t.name`;

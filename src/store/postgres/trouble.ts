@@ -69,7 +69,8 @@ const words = (code: string, place: string, said: string): Words | null => {
       return one(
         "refused",
         `the role may not do this in the database: ${said}`,
-        "use a role that owns the schema skein or was granted to write in it, on the primary server",
+        "on the primary, use the role that owns the schema skein, or a tenant's own: " +
+          "skein tenants set NAME --role ROLE",
       );
     case "53100":
     case "58030":
@@ -106,7 +107,9 @@ export function asSkeinError(place: string, error: unknown): unknown {
   const trouble = troubleOf(error);
   if (trouble === "away" || trouble === "lost") {
     return new SkeinError("unavailable", `PostgreSQL cannot be reached: ${place}`, {
-      hint: "check that the server runs, and host and port in the address",
+      hint:
+        "check that the server runs, and host and port in the address" +
+        (place.includes("sslmode=") ? "; or it does not speak TLS, which sslmode asks for" : ""),
       cause: error,
     });
   }

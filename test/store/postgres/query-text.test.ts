@@ -45,6 +45,8 @@ test("what cannot be told for sure, or is no query, is refused", () => {
     ["", /does not begin with SELECT/],
     ["DELETE FROM events", /does not begin/],
     ["EXPLAIN SELECT 1", /does not begin/],
+    ["SELECT 'a\0b'", /NUL/],
+    ["SELECT 1 -- a\0b", /NUL/],
     ["SELECT 1; SELECT 2", /more than one/],
     ["SELECT 1) q; DROP SCHEMA skein; SELECT * FROM (SELECT 2", /more than one|closed/],
     ["SELECT 1) AS a, (SELECT 2", /closed that was not opened/],

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import postgres from "postgres";
+import { makeWorkspaceId } from "../../../src/core/ids.ts";
 import { openEngine } from "../../../src/index.ts";
 import { Engine } from "../../../src/runtime/engine.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
@@ -68,6 +69,21 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     await assert.rejects((await opened("few")).open({ objective: "Three" }), refused, "in another process");
     await session.append("It goes on.");
     await session.close();
+  });
+
+  test("what was moved away is in no quota", async () => {
+    await tenants.set("movable", { sessionsMax: 1 });
+    const session = await (await opened("movable")).open({ objective: "Goes elsewhere" });
+    const other = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
+    const to = await postgresStore({ url: place.url, tenant: "elsewhere", world, workspace: other });
+    stores.push(to);
+    await session.migrate({ to });
+    const used = (await tenants.list()).filter(({ name }) => name === "movable");
+    assert.deepEqual(
+      used.map(({ sessions }) => sessions),
+      [0],
+    );
+    await (await opened("movable")).open({ objective: "In its stead" });
   });
 
   test("past its quota of bytes a tenant takes no input, and can still close and erase", async () => {
@@ -139,6 +155,8 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     await assert.rejects(tenants.set("second", { role: role.username }), {
       message: /tenant "first" already/,
     });
+    const names = (await tenants.list()).map(({ name }) => name);
+    assert.equal(names.includes("second"), false, "what is refused leaves no tenant behind");
     await tenants.set("first", { role: null });
     await assert.rejects(opened("first", role.href), { code: "refused" });
     assert.equal((await tenants.set("second", { role: role.username })).role, role.username);

@@ -1,0 +1,84 @@
+/** Connections that break: in the middle of a transaction, and under many who share them. */
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { realWorld } from "../../../src/runtime/world.ts";
+import { parseAddress } from "../../../src/store/postgres/address.ts";
+import { openDatabase, type Database } from "../../../src/store/postgres/connection.ts";
+import { noPostgres, ownDatabase } from "../../postgres/place.ts";
+import { startProxy, type Proxy } from "../../postgres/proxy.ts";
+
+const skip = await noPostgres();
+const world = realWorld();
+
+/** A table of numbers, reached through a proxy. */
+async function opened(t: TestContext): Promise<{ database: Database; proxy: Proxy }> {
+  const place = await ownDatabase();
+  const proxy = await startProxy({ port: Number(new URL(place.url).port) });
+  const address = parseAddress(`${proxy.through(place.url)}?connections=3`);
+  const database = openDatabase({ address, world, clock: "database" });
+  t.after(async () => {
+    await database.close();
+    await proxy.close();
+    await place.done();
+  });
+  await database.run("CREATE TABLE numbers (pair integer, half integer)");
+  return { database, proxy };
+}
+
+test(
+  "a transaction cut between two statements is begun again, and none is done outside it",
+  { skip },
+  async (t) => {
+    const { database, proxy } = await opened(t);
+    const pairs = Array.from({ length: 12 }, (_, place) => place);
+    const tries = new Map<number, number>();
+    await Promise.all(
+      pairs.map((pair) =>
+        database.transaction(async (statement) => {
+          const count = (tries.get(pair) ?? 0) + 1;
+          tries.set(pair, count);
+          await statement("INSERT INTO numbers VALUES ($1, 1)", [pair]);
+          if (count === 1) proxy.cutAll();
+          await world.sleep(count === 1 ? 20 : 0);
+          await statement("INSERT INTO numbers VALUES ($1, 2)", [pair]);
+        }),
+      ),
+    );
+    const rows = await database.run<{ pair: number; half: number }>(
+      "SELECT * FROM numbers ORDER BY pair, half",
+    );
+    assert.deepEqual(
+      rows.map(({ pair, half }) => ({ pair, half })),
+      pairs.flatMap((pair) => [1, 2].map((half) => ({ pair, half }))),
+    );
+    assert.ok(
+      pairs.some((pair) => (tries.get(pair) ?? 0) > 1),
+      "nothing was cut",
+    );
+  },
+);
+
+test(
+  "whoever shares a connection that is cut is answered in the end",
+  { skip, timeout: 30_000 },
+  async (t) => {
+    const { database, proxy } = await opened(t);
+    const stop = proxy.cutOneEvery(40, 7);
+    const asked = Array.from({ length: 20 }, async (_, place) => {
+      const answers: number[] = [];
+      for (let count = 0; count < 10; count++) {
+        const [row] = await database.run<{ sum: number }>("SELECT $1::integer + 1 AS sum, pg_sleep(0.002)", [
+          place,
+        ]);
+        answers.push(row?.sum ?? 0);
+      }
+      return answers;
+    });
+    const answers = await Promise.all(asked);
+    stop();
+    assert.deepEqual(
+      answers,
+      Array.from({ length: 20 }, (_, place) => Array.from({ length: 10 }, () => place + 1)),
+    );
+  },
+);

@@ -21,7 +21,7 @@ export function makeEstimates({ database }: Driver): Estimates {
   let count = 0;
 
   /** Only while the store is small to what was added: on a large one it takes its time, and is no use. */
-  async function lookIfNew(added: number): Promise<void> {
+  async function lookIfSmall(added: number): Promise<void> {
     const [row] = await database.run<{ logs: number }>(known);
     if ((row?.logs ?? 0) < added * 2) await database.run(look, [], { prepare: false });
   }
@@ -32,7 +32,7 @@ export function makeEstimates({ database }: Driver): Estimates {
       count += appends;
       if (!looks.some((at) => before < at && count >= at)) return;
       // A role that does not own the tables may not; then the server's own look is what is left.
-      lookIfNew(count).catch(() => undefined);
+      lookIfSmall(count).catch(() => undefined);
     },
   };
 }

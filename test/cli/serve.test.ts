@@ -1,4 +1,4 @@
-/** The server as a process: it says where it is and how to log in, runs what is due, and ends when told to. */
+/** The server as a process: it says where it is and how to log in, runs what is due, and ends when told. */
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";

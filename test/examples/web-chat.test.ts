@@ -1,4 +1,4 @@
-/** Runs examples/web-chat: its server as a process, its page's script with the few things it asks a browser. */
+/** Runs examples/web-chat: its server as a process, its page's script with what it asks of a browser. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** The table of operations: nothing that the library or the command line can do is missing, or named twice. */
+/** The table of operations: nothing that the library or the command line can do is missing or there twice. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verbs } from "../../src/cli/verbs.ts";

@@ -10,11 +10,18 @@ import { fine, frames, served, type Given } from "./served.ts";
 const agent = { name: "fixer", instructions: "Fix it." };
 const plan = { name: "plan", tickets: [{ id: "a", title: "A", text: "", after: [], line: 1 }] };
 
-test("every operation does its work over HTTP, and its answer is as the table says", async () => {
-  await using place = await served();
-  const called = new Set<OperationId>();
-  const folder = mkdtempSync(join(tmpdir(), "skein-test-"));
+/** What a part of the calls works with. */
+interface Caller {
+  readonly place: Awaited<ReturnType<typeof served>>;
+  readonly called: Set<OperationId>;
+  readonly folder: string;
+  call(id: OperationId, given?: Given): Promise<unknown>;
+  on(session: string, name: string, params?: Given["params"], more?: Given): Promise<unknown>;
+  open(objective: string): Promise<string>;
+}
 
+function makeCaller(place: Caller["place"], folder: string): Caller {
+  const called = new Set<OperationId>();
   async function call(id: OperationId, given: Given = {}): Promise<unknown> {
     called.add(id);
     const operation = operationOf(id);
@@ -26,152 +33,183 @@ test("every operation does its work over HTTP, and its answer is as the table sa
     assert.ok(checked.success, `${id}: ${checked.error?.message}\n${JSON.stringify(body)}`);
     return body;
   }
-  const on = (session: string, name: string, params: Given["params"] = {}, more: Given = {}) =>
-    call(`session.${name}` as OperationId, { id: session, params, ...more });
-  const open = async (objective: string): Promise<string> =>
-    ((await call("engine.open", { params: { objective } })) as { session: string }).session;
+  return {
+    place,
+    called,
+    folder,
+    call,
+    on: (session, name, params = {}, more = {}) =>
+      call(`session.${name}` as OperationId, { id: session, params, ...more }),
+    open: async (objective) =>
+      ((await call("engine.open", { params: { objective } })) as { session: string }).session,
+  };
+}
 
+test("every operation does its work over HTTP, and its answer is as the table says", async () => {
+  await using place = await served();
+  const folder = mkdtempSync(join(tmpdir(), "skein-test-"));
+  const caller = makeCaller(place, folder);
   try {
-    // Sessions and what they know.
-    const id = await open("Fix login");
-    await on(id, "append", { records: "hello" });
-    await on(id, "append", { records: [{ type: "x.note", body: { a: 1 } }] });
-    await on(id, "input", { input: [{ type: "text", text: "more" }], mode: "queue" });
-    await on(id, "record", { kind: "fact", key: "k", value: { any: 1 }, because: "b" });
-    await on(id, "record", { kind: "task", key: "t", value: "x", status: "open" });
-    await on(id, "retract", { kind: "task", key: "t" });
-    await on(id, "promote", { kind: "fact", key: "k", scope: "workspace" });
-    await on(id, "scratch", { key: "s", value: [1] });
-    await on(id, "save", { name: "here" });
-    assert.deepEqual(await on(id, "load", { place: "here" }), { session: id, seq: 8 });
-    await on(id, "score", { name: "good", value: 0.5 });
-    const { session: fork } = (await on(id, "fork", { objective: "What if?" })) as { session: string };
-    await on(fork, "record", { kind: "fact", key: "other", value: 2 });
-    await on(id, "merge", { from: fork, dryRun: true });
-    await on(id, "merge", { from: fork });
-    await on(id, "rewind", { place: "here" });
-    await on(id, "rename", { name: "login" });
-    await on(id, "label", { set: { team: "web" } });
-    await on(id, "prioritize", { priority: 3 });
-    await on(id, "bind", { kind: "directory", path: folder, name: "work" });
-    await on(id, "grant", { tool: "shell", rule: "deny" });
-    await on(id, "budget", { limits: { usd: 5, steps: 100 } });
-    await on(id, "unbind", { name: "work" });
-    await on(id, "contract", { topic: "orders", schema: { type: "object" } });
-    assert.equal(((await on(id, "contracts")) as unknown[]).length, 1);
-    await on(id, "send", { to: fork, message: { a: 1 } });
-    await call("engine.send", { params: { to: id, message: { a: 1 }, topic: "orders" } });
-    await on(id, "hold", { name: "legal", reason: "kept" });
-    await on(id, "lift", { name: "legal" });
-
-    // Reading.
-    for (const name of ["state", "fold", "items", "head", "events", "verify", "lineage", "context", "tools"])
-      await on(id, name);
-    await on(id, "diff", { from: 2 });
-    await on(id, "replay");
-    assert.match((await on(id, "records")) as string, /^\{"session":"ses_/);
-    await call("engine.session", { id: id.slice(-8) });
-    await call("engine.sessions", { params: { labels: { team: "web" }, status: ["open"], limit: 10 } });
-    await call("engine.lineage", { params: { session: id } });
-    await call("engine.feed", { params: { limit: 5 } });
-    await call("engine.search", { params: { text: "hello" } });
-    await call("engine.query", { params: { sql: "SELECT session FROM sessions" } }).catch(ifNoViews);
-    await call("engine.verify");
-    await call("engine.scan", { params: { session: id } });
-    await call("engine.workers");
-    await call("engine.stats");
-    await call("engine.rebuild");
-    await call("engine.deliver");
-
-    // Turns.
-    await on(id, "run");
-    for (const name of ["ask", "watch"] as const) {
-      called.add(`session.${name}`);
-      const body = JSON.stringify(name === "ask" ? { input: "And now?" } : {});
-      const headers = { "content-type": "application/json" };
-      const response = await place.fetch(`/v1/sessions/${id}/${name}`, { method: "POST", headers, body });
-      const heard = [];
-      for await (const frame of frames(response)) heard.push(frame.event);
-      assert.equal(heard.at(-1), "ran");
-      if (name === "ask") assert.ok(heard.includes("delta") && heard.includes("model.responded"));
-    }
-    await on(id, "compress", { strategy: "prune" });
-    await on(id, "handoff", { write: false });
-    await on(id, "migrate", { model: "acme/other" });
-
-    // The lifecycle.
-    await on(id, "suspend", { reason: "lunch" });
-    await on(id, "activate");
-    await on(id, "trigger", { name: "later", spec: { kind: "at", at: Date.now() + 1e9 } });
-    await on(id, "triggers");
-    await on(id, "sleep", { triggers: ["later"] });
-    await on(id, "fire", { name: "later", text: "now" });
-    await on(id, "untrigger", { name: "later" });
-    const asks = await open("Runs a tool");
-    await place.engine.session(asks).then((session) => session.append("x"));
-    await on(asks, "interrupt").catch((error: Error) => assert.match(error.message, /^4/));
-    await on(asks, "answer", { allow: true }).catch((error: Error) => assert.match(error.message, /^409/));
-    await on(asks, "cancel", { tree: true });
-    await on(asks, "reopen");
-    await on(asks, "close", { outcome: "completed" });
-    await on(asks, "archive");
-    const { session: next } = (await on(id, "clear", { handoff: true })) as { session: string };
-    await on(next, "erase", { ranges: [[1, 1]], dryRun: true });
-
-    // What the workspace knows.
-    await call("engine.addAgent", { params: agent });
-    await call("engine.agents");
-    await call("engine.agent", { params: { name: "fixer", version: 1 } });
-    await call("engine.remember", { params: { scope: "workspace", kind: "fact", key: "m", value: 1 } });
-    await call("engine.memory", { params: { scope: "workspace" } });
-    await call("engine.forget", { params: { scope: "workspace", kind: "fact", key: "m" } });
-    const policy = { do: "archive", after: "900d", match: { agent: "fixer" } };
-    await call("engine.setPolicy", { params: { name: "old", policy } });
-    await call("engine.policies");
-    await call("engine.removePolicy", { params: { name: "old" } });
-    await call("engine.retain", { params: { dryRun: true } });
-    const template = {
-      name: "daily",
-      spec: { kind: "cron", cron: "0 9 * * *" },
-      open: { objective: "Daily" },
-    };
-    await call("engine.trigger", { params: template });
-    await call("engine.triggers");
-    await call("engine.fire", { params: { name: "daily" } });
-    await call("engine.untrigger", { params: { name: "daily" } });
-    await call("engine.tickets", { params: { plan } });
-    await call("engine.runTickets", { params: { plan, dryRun: true } });
-    const { id: tokenId } = (await call("engine.addToken", { params: { scopes: ["read"] } })) as {
-      id: string;
-    };
-    await call("engine.tokens", { params: { all: true } });
-    await call("engine.revokeToken", { params: { token: tokenId } });
-    const hook = {
-      name: "told",
-      url: "https://hooks.example/skein",
-      events: ["session.closed"],
-      secret: "HOOK",
-    };
-    await call("engine.setHook", { params: hook });
-    await call("engine.hooks");
-    await call("engine.removeHook", { params: { name: "told" } });
-    await call("engine.putBlob", { bytes: Buffer.from("an image") });
-
-    // Away and back.
-    called.add("engine.export");
-    const bundle = await place.fetch(`/v1/sessions/${fork}/export`, { method: "POST" });
-    assert.equal(bundle.headers.get("content-type"), "application/octet-stream");
-    await call("engine.import", { bytes: new Uint8Array(await bundle.arrayBuffer()) });
-    await call("engine.migrate", { params: { to: join(folder, "other.db"), dryRun: true } }).catch(ifNoStore);
-    await call("engine.delete", { id: next, params: { reason: "done" } });
-
-    assert.deepEqual([...called].toSorted(), operationIds.toSorted());
+    const { id, fork } = await knowing(caller);
+    await reading(caller, id);
+    await turning(caller, id);
+    const next = await living(caller, id);
+    await sharing(caller);
+    await moving(caller, fork, next);
+    assert.deepEqual([...caller.called].toSorted(), operationIds.toSorted());
     assert.deepEqual(place.troubles, []);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 });
 
-/** A store in memory has no views; an engine of a test opens no other store. Both are told as what they are. */
+/** Sessions and what they know. */
+async function knowing({ call, on, open, folder }: Caller): Promise<{ id: string; fork: string }> {
+  const id = await open("Fix login");
+  await on(id, "append", { records: "hello" });
+  await on(id, "append", { records: [{ type: "x.note", body: { a: 1 } }] });
+  await on(id, "input", { input: [{ type: "text", text: "more" }], mode: "queue" });
+  await on(id, "record", { kind: "fact", key: "k", value: { any: 1 }, because: "b" });
+  await on(id, "record", { kind: "task", key: "t", value: "x", status: "open" });
+  await on(id, "retract", { kind: "task", key: "t" });
+  await on(id, "promote", { kind: "fact", key: "k", scope: "workspace" });
+  await on(id, "scratch", { key: "s", value: [1] });
+  await on(id, "save", { name: "here" });
+  assert.deepEqual(await on(id, "load", { place: "here" }), { session: id, seq: 8 });
+  await on(id, "score", { name: "good", value: 0.5 });
+  const { session: fork } = (await on(id, "fork", { objective: "What if?" })) as { session: string };
+  await on(fork, "record", { kind: "fact", key: "other", value: 2 });
+  await on(id, "merge", { from: fork, dryRun: true });
+  await on(id, "merge", { from: fork });
+  await on(id, "rewind", { place: "here" });
+  await on(id, "rename", { name: "login" });
+  await on(id, "label", { set: { team: "web" } });
+  await on(id, "prioritize", { priority: 3 });
+  await on(id, "bind", { kind: "directory", path: folder, name: "work" });
+  await on(id, "grant", { tool: "shell", rule: "deny" });
+  await on(id, "budget", { limits: { usd: 5, steps: 100 } });
+  await on(id, "unbind", { name: "work" });
+  await on(id, "contract", { topic: "orders", schema: { type: "object" } });
+  assert.equal(((await on(id, "contracts")) as unknown[]).length, 1);
+  await on(id, "send", { to: fork, message: { a: 1 } });
+  await call("engine.send", { params: { to: id, message: { a: 1 }, topic: "orders" } });
+  await on(id, "hold", { name: "legal", reason: "kept" });
+  await on(id, "lift", { name: "legal" });
+  return { id, fork };
+}
+
+async function reading({ call, on }: Caller, id: string): Promise<void> {
+  for (const name of ["state", "fold", "items", "head", "events", "verify", "lineage", "context", "tools"])
+    await on(id, name);
+  await on(id, "diff", { from: 2 });
+  await on(id, "replay");
+  assert.match((await on(id, "records")) as string, /^\{"session":"ses_/);
+  await call("engine.session", { id: id.slice(-8) });
+  await call("engine.sessions", { params: { labels: { team: "web" }, status: ["open"], limit: 10 } });
+  await call("engine.lineage", { params: { session: id } });
+  await call("engine.feed", { params: { limit: 5 } });
+  await call("engine.search", { params: { text: "hello" } });
+  await call("engine.query", { params: { sql: "SELECT session FROM sessions" } }).catch(ifNoViews);
+  await call("engine.verify");
+  await call("engine.scan", { params: { session: id } });
+  await call("engine.workers");
+  await call("engine.stats");
+  await call("engine.rebuild");
+  await call("engine.deliver");
+}
+
+async function turning({ on, called, place }: Caller, id: string): Promise<void> {
+  await on(id, "run");
+  for (const name of ["ask", "watch"] as const) {
+    called.add(`session.${name}`);
+    const body = JSON.stringify(name === "ask" ? { input: "And now?" } : {});
+    const headers = { "content-type": "application/json" };
+    const response = await place.fetch(`/v1/sessions/${id}/${name}`, { method: "POST", headers, body });
+    const heard = [];
+    for await (const frame of frames(response)) heard.push(frame.event);
+    assert.equal(heard.at(-1), "ran");
+    if (name === "ask") assert.ok(heard.includes("delta") && heard.includes("model.responded"));
+  }
+  await on(id, "compress", { strategy: "prune" });
+  await on(id, "handoff", { write: false });
+  await on(id, "migrate", { model: "acme/other" });
+}
+
+/** Gives the session that comes after. */
+async function living({ on, open, place }: Caller, id: string): Promise<string> {
+  await on(id, "suspend", { reason: "lunch" });
+  await on(id, "activate");
+  await on(id, "trigger", { name: "later", spec: { kind: "at", at: Date.now() + 1e9 } });
+  await on(id, "triggers");
+  await on(id, "sleep", { triggers: ["later"] });
+  await on(id, "fire", { name: "later", text: "now" });
+  await on(id, "untrigger", { name: "later" });
+  const asks = await open("Runs a tool");
+  await place.engine.session(asks).then((session) => session.append("x"));
+  await on(asks, "interrupt").catch((error: Error) => assert.match(error.message, /^4/));
+  await on(asks, "answer", { allow: true }).catch((error: Error) => assert.match(error.message, /^409/));
+  await on(asks, "cancel", { tree: true });
+  await on(asks, "reopen");
+  await on(asks, "close", { outcome: "completed" });
+  await on(asks, "archive");
+  const { session: next } = (await on(id, "clear", { handoff: true })) as { session: string };
+  await on(next, "erase", { ranges: [[1, 1]], dryRun: true });
+  return next;
+}
+
+/** What the workspace knows. */
+async function sharing({ call }: Caller): Promise<void> {
+  await call("engine.addAgent", { params: agent });
+  await call("engine.agents");
+  await call("engine.agent", { params: { name: "fixer", version: 1 } });
+  await call("engine.remember", { params: { scope: "workspace", kind: "fact", key: "m", value: 1 } });
+  await call("engine.memory", { params: { scope: "workspace" } });
+  await call("engine.forget", { params: { scope: "workspace", kind: "fact", key: "m" } });
+  const policy = { do: "archive", after: "900d", match: { agent: "fixer" } };
+  await call("engine.setPolicy", { params: { name: "old", policy } });
+  await call("engine.policies");
+  await call("engine.removePolicy", { params: { name: "old" } });
+  await call("engine.retain", { params: { dryRun: true } });
+  const template = {
+    name: "daily",
+    spec: { kind: "cron", cron: "0 9 * * *" },
+    open: { objective: "Daily" },
+  };
+  await call("engine.trigger", { params: template });
+  await call("engine.triggers");
+  await call("engine.fire", { params: { name: "daily" } });
+  await call("engine.untrigger", { params: { name: "daily" } });
+  await call("engine.tickets", { params: { plan } });
+  await call("engine.runTickets", { params: { plan, dryRun: true } });
+  const { id: tokenId } = (await call("engine.addToken", { params: { scopes: ["read"] } })) as {
+    id: string;
+  };
+  await call("engine.tokens", { params: { all: true } });
+  await call("engine.revokeToken", { params: { token: tokenId } });
+  const hook = {
+    name: "told",
+    url: "https://hooks.example/skein",
+    events: ["session.closed"],
+    secret: "HOOK",
+  };
+  await call("engine.setHook", { params: hook });
+  await call("engine.hooks");
+  await call("engine.removeHook", { params: { name: "told" } });
+  await call("engine.putBlob", { bytes: Buffer.from("an image") });
+}
+
+/** Away and back. */
+async function moving({ call, called, place, folder }: Caller, fork: string, next: string): Promise<void> {
+  called.add("engine.export");
+  const bundle = await place.fetch(`/v1/sessions/${fork}/export`, { method: "POST" });
+  assert.equal(bundle.headers.get("content-type"), "application/octet-stream");
+  await call("engine.import", { bytes: new Uint8Array(await bundle.arrayBuffer()) });
+  await call("engine.migrate", { params: { to: join(folder, "other.db"), dryRun: true } }).catch(ifNoStore);
+  await call("engine.delete", { id: next, params: { reason: "done" } });
+}
+  }
+});
+
+/** A store in memory has no views; an engine of a test opens no other store. Both are told as such. */
 const ifNoViews = (error: Error): void => assert.match(error.message, /^(400|409|503): /);
 const ifNoStore = (error: Error): void => assert.match(error.message, /^409: /);

@@ -147,7 +147,7 @@ test("what is wrong is told by its field, in our own words, with a hint", async 
   assert.deepEqual(place.troubles, []);
 });
 
-test("a body may be as long as the limit and no longer, also when it says nothing of its length", async () => {
+test("a body may be as long as the limit and no longer, also when it does not say how long", async () => {
   await using place = await served();
   const session = await place.engine.open({ objective: "Long" });
   const send = (bytes: number): Promise<number> =>

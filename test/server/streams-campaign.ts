@@ -1,6 +1,6 @@
 /**
  * The campaign of streams: `npm run campaign:streams -- --readers 200 --records 3000 --idle 2000 [--rounds 1]
- * [--seed N]`. Readers of a busy session are cut at random; then as many streams as asked for wait. Ends with 1
+ * [--seed N]`. Readers of a busy session are cut at random; then so many streams wait. Ends with 1
  * when a reader has not the exact log, or the streams that wait cost too much.
  */
 import { parseArgs } from "node:util";

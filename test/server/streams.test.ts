@@ -201,7 +201,7 @@ test("a stream of a family has its forks, also those made later, and nobody else
   );
 });
 
-test("asking and breaking off cancels nothing; asking again with the key tells it all from the start", async () => {
+test("asking and breaking off cancels nothing; asking again with the key tells it all", async () => {
   const gate = Promise.withResolvers<void>();
   const line = async (): Promise<string> => {
     await gate.promise;

@@ -207,8 +207,6 @@ async function moving({ call, called, place, folder }: Caller, fork: string, nex
   await call("engine.migrate", { params: { to: join(folder, "other.db"), dryRun: true } }).catch(ifNoStore);
   await call("engine.delete", { id: next, params: { reason: "done" } });
 }
-  }
-});
 
 /** A store in memory has no views; an engine of a test opens no other store. Both are told as such. */
 const ifNoViews = (error: Error): void => assert.match(error.message, /^(400|409|503): /);

@@ -1,6 +1,7 @@
 /** The command line on PostgreSQL: where only the address differs, and what is there for it alone. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { version } from "../../src/core/version.ts";
 import { runWords } from "../../src/cli/run.ts";
 import { collectingSurface } from "../../src/cli/screen.ts";
 import { noPostgres, postgresPlace } from "../postgres/place.ts";
@@ -59,7 +60,7 @@ suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency:
   test("tenants are listed and set, and a quota is told of", async () => {
     const { store, tenant } = await newStore();
     const quota = { sessionsMax: 1, bytesMax: 2 ** 20, role: null };
-    const use = { name: tenant, sessions: 0, bytes: 0, program: "0.3.0" };
+    const use = { name: tenant, sessions: 0, bytes: 0, program: version };
     const set = await json(store, "tenants", "set", tenant, "--sessions", "1", "--bytes", "1M");
     assert.deepEqual(set, { ...use, ...quota });
     assert.equal((await say(store, "open", "one")).code, 0);

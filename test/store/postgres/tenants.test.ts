@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import postgres from "postgres";
+import { version } from "../../../src/core/version.ts";
 import { makeWorkspaceId } from "../../../src/core/ids.ts";
 import { openEngine } from "../../../src/index.ts";
 import { Engine } from "../../../src/runtime/engine.ts";
@@ -163,7 +164,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
   });
 });
 
-const noUse = { sessions: 0, bytes: 0, sessionsMax: null, bytesMax: null, role: null, program: "0.3.0" };
+const noUse = { sessions: 0, bytes: 0, sessionsMax: null, bytesMax: null, role: null, program: version };
 
 function rawly(url: string) {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });

@@ -103,7 +103,7 @@ test("a bundle that is signed is known by the keys one trusts", async () => {
   const { path, publicKey } = JSON.parse(made.stdout) as { path: string; publicKey: string };
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.match((await a.process(["keys", "new"], { env })).stderr, /there is a key already/);
-  assert.match((await a.process(["keys"], { env })).stdout, new RegExp(publicKey));
+  assert.ok((await a.process(["keys"], { env })).stdout.includes(publicKey));
   assert.equal((await a.process(["export", id, "--sign", "-o", "x"], { env })).code, 0);
   const file = join(here, "x");
   assert.match(

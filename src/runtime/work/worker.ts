@@ -84,7 +84,10 @@ const beatMs = workerMs / 3;
 const rowsMin = 32;
 /** How often messages to other stores are tried again. */
 const deliverMs = 5_000;
-/** After a look that took longer than this while many wait, it rests for as long, within bounds. */
+/**
+ * After a look that took longer than this it rests for as long, within bounds: many wait, or the store is
+ * busy, perhaps with the looks of many workers.
+ */
 const briefMs = 20;
 const restMsMax = 100;
 
@@ -104,8 +107,6 @@ export class Worker implements AsyncDisposable {
   readonly #unwatch: () => void;
   readonly #loop: Promise<void>;
   #news = new AbortController();
-  /** Whether more wait than were looked at. */
-  #pressed = false;
   #nextBeatMs = 0;
   #beaten = "";
   #nextDeliveryMs = 0;
@@ -155,8 +156,7 @@ export class Worker implements AsyncDisposable {
         this.#trouble(error);
       }
       const tookMs = world.now() - beganMs;
-      if (tookMs > briefMs && this.#pressed)
-        await world.sleep(Math.min(tookMs, restMsMax), this.#over.signal);
+      if (tookMs > briefMs) await world.sleep(Math.min(tookMs, restMsMax), this.#over.signal);
       if (!this.#over.signal.aborted) await world.sleep(waitMs, this.#news.signal);
     }
     await this.#end();
@@ -180,7 +180,6 @@ export class Worker implements AsyncDisposable {
     const others = leased.filter(({ session, lease }) => !this.#running.has(session) && !this.#isFree(lease));
     const cut = this.#options.only === undefined && rows.length >= this.#page(nowMs).limit;
     const seen = { limits, others, ready, cut };
-    this.#pressed = seen.cut;
     const begun = await this.#start(seen);
     const left = { ...seen, ready: ready.filter(({ session }) => !this.#running.has(session)) };
     this.#makeWay(left);

@@ -37,4 +37,5 @@ export const localVerbs: Readonly<Record<string, string>> = {
   doctor: "looks at this machine",
   tour: "shows what Skein does, in a store of its own",
   help: "says how a verb is used",
+  tenants: "looks after the database of all tenants; who asks over HTTP belongs to one",
 };

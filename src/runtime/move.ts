@@ -50,7 +50,10 @@ export async function moveSession(
   // Most of it is there before the session stands still; and a store that cannot be written says so here.
   if (begun === null) {
     await checkOwn(store, session);
-    await copyAll(copying, session, { ahead: "refused" });
+    await copyAll(copying, session, { ahead: "refused" }).catch(async (error: unknown) => {
+      // Somebody else may have moved it there in the meantime, and it went on.
+      if ((await movedBy(context, session))?.to !== to.workspace) throw error;
+    });
   }
   const move = await moveTo(context, session, to, where);
   const receiver = await copyAll(copying, session, { ahead: "allowed" });

@@ -195,7 +195,8 @@ suite("behind a server with two tenants", () => {
         const there = await ask(id, { token, session });
         assert.equal(there.status, 404, `${id}: ${there.text}`);
         const { status, text } = await ask(id, { token, session: nowhere });
-        assert.deepEqual({ status, text: text.replaceAll(nowhere, session) }, there, id);
+        const same = (said: string): string => said.replaceAll(nowhere, "ID").replaceAll(session, "ID");
+        assert.deepEqual({ status, text: same(text) }, { status: there.status, text: same(there.text) }, id);
       }
     }
     for (const id of onSession.filter((one) => operationOf(one).streams)) {

@@ -5,50 +5,17 @@
 import { lookup } from "node:dns/promises";
 import { request as requestHttp, type RequestOptions } from "node:http";
 import { request as requestHttps } from "node:https";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { isPrivate } from "../outbound.ts";
 
 const redirectsMax = 3;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-const refused = new BlockList();
-for (const [net, bits] of [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.0.2.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["198.51.100.0", 24],
-  ["203.0.113.0", 24],
-  ["224.0.0.0", 4],
-  ["240.0.0.0", 4],
-] as const)
-  refused.addSubnet(net, bits, "ipv4");
-// An IPv4 address in the form of IPv6 is held to the rules for IPv4.
-for (const [net, bits] of [
-  ["::", 96],
-  ["64:ff9b::", 96],
-  ["64:ff9b:1::", 48],
-  ["100::", 64],
-  ["2001:db8::", 32],
-  ["2002::", 16],
-  ["fc00::", 7],
-  ["fe80::", 10],
-  ["fec0::", 10],
-  ["ff00::", 8],
-] as const)
-  refused.addSubnet(net, bits, "ipv6");
-
-/** Whether an address is one that anybody on the internet could ask. */
-export const isPublic = (address: string): boolean =>
-  isIP(address) !== 0 && !refused.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+/** Whether anybody on the internet could ask it. One of IPv4 in the form of IPv6 is held to its own rules. */
+export const isPublic = (address: string): boolean => !isPrivate(address.replace(/^::ffff:(?=\d+\.)/i, ""));
 
 export interface Fetched {
   readonly status: number;

@@ -103,7 +103,10 @@ class Crew {
 
   async #hear(child: Child): Promise<void> {
     const { code, signal, stderr } = await child.ended;
-    if (signal !== "SIGKILL" && code !== 0) this.problems.push(`a worker ended with ${code}: ${stderr}`);
+    // One that was started last of all may be told to stop before it listens for that.
+    const early = signal === "SIGTERM" && child.lines.length === 0;
+    if (signal === "SIGKILL" || code === 0 || early) return;
+    this.problems.push(`a worker ended with ${code ?? signal}: ${stderr}`);
   }
 
   /** Somebody who is at work, if there is anybody. */

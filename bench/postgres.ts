@@ -178,15 +178,15 @@ async function history(url: string): Promise<Measure[]> {
   const rewind = (session: Session, head: number) => async (round: number) => {
     await session.rewind(Math.max(1, Math.floor(head / 2) - round));
   };
-  const flat = async (name: string, run: (of: "long" | "short", round: number) => Promise<unknown>) => {
+  const flat = async (name: string, run: (which: "long" | "short", round: number) => Promise<unknown>) => {
     const times = { long: [] as number[], short: [] as number[] };
     for (let round = 0; round < 31; round++) {
-      for (const of of ["short", "long"] as const) {
+      for (const which of ["short", "long"] as const) {
         const told = await timeMs(async () => {
-          const own = await run(of, round);
-          if (typeof own === "number") times[of].push(own);
+          const own = await run(which, round);
+          if (typeof own === "number") times[which].push(own);
         });
-        if (times[of].length <= round) times[of].push(told);
+        if (times[which].length <= round) times[which].push(told);
       }
     }
     const [longMs, shortMs] = [median(times.long), median(times.short)];
@@ -199,9 +199,11 @@ async function history(url: string): Promise<Measure[]> {
     };
   };
   return [
-    await flat("resume", (of) => resume(ids[of])),
-    await flat("fork", (of) => (of === "long" ? a : b).fork()),
-    await flat("rewind", (of, round) => (of === "long" ? rewind(a, long)(round) : rewind(b, short)(round))),
+    await flat("resume", (which) => resume(ids[which])),
+    await flat("fork", (which) => (which === "long" ? a : b).fork()),
+    await flat("rewind", (which, round) =>
+      which === "long" ? rewind(a, long)(round) : rewind(b, short)(round),
+    ),
   ];
 }
 

@@ -267,6 +267,7 @@ export type { MissedRule, TriggerSpec, Wake } from "./core/trigger.ts";
 export type { Trigger, TriggerOptions } from "./runtime/work/triggers.ts";
 export type { Template, TemplateOptions } from "./runtime/work/templates.ts";
 export type { WebhookAnswer, WebhookCall } from "./runtime/work/webhook.ts";
+export type { StandingRow } from "./runtime/standing.ts";
 export type { Status } from "./core/lifecycle.ts";
 export type { SessionId } from "./core/ids.ts";
 export type { Durability, Page, SessionRow, Store, StoreStats } from "./store/port.ts";

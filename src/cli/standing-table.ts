@@ -1,8 +1,8 @@
 /** The table of sessions and how they stand. On a terminal ids and times are short; elsewhere whole. */
+import type { StandingRow } from "../runtime/standing.ts";
 import { ago, exact } from "./moment.ts";
 import { money } from "./money.ts";
 import type { Screen } from "./screen.ts";
-import { standingText, type StandingRow } from "./standing-row.ts";
 import { table, type Column } from "./table.ts";
 import { count, oneLine } from "./text.ts";
 import { ending, titleOf } from "./title.ts";
@@ -94,4 +94,11 @@ function columnsFor(
         titleOf({ name, objective, fork: parent && { parent: parent.session, seq: parent.seq } }),
     },
   ];
+}
+
+/** In words, for a table: `runnable, waiting for: agent limit (2 of 2)`. */
+function standingText({ runnable, waitingFor: what, runBy }: StandingRow): string {
+  if (runBy !== null) return `run by ${runBy}`;
+  const waits = what === null ? "" : `waiting for: ${what}`;
+  return runnable ? ["runnable", waits].filter((text) => text !== "").join(", ") : waits;
 }

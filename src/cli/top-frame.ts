@@ -2,7 +2,7 @@
 import { oneOf } from "./args.ts";
 import { money } from "./money.ts";
 import type { Screen } from "./screen.ts";
-import type { StandingRow } from "./standing-row.ts";
+import type { StandingRow } from "../runtime/standing.ts";
 import { standingTable } from "./standing-table.ts";
 import { cut, plural } from "./text.ts";
 

@@ -59,6 +59,15 @@ export const SessionRow = z.looseObject({
   openedAt: Millis,
   activeAt: Millis,
   parent: Place.nullable(),
+  zone: z.enum(["smart", "strained", "full"]),
+  nanoUsd: Count,
+  model: MaybeText,
+  runnable: Flag,
+  waitingFor: MaybeText,
+  runBy: MaybeText,
+  triggers: MaybeText,
+  deadlineMs: Millis.nullable(),
+  dueMs: Millis.nullable(),
 });
 
 export const Item = z.looseObject({

@@ -21,7 +21,7 @@ const sessions = {
     answer: answer.Made,
   }),
   "engine.sessions": read("engine", "sessions", {
-    summary: "Lists sessions, the most recently active first, in pages.",
+    summary: "Lists sessions and how they stand, the most recently active first, in pages.",
     params: {
       agent: field.AgentName.exactOptional(),
       status: z.array(z.enum(statuses)).min(1).exactOptional(),

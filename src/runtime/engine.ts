@@ -7,7 +7,7 @@ import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
 import { readEvent } from "../core/event.ts";
 import type { TriggerSpec } from "../core/trigger.ts";
-import type { Page, SessionRow, StoreStats, WorkerRow } from "../store/port.ts";
+import type { Page, StoreStats, WorkerRow } from "../store/port.ts";
 import { askedContext, madeBefore, newSessionId, type Asked } from "./asked.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { inflate } from "./content.ts";
@@ -34,6 +34,7 @@ import { keepBytes } from "./redact.ts";
 import type { Context } from "./engine-context.ts";
 import { checkActor } from "./seal.ts";
 import { Session, type Written } from "./session.ts";
+import { standingRows, type StandingRow } from "./standing.ts";
 import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
 import type { HookEntry, SetHookOptions } from "./hooks.ts";
 import type { TokenHolder } from "./token-reader.ts";
@@ -108,8 +109,8 @@ export class Engine implements AsyncDisposable {
     return new Session(this.#context, await this.#find(idOrEnding));
   }
 
-  /** Sessions, the most recently active first, in pages. */
-  async sessions(options: SessionsOptions = {}): Promise<Page<SessionRow>> {
+  /** Sessions and how they stand, the most recently active first, in pages. */
+  async sessions(options: SessionsOptions = {}): Promise<Page<StandingRow>> {
     const known = ["agent", "status", "labels", "text", "activeSince", "activeBefore", "limit", "cursor"];
     checkOptions("sessions", options, known);
     const { status, limit: count = 50, cursor, ...rest } = options;
@@ -124,10 +125,9 @@ export class Engine implements AsyncDisposable {
       });
     }
     const filter = wanted === undefined ? rest : { ...rest, status: wanted };
-    return this.#context.store.list(
-      filter,
-      cursor === undefined ? { limit: count } : { limit: count, cursor },
-    );
+    const { store, world } = this.#context;
+    const page = await store.list(filter, cursor === undefined ? { limit: count } : { limit: count, cursor });
+    return { ...page, rows: await standingRows(store, page.rows, world.now()) };
   }
 
   /** The family of a session: what was forked from what, and what was merged. */

@@ -1,15 +1,16 @@
 /**
- * How sessions stand, as `ps` and `top` show them: what each waits for, who runs it, what it has cost. From
- * the index of the store alone.
+ * How sessions stand, as lists show them: what each waits for, who runs it, what it has cost. From the index
+ * of the store alone.
  */
 import { heldBy, heldText } from "../core/schedule.ts";
 import type { DueRow, ScheduledRow, SessionRow, Store, WorkerRow } from "../store/port.ts";
-import { exact } from "./moment.ts";
 
-/** What a list shows of a session, with how it stands. */
+/** A session as lists show it: what it is, and how it stands. */
 export interface StandingRow extends SessionRow {
   readonly zone: "smart" | "strained" | "full";
+  /** What it has cost up to its last turn. */
   readonly nanoUsd: number;
+  /** The model it goes on with; null when it has none yet. */
   readonly model: string | null;
   /** It has something to do and nobody does it. */
   readonly runnable: boolean;
@@ -17,6 +18,7 @@ export interface StandingRow extends SessionRow {
   readonly waitingFor: string | null;
   /** Who runs it. */
   readonly runBy: string | null;
+  /** The names of its triggers, as a text. */
   readonly triggers: string | null;
   /** Until when it is to be done; null: whenever. */
   readonly deadlineMs: number | null;
@@ -43,10 +45,11 @@ export async function standingRows(
   );
   const runnable = [...known.values()].some(({ due }) => due === 0);
   // Limits and workers matter only to those that could be run.
+  const [workers, leased] = runnable ? await Promise.all([store.workers(), store.leased()]) : [[], []];
   const clockMs = store.now();
   const around: Around = {
-    workers: runnable ? (await store.workers()).filter(({ untilMs }) => untilMs > clockMs) : [],
-    running: runnable ? (await store.leased()).filter((row) => isHeld(row, clockMs)) : [],
+    workers: workers.filter(({ untilMs }) => untilMs > clockMs),
+    running: leased.filter((row) => isHeld(row, clockMs)),
     nowMs,
     clockMs,
   };
@@ -91,9 +94,4 @@ function waitingFor(row: ScheduledRow, { workers, running, nowMs }: Around): str
   return waits.replace("time", due <= nowMs ? "a worker" : `time until ${exact(due)}`);
 }
 
-/** In words, for a table: `runnable, waiting for: agent limit (2 of 2)`. */
-export function standingText({ runnable, waitingFor: what, runBy }: StandingRow): string {
-  if (runBy !== null) return `run by ${runBy}`;
-  const waits = what === null ? "" : `waiting for: ${what}`;
-  return runnable ? ["runnable", waits].filter((text) => text !== "").join(", ") : waits;
-}
+const exact = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms));

@@ -179,13 +179,14 @@ async function countStore(engine: Engine): Promise<readonly string[]> {
 }
 
 async function countSessions(engine: Engine, status: Status): Promise<number> {
+  const { store } = Engine.contextOf(engine);
   let count = 0;
   for (let cursor: string | null = ""; cursor !== null && count < countedMax;) {
-    const page: Awaited<ReturnType<Engine["sessions"]>> = await engine.sessions({
-      status,
-      limit: limit.listMax,
-      ...(cursor === "" ? {} : { cursor }),
-    });
+    const asked = { limit: limit.listMax, ...(cursor === "" ? {} : { cursor }) };
+    const page: { readonly rows: readonly unknown[]; readonly cursor: string | null } = await store.list(
+      { status: [status] },
+      asked,
+    );
     count += page.rows.length;
     ({ cursor } = page);
   }

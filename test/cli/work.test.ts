@@ -4,7 +4,7 @@ import { suite, test } from "node:test";
 import type { SessionId } from "../../src/core/ids.ts";
 import { limitOf } from "../../src/cli/verb/up.ts";
 import { frameOf, sorted } from "../../src/cli/top-frame.ts";
-import type { StandingRow } from "../../src/cli/standing-row.ts";
+import type { StandingRow } from "../../src/runtime/standing.ts";
 import { endOf, makeFolder, parseLines, skeinIn, type Skein } from "./skein.ts";
 
 type Answer = Record<string, unknown>;

@@ -105,6 +105,9 @@ export const table: Readonly<Record<string, Row>> = {
   "secret-doors.test.ts": all,
   "secret.test.ts": all,
   "session.test.ts": but({ "a position past the end, or none at all, is not found": worded }),
+  "standing.test.ts": but({
+    "one that has something to do waits for a worker; one that is run names who does it": driven,
+  }),
   "state-reader.test.ts": inside,
   "store-clock.test.ts": driven,
   "tickets-kill.test.ts": processes,

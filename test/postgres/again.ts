@@ -81,6 +81,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/secret-doors.test.ts": ofSqlite,
   "runtime/secret.test.ts": ofCore,
   "runtime/session.test.ts": 2,
+  "runtime/standing.test.ts": 2,
   "runtime/state-reader.test.ts": 3,
   "runtime/store-clock.test.ts": ownStore,
   "runtime/tickets-kill.test.ts": ofFiles,

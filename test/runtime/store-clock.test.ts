@@ -1,7 +1,7 @@
 /** Leases run out by the store's clock: what a process thinks the time is changes nothing about them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { standingRows } from "../../src/cli/standing-row.ts";
+import { standingRows } from "../../src/runtime/standing.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory.ts";

@@ -4,11 +4,11 @@
  */
 import { limit } from "../../core/limit.ts";
 import { statuses } from "../../core/lifecycle.ts";
+import { standingRows, type StandingRow } from "../../runtime/standing.ts";
 import type { SessionFilter, Store } from "../../store/port.ts";
 import { oneOf } from "../args.ts";
 import { pairsOf, present } from "../input.ts";
 import { count } from "../text.ts";
-import { standingRows, type StandingRow } from "../standing-row.ts";
 import { standingTable } from "../standing-table.ts";
 import { verb, type Call } from "../verb.ts";
 

@@ -1,9 +1,9 @@
 /** Sessions and how they stand, live: a screen that is drawn again and again, and takes keys. */
 import { limit } from "../../core/limit.ts";
+import { standingRows, type StandingRow } from "../../runtime/standing.ts";
 import type { SessionFilter, Store } from "../../store/port.ts";
 import { present } from "../input.ts";
 import type { Screen } from "../screen.ts";
-import { standingRows, type StandingRow } from "../standing-row.ts";
 import { frameOf, sortBy, sorted, sorts, type Sort, type Top } from "../top-frame.ts";
 import { oneLine } from "../text.ts";
 import { verb, type Call } from "../verb.ts";

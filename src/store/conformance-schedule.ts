@@ -20,6 +20,7 @@ export const scheduleCases: readonly ConformanceCase[] = [
   { name: "what is deleted is due no more, and the index can be corrected", run: corrected },
   { name: "list filters by whether something must be watched", run: watched },
   { name: "feedEnd is behind all that is committed", run: feedEnd },
+  { name: "processes that serve are known until they say goodbye or their time is over", run: servers },
   { name: "workers are known until they say goodbye or were not heard of for an hour", run: workers },
   { name: "what is due survives the end of the program", run: survives, reopens: true },
 ];
@@ -315,6 +316,28 @@ async function workers(bench: Bench): Promise<void> {
   assert.equal((await store.workers()).length, 1);
   bench.setClock(startOfTime + 3_600_031);
   assert.deepEqual(await store.workers(), []);
+}
+
+async function servers(bench: Bench): Promise<void> {
+  const { store } = bench;
+  const row = (holder: string, untilMs: number, address = `http://${holder}:1`) => ({
+    holder,
+    address,
+    secret: `of ${holder}`,
+    untilMs,
+  });
+  await store.announce(row("b", startOfTime + 10));
+  await store.announce(row("a", startOfTime + 20));
+  assert.deepEqual(await store.servers(), [row("a", startOfTime + 20), row("b", startOfTime + 10)]);
+  await store.announce(row("b", startOfTime + 30, "http://elsewhere:2"));
+  assert.deepEqual(await store.servers(), [
+    row("a", startOfTime + 20),
+    row("b", startOfTime + 30, "http://elsewhere:2"),
+  ]);
+  bench.setClock(startOfTime + 20);
+  assert.deepEqual(await store.servers(), [row("b", startOfTime + 30, "http://elsewhere:2")]);
+  await store.announce(row("b", 0));
+  assert.deepEqual(await store.servers(), []);
 }
 
 async function survives(bench: Bench): Promise<void> {

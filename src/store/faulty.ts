@@ -100,6 +100,8 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
     scheduled: through("scheduled"),
     beat: through("beat"),
     workers: through("workers"),
+    announce: through("announce"),
+    servers: through("servers"),
     list: through("list"),
     endingWith: through("endingWith"),
     forks: through("forks"),

@@ -1,6 +1,6 @@
 /** The schedule of the store in memory: every log is looked at, and nothing is kept beside the index. */
 import { isSessionId, type LogId } from "../core/ids.ts";
-import type { DueRow, IndexEntry, RunMatch, ScheduledRow, Store, WorkerRow } from "./port.ts";
+import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "./port.ts";
 
 interface Scheduled {
   readonly id: LogId;
@@ -16,10 +16,11 @@ interface Scheduled {
 /** A worker that was not heard of for so long is no longer shown. */
 const goneMs = 3_600_000;
 
-type Scheduling = "due" | "nextDue" | "leased" | "scheduled" | "beat" | "workers";
+type Scheduling = "due" | "nextDue" | "leased" | "scheduled" | "beat" | "workers" | "announce" | "servers";
 
 export function schedules(logs: () => Iterable<Scheduled>, now: () => number): Pick<Store, Scheduling> {
   const workers = new Map<string, WorkerRow>();
+  const servers = new Map<string, ServerRow>();
   const rows = (): DueRow[] => [...logs()].flatMap(dueRow);
   return {
     due: async (options) => dueOf(rows(), options, now()),
@@ -44,6 +45,15 @@ export function schedules(logs: () => Iterable<Scheduled>, now: () => number): P
       [...workers.values()]
         .filter(({ untilMs }) => untilMs >= now() - goneMs)
         .toSorted((a, b) => a.sinceMs - b.sinceMs || (a.name < b.name ? -1 : 1)),
+    async announce(server) {
+      servers.delete(server.holder);
+      for (const { holder, untilMs } of servers.values()) if (untilMs <= now()) servers.delete(holder);
+      if (server.untilMs > now()) servers.set(server.holder, { ...server });
+    },
+    servers: async () =>
+      [...servers.values()]
+        .filter(({ untilMs }) => untilMs > now())
+        .toSorted((a, b) => (a.holder < b.holder ? -1 : 1)),
   };
 }
 

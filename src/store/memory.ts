@@ -104,6 +104,8 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     scheduled: open(schedule.scheduled),
     beat: open(schedule.beat),
     workers: open(schedule.workers),
+    announce: open(schedule.announce),
+    servers: open(schedule.servers),
     endingWith: open((ending, count) => endingWith(logs, ending, count)),
     forks: open((session) => forks(logs, session)),
     index: open((session, entry, atSeq) => correctIndex(log(session), entry, atSeq, world.now())),

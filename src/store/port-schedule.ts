@@ -53,6 +53,18 @@ export interface WorkerRow {
   readonly limits: readonly (RunMatch & { readonly running: number })[];
 }
 
+/** A process that serves, as it makes itself known to the others that share the store. */
+export interface ServerRow {
+  /** As the leases name it that are held there. */
+  readonly holder: string;
+  /** Where the others reach it: `http://10.0.0.5:7717`. */
+  readonly address: string;
+  /** What they show that they know, so that it talks to them. Made by the process, and gone with it. */
+  readonly secret: string;
+  /** By the store's clock: it is not asked for anything after that. */
+  readonly untilMs: number;
+}
+
 export interface ScheduleStore {
   /**
    * Sessions that are due by `nowMs`, the most urgent first: by priority; among equals the nearest deadline
@@ -77,4 +89,8 @@ export interface ScheduleStore {
   beat(worker: WorkerRow): Promise<void>;
   /** Workers that were heard of, also those that are gone for less than an hour. */
   workers(): Promise<readonly WorkerRow[]>;
+  /** Makes known until a moment where a process is reached, or with a moment that is past, forgets it. */
+  announce(server: ServerRow): Promise<void>;
+  /** Those that are known now, by their holders. No call of the library shows what is in them. */
+  servers(): Promise<readonly ServerRow[]>;
 }

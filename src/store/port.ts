@@ -15,7 +15,7 @@ import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import type { Status } from "../core/lifecycle.ts";
 import type { ScheduleStore } from "./port-schedule.ts";
 
-export type { DueRow, RunMatch, ScheduledRow, WorkerRow } from "./port-schedule.ts";
+export type { DueRow, RunMatch, ScheduledRow, ServerRow, WorkerRow } from "./port-schedule.ts";
 
 /** The part of the world that a store needs; it takes clock and timers from nowhere else. */
 export interface StoreWorld {

@@ -1,12 +1,21 @@
 /** What PostgreSQL keeps for workers: which sessions are due and since when, and which workers there are. */
 import type { SessionId } from "../../core/ids.ts";
 import type { Status } from "../../core/lifecycle.ts";
-import type { DueRow, ScheduledRow, Store, WorkerRow } from "../port.ts";
+import type { DueRow, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
 import type { Row } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import { arrayOf } from "./literal.ts";
 
-type Scheduling = "due" | "nextDue" | "leased" | "scheduled" | "beat" | "workers" | "renew";
+type Scheduling =
+  | "due"
+  | "nextDue"
+  | "leased"
+  | "scheduled"
+  | "beat"
+  | "workers"
+  | "announce"
+  | "servers"
+  | "renew";
 
 /** A worker that was not heard of for so long is no longer shown. */
 const goneMs = 3_600_000;
@@ -38,6 +47,11 @@ export function makeSchedules(driver: Driver): Pick<Store, Scheduling> {
       await clocked(() => run<Clocked>(beat, values));
     },
     workers: async () => (await run<WorkerColumns>(workers, [tenant, given()])).map(workerOf),
+    async announce({ holder, address, secret, untilMs }) {
+      const values = [tenant, holder, address, secret, untilMs, given()];
+      await clocked(() => run<Clocked>(announce, values));
+    },
+    servers: async () => (await run<ServerColumns>(servers, [tenant, given()])).map(serverOf),
     async renew(session, epoch, leaseMs) {
       const found = await clocked(() =>
         run<Clocked & { renewed: boolean }>(renew, [tenant, session, epoch, leaseMs, given()]),
@@ -151,6 +165,36 @@ const workerOf = (row: WorkerColumns): WorkerRow => ({
   untilMs: row.until_ms,
   concurrency: row.concurrency,
   limits: JSON.parse(row.limits) as WorkerRow["limits"],
+});
+
+/** Who is gone is forgotten, and so is whoever says goodbye. */
+const announce = `WITH clock AS MATERIALIZED (SELECT skein.clock($6) AS now),
+  gone AS (
+    DELETE FROM skein.servers s USING clock WHERE s.tenant = $1 AND CASE WHEN s.holder = $2
+      THEN $5::bigint <= clock.now ELSE s.until_ms <= clock.now END
+  ),
+  here AS (
+    INSERT INTO skein.servers (tenant, holder, address, secret, until_ms)
+    SELECT $1, $2, $3, $4, $5::bigint FROM clock WHERE $5::bigint > clock.now
+    ON CONFLICT (tenant, holder) DO UPDATE SET
+      address = excluded.address, secret = excluded.secret, until_ms = excluded.until_ms
+  ) SELECT now FROM clock`;
+
+interface ServerColumns extends Row {
+  readonly holder: string;
+  readonly address: string;
+  readonly secret: string;
+  readonly until_ms: number;
+}
+
+const servers = `SELECT holder, address, secret, until_ms FROM skein.servers
+  WHERE tenant = $1 AND until_ms > skein.clock($2) ORDER BY holder`;
+
+const serverOf = ({ holder, address, secret, until_ms }: ServerColumns): ServerRow => ({
+  holder,
+  address,
+  secret,
+  untilMs: until_ms,
 });
 
 /** Priorities, and the agents in each, that have something due at any time: one step each, by the index. */

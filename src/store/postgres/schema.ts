@@ -288,7 +288,18 @@ RETURNS TABLE (at bigint, hash bytea) LANGUAGE sql STABLE ROWS 1 AS $$
 $$;
 `;
 
+/** The processes that serve, and where they are reached; see `announce` in ../port-schedule.ts. */
+const servers = `
+CREATE TABLE skein.servers (
+  tenant integer NOT NULL, until_ms bigint NOT NULL,
+  holder text COLLATE "C" NOT NULL, address text COLLATE "C" NOT NULL, secret text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant, holder)
+);
+SELECT skein.wall();
+SELECT skein.admit(role) FROM skein.tenants WHERE role IS NOT NULL;
+`;
+
 /** Each brings the layout to its number, from the one before. */
-export const migrations: readonly string[] = [`${tables}${functions}${viewsText}${wallsText}`];
+export const migrations: readonly string[] = [`${tables}${functions}${viewsText}${wallsText}`, servers];
 
 export const layout = migrations.length;

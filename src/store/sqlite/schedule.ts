@@ -2,7 +2,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionId } from "../../core/ids.ts";
 import type { Status } from "../../core/lifecycle.ts";
-import type { DueRow, IndexEntry, RunMatch, ScheduledRow, Store, WorkerRow } from "../port.ts";
+import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
 import type { Writer } from "./writer.ts";
 
 export interface Schedule {
@@ -75,7 +75,16 @@ interface Given {
   readonly look: <T>(work: () => T) => Promise<T>;
 }
 
-type Scheduling = "due" | "nextDue" | "leased" | "scheduled" | "beat" | "workers" | "feedEnd";
+type Scheduling =
+  | "due"
+  | "nextDue"
+  | "leased"
+  | "scheduled"
+  | "beat"
+  | "workers"
+  | "announce"
+  | "servers"
+  | "feedEnd";
 
 export function schedules(
   database: DatabaseSync,
@@ -112,6 +121,8 @@ export function schedules(
     scheduled: (sessions) => look(() => sessions.flatMap(scheduledRow)),
     beat: (worker) => writer.run(() => beat(database, tenant, now(), worker)),
     workers: () => look(() => workersOf(database, tenant, now())),
+    announce: (server) => writer.run(() => announce(database, tenant, now(), server)),
+    servers: () => look(() => serversOf(database, tenant, now())),
   };
 }
 
@@ -284,4 +295,28 @@ const workersOf = (database: DatabaseSync, tenant: string, nowMs: number): Worke
       untilMs: Number(row["until_ms"]),
       concurrency: Number(row["concurrency"]),
       limits: JSON.parse(String(row["limits"])) as WorkerRow["limits"],
+    }));
+
+function announce(database: DatabaseSync, tenant: string, nowMs: number, server: ServerRow): void {
+  const { holder, address, secret, untilMs } = server;
+  database
+    .prepare("DELETE FROM servers WHERE until_ms <= ? OR (tenant = ? AND holder = ?)")
+    .run(nowMs, tenant, holder);
+  if (untilMs <= nowMs) return;
+  const put = "INSERT INTO servers (tenant, holder, address, secret, until_ms) VALUES (?, ?, ?, ?, ?)";
+  database.prepare(put).run(tenant, holder, address, secret, untilMs);
+}
+
+const serversOf = (database: DatabaseSync, tenant: string, nowMs: number): ServerRow[] =>
+  database
+    .prepare(
+      `SELECT holder, address, secret, until_ms FROM servers
+       WHERE tenant = ? AND until_ms > ? ORDER BY holder`,
+    )
+    .all(tenant, nowMs)
+    .map((row) => ({
+      holder: String(row["holder"]),
+      address: String(row["address"]),
+      secret: String(row["secret"]),
+      untilMs: Number(row["until_ms"]),
     }));

@@ -6,7 +6,7 @@
 
 /** "SKN1": tells a Skein store from any other SQLite file. */
 export const applicationId = 0x534b4e31;
-export const schemaVersion = 3;
+export const schemaVersion = 4;
 export const pageBytes = 8_192;
 
 /**
@@ -188,6 +188,14 @@ CREATE TABLE workers (
 ) STRICT, WITHOUT ROWID;
 `;
 
+/** Since layout 4, and derived: the processes that serve, and where they are reached. */
+const servers = `
+CREATE TABLE servers (
+  tenant TEXT NOT NULL, holder TEXT NOT NULL, address TEXT NOT NULL, secret TEXT NOT NULL,
+  until_ms INTEGER NOT NULL, PRIMARY KEY (tenant, holder)
+) STRICT, WITHOUT ROWID;
+`;
+
 /** Sessions from before count as due until a worker has looked at them. */
 const scheduleAll = `
 INSERT INTO schedule (log, tenant, priority, agent, due, since, watches, cost)
@@ -291,14 +299,16 @@ JOIN json_each(${unpackPositions}(s.from_seq, s.to_seq)) j ON ${seenUpTo("l", "j
 WHERE l.dropped = 0`,
 });
 
-export const schema = `${tables}${derived}${receptions}${segments}${schedule}${views}`;
+export const schema = `${tables}${derived}${receptions}${segments}${schedule}${servers}${views}`;
 
 /** Names of the views that `query` may read. */
 export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;
 
 /** How an older layout becomes this one. No record is touched. */
 export function upgradeFrom(layout: number): string {
+  const to = `PRAGMA user_version=${schemaVersion}`;
+  if (layout === 3) return `${servers}${to}`;
   const without = viewNames.map((name) => `DROP VIEW ${name};`).join(" ");
   const tables = layout === 1 ? `${receptions}${segments}` : segments;
-  return `${without}${tables}${schedule}${scheduleAll}${views} PRAGMA user_version=${schemaVersion}`;
+  return `${without}${tables}${schedule}${scheduleAll}${servers}${views}${to}`;
 }

@@ -99,6 +99,26 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     await session.close();
   });
 
+  test("a store of layout 1 is brought up to date, also for a role that was there before", async () => {
+    const older = await ownDatabase();
+    const theirs = openTenants({ url: older.url, world, workspace });
+    try {
+      const role = await makeRole(older.url);
+      await theirs.set("kept", { role: role.username });
+      await using raw = rawly(older.url);
+      await raw.sql.unsafe("DROP TABLE skein.servers; DELETE FROM skein.migrations WHERE number = 2");
+      await (await postgresStore({ url: older.url, tenant: "kept", world, workspace })).close();
+      const store = await postgresStore({ url: role.href, tenant: "kept", world, workspace });
+      const server = { holder: "a", address: "http://a:1", secret: "s", untilMs: store.now() + 60_000 };
+      await store.announce(server);
+      assert.deepEqual(await store.servers(), [server]);
+      await store.close();
+    } finally {
+      await theirs.close();
+      await older.done();
+    }
+  });
+
   test("a role is kept to its tenant by the database, and works there as any", async () => {
     const theirs = await opened("theirs");
     await theirs.open({ objective: "Theirs alone" });
@@ -121,7 +141,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     assert.deepEqual((await engine.verify()).problems, []);
 
     await using raw = rawly(role.href);
-    for (const table of ["heads", "logs", "events", "keys", "snapshots", "texts", "item_rows", "schedule"]) {
+    for (const table of ["heads", "logs", "events", "keys", "snapshots", "texts", "item_rows", "servers"]) {
       const [{ n } = { n: null }] = await raw.sql.unsafe(
         `SELECT count(*)::int AS n FROM skein.${table} WHERE tenant <>
          (SELECT id FROM skein.tenants WHERE name = 'kept')`,

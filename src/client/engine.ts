@@ -75,6 +75,12 @@ export function makeEngine(wire: Wire): RemoteEngine {
       });
       return (answer as { readonly hash: string }).hash;
     },
+    async blob(hash) {
+      const pieces: Uint8Array<ArrayBuffer>[] = [];
+      for await (const piece of wire.bytes("engine.blob", readGiven("engine.blob", [hash])))
+        pieces.push(piece as Uint8Array<ArrayBuffer>);
+      return new Uint8Array(await new Blob(pieces).arrayBuffer());
+    },
     async *export(idOrEnding, options = {}) {
       const asked = readGiven("engine.export", [options]);
       yield* wire.bytes("engine.export", { ...asked, session: named(idOrEnding) });

@@ -111,6 +111,12 @@ const sessions = {
     takes: "bytes",
     answer: z.looseObject({ hash: answer.Sha256 }),
   }),
+  "engine.blob": read("engine", "blob", {
+    summary: "The bytes that were kept under a hash: an image, a file, or a content that was too large.",
+    args: ["hash"],
+    params: { hash: answer.Sha256 },
+    gives: "bytes",
+  }),
 };
 
 const workspace = {

@@ -1,7 +1,7 @@
 /** Contents of records, wherever they are kept. */
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
-import type { LogId } from "../core/ids.ts";
+import { quote, type LogId } from "../core/ids.ts";
 import type { Store } from "../store/port.ts";
 import { blobField } from "./seal.ts";
 
@@ -57,9 +57,14 @@ export function blobReference(content: unknown): { readonly sha256: string; read
 
 /** A blob whole. Rejects with `not-found` when the store has it no more. */
 export async function readBlob(store: Store, hash: string): Promise<Buffer> {
-  const chunks = await store.blob(hash);
-  if (chunks === undefined) throw new SkeinError("not-found", `blob ${hash} is not in the store`);
   const parts: Uint8Array[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
+  for await (const chunk of readChunks(store, hash)) parts.push(chunk);
   return Buffer.concat(parts);
+}
+
+/** A blob in pieces, as it is read. */
+export async function* readChunks(store: Store, hash: string): AsyncGenerator<Uint8Array> {
+  const chunks = /^[0-9a-f]{64}$/.test(hash) ? await store.blob(hash) : undefined;
+  if (chunks === undefined) throw new SkeinError("not-found", `blob ${quote(hash)} is not in the store`);
+  yield* chunks;
 }

@@ -10,7 +10,7 @@ import type { TriggerSpec } from "../core/trigger.ts";
 import type { Page, StoreStats, WorkerRow } from "../store/port.ts";
 import { askedContext, madeBefore, newSessionId, type Asked } from "./asked.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
-import { inflate } from "./content.ts";
+import { inflate, readBlob } from "./content.ts";
 import type { DeliverProgress, DeliverReport } from "./deliver.ts";
 import type { Event } from "./event-reader.ts";
 import type { ExportOptions } from "./bundle.ts";
@@ -362,6 +362,11 @@ export class Engine implements AsyncDisposable {
       throw new SkeinError("invalid", `putBlob: not bytes, or more than ${limit.blobBytesMax} of them`);
     }
     return keepBytes(this.#context, bytes);
+  }
+
+  /** The bytes that were kept under a hash: an image or file of an input, or a content that was too large. */
+  async blob(hash: string): Promise<Uint8Array> {
+    return readBlob(this.#context.store, hash);
   }
 
   /** Works: runs sessions that have something to do, side by side, and does what time brings about. */

@@ -1,6 +1,7 @@
 /** What becomes of the calls of an engine. */
 import type { OpenOptions } from "../core/command.ts";
 import type { OperationId } from "../protocol/operations.ts";
+import { readChunks } from "../runtime/content.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { whereTo } from "../runtime/move-step.ts";
@@ -36,6 +37,7 @@ export const engineHandlers: Handlers<EngineCall> = {
     for await (const chunk of bytes()) chunks.push(chunk);
     return { hash: await engine.putBlob(Buffer.concat(chunks)) };
   },
+  "engine.blob": async ({ engine }, { hash }) => readChunks(Engine.contextOf(engine).store, hash),
   "engine.addAgent": ({ engine }, params) => engine.addAgent(params),
   "engine.agents": ({ engine }) => engine.agents(),
   "engine.agent": ({ engine }, { name, ...rest }) => engine.agent(name, rest),

@@ -22,6 +22,7 @@ export const table: Readonly<Record<string, Row>> = {
   "agents.test.ts": all,
   "asked.test.ts": inside,
   "bad-input.test.ts": all,
+  "blob.test.ts": all,
   "bootstrap.test.ts": all,
   "bundle.test.ts": all,
   "canary.test.ts": long,

@@ -147,6 +147,8 @@ test("bytes go both ways: blobs, bundles, records", async () => {
   const session = await from.client.open({ objective: "Travel" });
   const bytes = new Uint8Array(300_000).map((_, place) => place % 251);
   const blob = await from.client.putBlob(bytes);
+  assert.deepEqual(await from.client.blob(blob), bytes);
+  await assert.rejects(to.client.blob(blob), { code: "not-found" });
   await session.input([{ type: "image", blob, mediaType: "image/png" }]);
   await session.append("é".repeat(1_000), { key: "schlüssel" });
   const report = await to.client.import(from.client.export(session.id, { move: true }));

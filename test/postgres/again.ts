@@ -28,6 +28,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/agents.test.ts": 1,
   "runtime/asked.test.ts": "is about one call, whatever the store",
   "runtime/bad-input.test.ts": 2,
+  "runtime/blob.test.ts": 2,
   "runtime/bootstrap.test.ts": ofFiles,
   "runtime/bundle.test.ts": "takes long, and brings sessions in as move.test.ts does",
   "runtime/canary.test.ts": ofSqlite,

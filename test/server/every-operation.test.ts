@@ -195,7 +195,8 @@ async function sharing({ call }: Caller): Promise<void> {
   await call("engine.setHook", { params: hook });
   await call("engine.hooks");
   await call("engine.removeHook", { params: { name: "told" } });
-  await call("engine.putBlob", { bytes: Buffer.from("an image") });
+  const { hash } = (await call("engine.putBlob", { bytes: Buffer.from("an image") })) as { hash: string };
+  assert.equal(await call("engine.blob", { params: { hash } }), "an image");
 }
 
 /** Away and back. */

@@ -5,6 +5,7 @@ import { clientWorld, type Fetch } from "./world.ts";
 import { makeWire } from "./wire.ts";
 
 export { SkeinError } from "../protocol/library.ts";
+export type { Me } from "../protocol/me.ts";
 export type { Followed, FollowOptions, RemoteEngine } from "./engine.ts";
 export type { RemoteSession, RemoteView } from "./session.ts";
 export type { Fetch } from "./world.ts";

@@ -1,6 +1,7 @@
 /** The engine of a server: the library's calls, over HTTP. */
 import type { SessionId } from "../core/ids.ts";
 import { checkOptions, SkeinError } from "../protocol/library.ts";
+import type { Me } from "../protocol/me.ts";
 import { operationIds, operationOf, type OperationId } from "../protocol/operations.ts";
 import type { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
@@ -32,6 +33,8 @@ export interface RemoteEngine extends Omit<Pick<Engine, keyof Engine>, LocalCall
   open(...given: Parameters<Engine["open"]>): Promise<RemoteSession>;
   session(...given: Parameters<Engine["session"]>): Promise<RemoteSession>;
   fire(...given: Parameters<Engine["fire"]>): Promise<RemoteSession>;
+  /** Who this client is to the server, and what it may do there. */
+  me(): Promise<Me>;
   /** The feed on and on, with deltas. Every event once, until the signal is aborted. */
   follow(options?: FollowOptions): AsyncGenerator<Followed>;
   /** Ends what this client has under way. The server and its sessions go on. May be called twice. */
@@ -90,6 +93,7 @@ export function makeEngine(wire: Wire): RemoteEngine {
       const answer = await wire.call("engine.import", { ...asked, body: await bodyOf(wire, source) });
       return answer as Awaited<ReturnType<Engine["import"]>>;
     },
+    me: async () => (await wire.me()) as Me,
     follow: (options = {}) => follow(wire, options),
     close,
     [Symbol.asyncDispose]: close,

@@ -4,6 +4,7 @@
  */
 import { headerText } from "../protocol/header.ts";
 import { limit, SkeinError } from "../protocol/library.ts";
+import { meOperation } from "../protocol/me.ts";
 import type { Operation } from "../protocol/operation.ts";
 import { operationOf, type OperationId } from "../protocol/operations.ts";
 import { encodeQuery } from "../protocol/query.ts";
@@ -40,6 +41,7 @@ export interface Wire {
   readonly world: ClientWorld;
   /** Resolves with what came back as JSON; undefined when nothing does. */
   call(id: OperationId, asked?: Asked): Promise<unknown>;
+  me(): Promise<unknown>;
   /** The bytes that come back, as they come. */
   bytes(id: OperationId, asked?: Asked): AsyncGenerator<Uint8Array>;
   /** A stream, for as long as its connection lasts. Throws `Lost` when it was cut. */
@@ -101,11 +103,10 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
   }
 
   async function retrying<T>(
-    id: OperationId,
+    operation: Operation,
     asked: Asked,
     use: (response: Response) => Promise<T>,
   ): Promise<T> {
-    const operation = operationOf(id);
     const request = requestOf(operation, asked, acceptOf(operation));
     const signal = bounded(asked.signal);
     const isReplayable = !(asked.body instanceof ReadableStream);
@@ -132,9 +133,10 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
 
   return {
     world,
-    call: (id, asked = {}) => retrying(id, asked, (response) => readJson(response)),
+    call: (id, asked = {}) => retrying(operationOf(id), asked, readJson),
+    me: () => retrying(meOperation, {}, readJson),
     async *bytes(id, asked = {}) {
-      const response = await retrying(id, asked, async (got) => got);
+      const response = await retrying(operationOf(id), asked, async (got) => got);
       yield* chunksOf(response, (error) =>
         over.signal.aborted ? closed() : lostError(url, operationOf(id), error),
       );

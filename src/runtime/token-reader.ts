@@ -33,6 +33,8 @@ export interface TokenHolder {
   readonly principal: PrincipalId;
   /** As records name them: `user:prn_…`. */
   readonly actor: string;
+  /** Null: never. */
+  readonly expiresAt: number | null;
 }
 
 export interface TokenReader {
@@ -94,8 +96,8 @@ export function makeTokenReader(
     const ref = known.get(id);
     const isRight = isSameHash(world.digest("", secret), ref?.hash ?? nobody);
     if (!isRight || ref === undefined || ref.revokedAt !== null || isExpired(ref, world.now())) return null;
-    const { scopes, principal } = ref;
-    return { id, tenant, scopes, principal, actor: `user:${principal}` };
+    const { scopes, principal, expiresAt } = ref;
+    return { id, tenant, scopes, principal, actor: `user:${principal}`, expiresAt };
   }
 
   return {

@@ -20,6 +20,8 @@ export interface Authorized {
   readonly tenant: string;
   readonly scopes: readonly Scope[];
   readonly actor: string;
+  /** When their token ends; null: never. */
+  readonly expiresAt: number | null;
   /** Whether the token holds still. For whoever stays long: a stream ends when it does not. */
   stands(): Promise<boolean>;
 }
@@ -36,9 +38,10 @@ export interface AuthorizerOptions extends GateOptions {
 
 export interface Authorizer {
   readonly gate: Gate;
+  /** A scope of null: any token that holds. */
   authorize(
     incoming: Incoming,
-    options: { readonly operation: { readonly scope: Scope } },
+    options: { readonly operation: { readonly scope: Scope | null } },
   ): Promise<Authorized | Problem>;
   /** From a token in the header `Authorization` to a cookie. */
   login(incoming: Incoming): Promise<{ readonly setCookie: string } | Problem>;
@@ -111,7 +114,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
 
   async function authorize(
     incoming: Incoming,
-    { operation }: { readonly operation: { readonly scope: Scope } },
+    { operation }: { readonly operation: { readonly scope: Scope | null } },
   ): Promise<Authorized | Problem> {
     const astray = gate.check(incoming);
     if (astray !== null) return astray;
@@ -123,14 +126,14 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     const waitMs = known.take(holder.id);
     if (waitMs > 0) return tooOften(waitMs);
     if (!byHeader && !isMeant(incoming)) return noPage();
-    const { scopes, tenant, actor } = holder;
-    if (!allows(scopes, operation.scope)) {
+    const { scopes, tenant, actor, expiresAt } = holder;
+    if (operation.scope !== null && !allows(scopes, operation.scope)) {
       return makeProblem("forbidden", `this token has not the scope "${operation.scope}"`, {
         hint: `it has ${scopes.join(", ")}; "skein tokens add --scope ${operation.scope}" makes another`,
       });
     }
     const stands = async (): Promise<boolean> => (await holderOf(text)) !== null;
-    return { engine: engine.as(actor), tenant, scopes, actor, stands };
+    return { engine: engine.as(actor), tenant, scopes, actor, expiresAt, stands };
   }
 
   return {

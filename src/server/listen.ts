@@ -10,6 +10,7 @@ import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { describeApi } from "../protocol/openapi.ts";
+import { mePath, type Me } from "../protocol/me.ts";
 import { makeProblem, type ProblemCode } from "../protocol/problem.ts";
 import type { Context } from "../runtime/engine-context.ts";
 import { Engine } from "../runtime/engine.ts";
@@ -206,18 +207,26 @@ function makeListener(desk: Desk, options: ServeOptions) {
       sendText(response, flight.status, "", { ...headers, ...flight.headers });
       return true;
     }
+    if (path === mePath) return me(request, response, headers);
     if (path === "/v1/login" || path === "/v1/logout") return logged(request, response, { path, headers });
     const file = pageFiles.get(path);
     const isKnown = file !== undefined || ["/openapi.json", "/healthz", "/readyz"].includes(path);
     if (!isKnown) return false;
-    if (request.method !== "GET" && request.method !== "HEAD")
-      throw new ProblemError({
-        ...makeProblem("wrong-method", "this address takes GET"),
-        allow: "GET, HEAD",
-      });
+    checkReads(request);
     if (file !== undefined) sendText(response, 200, file.text, { ...headers, "content-type": file.type });
     else if (path === "/openapi.json") sendJson(response, description, headers);
     else await health(response, path, headers);
+    return true;
+  }
+
+  async function me(request: IncomingMessage, response: ServerResponse, headers: Headers): Promise<boolean> {
+    checkReads(request);
+    const who = await desk.authorizer.authorize(request, { operation: { scope: null } });
+    if (isProblem(who)) throw new ProblemError(who);
+    const { actor, tenant, scopes, expiresAt } = who;
+    const { version } = options;
+    const answered: Me = { actor, tenant, scopes: [...scopes], expiresAt, version };
+    sendJson(response, JSON.stringify(answered), headers);
     return true;
   }
 
@@ -283,6 +292,11 @@ function makeListener(desk: Desk, options: ServeOptions) {
       .catch(desk.trouble)
       .finally(() => options.tell?.({ ...told, status: response.statusCode, ms: clock() - startedMs }));
   };
+}
+
+function checkReads({ method }: IncomingMessage): void {
+  if (method === "GET" || method === "HEAD") return;
+  throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET, HEAD" });
 }
 
 /** The tokens of webhooks stand in the path. */

@@ -20,8 +20,8 @@ import type { View } from "../../src/runtime/view.ts";
 
 /** What the client has beside the library, and the operation behind it. */
 const more: Readonly<Record<string, string>> = { "engine.follow": "engine.feed" };
-/** What is no call to the server. */
-const own = ["engine.close"];
+/** What is no call of the library: who asks is known there. */
+const own = ["engine.close", "engine.me"];
 
 const callsOf = (...classes: readonly { readonly prototype: object }[]): string[] =>
   classes

@@ -22,7 +22,14 @@ function authorizerFor(bound: { readonly host: string; readonly port: number }):
     async authorize({ headers }) {
       const engine = engines.get(String(headers["authorization"]));
       if (engine === undefined) return makeProblem("unavailable", "the engine is closed");
-      return { engine, tenant: "default", scopes: ["admin"], actor: "user", stands: async () => true };
+      return {
+        engine,
+        tenant: "default",
+        scopes: ["admin"],
+        actor: "user",
+        expiresAt: null,
+        stands: async () => true,
+      };
     },
   };
 }

@@ -44,7 +44,8 @@ test("whoever comes with a token is its principal, with its scopes; the token is
     revokedBy: null,
   });
   assert.match(token, /^skn_ZGVmYXVsdA_[0-9a-z]{26}_[A-Za-z0-9_-]{43}$/);
-  const holder = { id, tenant: "default", scopes: ["read", "write"], principal, actor: `user:${principal}` };
+  const actor = `user:${principal}`;
+  const holder = { id, tenant: "default", scopes: ["read", "write"], principal, actor, expiresAt: null };
   assert.deepEqual(await engine.checkToken(token), holder);
   assert.deepEqual(await engine.tokens(), [entry]);
 });

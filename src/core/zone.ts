@@ -38,6 +38,30 @@ export function zoneOf(measure: ZoneMeasure, thresholds: ZoneThresholds = zoneDe
   return zoneReasons(measure, thresholds.strained).length > 0 ? "strained" : "smart";
 }
 
+/** From how many tokens on a context is in each zone; null where tokens alone never bring it there. */
+export interface ZoneTokens {
+  readonly strainedTokens: number | null;
+  readonly fullTokens: number | null;
+}
+
+export function zoneTokens(windowTokens: number | null, thresholds: ZoneThresholds): ZoneTokens {
+  const from = ({ share, tokens }: ZoneThreshold): number | null => {
+    const ofShare = windowTokens === null || isNone(share) ? [] : [leastOf(share, windowTokens)];
+    const least = Math.min(...ofShare, ...(isNone(tokens) ? [] : [tokens]));
+    return Number.isFinite(least) ? least : null;
+  };
+  return { strainedTokens: from(thresholds.strained), fullTokens: from(thresholds.full) };
+}
+
+/** The first count that is this share: products and quotients are not rounded alike. */
+function leastOf(share: number, windowTokens: number): number {
+  const near = Math.ceil(share * windowTokens);
+  return [near - 1, near, near + 1].find((tokens) => tokens / windowTokens >= share) ?? near;
+}
+
+const isNone = (value: number | null | undefined): value is null | undefined =>
+  value === null || value === undefined;
+
 /** Why this threshold is reached, one phrase a reason; none when it is not. */
 export function zoneReasons(measure: ZoneMeasure, threshold: ZoneThreshold): string[] {
   const { tokens, windowTokens, turns, ageMs } = measure;

@@ -1,5 +1,6 @@
 /** The calls that read one session, as operations. */
 import { z } from "zod";
+import { partKinds } from "../core/context/source.ts";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
 import * as field from "./field.ts";
@@ -91,7 +92,7 @@ export const sessionReads = {
     params: { atSeq, uncompacted: z.boolean().exactOptional() },
     answer: z.looseObject({
       parts: z.array(z.looseObject({})),
-      reasons: z.array(z.looseObject({ why: Text, tokens: Count })),
+      reasons: z.array(z.looseObject({ kind: z.enum(partKinds), why: Text, tokens: Count })),
       digest: Text,
       renderer: Count,
       model: Text,
@@ -99,6 +100,7 @@ export const sessionReads = {
       matches: Flag.nullable(),
       tokens: Count,
       windowTokens: Count.nullable(),
+      zones: z.looseObject({ strainedTokens: Count.nullable(), fullTokens: Count.nullable() }),
     }),
   }),
   "session.tools": read("session", "tools", {

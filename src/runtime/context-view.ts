@@ -1,20 +1,18 @@
 /** A context as people want to see it: its parts, why each is there, and how many tokens it has. */
+import { agentRules } from "../core/agent.ts";
+import type { PartReason } from "../core/context/source.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Part, Settings } from "../core/part.ts";
 import { estimateError } from "../core/tokens.ts";
+import { zoneTokens, type ZoneTokens } from "../core/zone.ts";
 import { readContext } from "./context-reader.ts";
 import { agentOf, modelOf, settingsFor } from "./crew.ts";
 import type { Context } from "./engine-context.ts";
 
 export interface RenderedContext {
   readonly parts: readonly Part[];
-  /** One a part: why it is there, where it comes from, and its tokens as counted here. */
-  readonly reasons: readonly {
-    readonly why: string;
-    readonly fromSeq: number;
-    readonly toSeq: number;
-    readonly tokens: number;
-  }[];
+  /** One a part: what it is, why it is there, where it comes from, and its tokens as counted here. */
+  readonly reasons: readonly (PartReason & { readonly tokens: number })[];
   readonly digest: string;
   readonly renderer: number;
   readonly model: string;
@@ -29,6 +27,8 @@ export interface RenderedContext {
   readonly estimateError: number | null;
   /** The window of the model; null when it is not known here. */
   readonly windowTokens: number | null;
+  /** Where its zones begin, by the agent's thresholds; turns and age may bring it there earlier. */
+  readonly zones: ZoneTokens;
 }
 
 export async function showContext(
@@ -46,7 +46,9 @@ export async function showContext(
     () => null,
   );
   const shown = { parts, reasons: counted, digest, renderer, model, requestSeq, matches, tokens };
-  return { ...shown, ...(await compareCounts(context, session, requestSeq)), windowTokens };
+  const { agent } = await agentOf(context, session, read.state);
+  const zones = zoneTokens(windowTokens, agentRules(agent).zones);
+  return { ...shown, ...(await compareCounts(context, session, requestSeq)), windowTokens, zones };
 }
 
 /** The provider's own count beside what was estimated before the request. */

@@ -31,6 +31,7 @@ export const table: Readonly<Record<string, Row>> = {
   "compaction-midway.test.ts": long,
   "compaction.test.ts": long,
   "context-reader.test.ts": inside,
+  "context-view.test.ts": all,
   "depend.test.ts": long,
   "diff.test.ts": but({
     "strangers have nothing in common; a long transcript is cut, and says so": driven,

@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { zoneDefaults, zoneHint, zoneOf, zoneReasons, type ZoneMeasure } from "../../src/core/zone.ts";
+import {
+  zoneDefaults,
+  zoneHint,
+  zoneOf,
+  zoneReasons,
+  zoneTokens,
+  type ZoneMeasure,
+} from "../../src/core/zone.ts";
 
 const fresh: ZoneMeasure = { tokens: 0, windowTokens: 100_000, turns: 0, ageMs: 0 };
 const rank = { smart: 0, strained: 1, full: 2 } as const;
@@ -78,5 +85,29 @@ test("more of anything never gives an emptier zone", () => {
         assert.ok(rank[zoneOf({ ...given, [field]: given[field] + more })] >= zone);
       }
     }),
+  );
+});
+
+test("where zones begin in tokens is where they begin", () => {
+  assert.deepEqual(zoneTokens(100_000, zoneDefaults), { strainedTokens: 60_000, fullTokens: 85_000 });
+  assert.deepEqual(zoneTokens(1_000_000, zoneDefaults), { strainedTokens: 250_000, fullTokens: 850_000 });
+  assert.deepEqual(zoneTokens(null, zoneDefaults), { strainedTokens: 250_000, fullTokens: null });
+  const never = { strained: { share: null, tokens: null, turns: 3 }, full: {} };
+  assert.deepEqual(zoneTokens(100_000, never), { strainedTokens: null, fullTokens: null });
+  const share = fc.option(fc.double({ min: 0.01, max: 1, noNaN: true }));
+  const threshold = fc.record({ share, tokens: fc.option(fc.integer({ min: 1, max: 2_000_000 })) });
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 2_000_000 }),
+      fc.record({ strained: threshold, full: threshold }),
+      (windowTokens, thresholds) => {
+        const at = (tokens: number) => zoneOf({ ...fresh, windowTokens, tokens }, thresholds);
+        const { strainedTokens, fullTokens } = zoneTokens(windowTokens, thresholds);
+        if (fullTokens !== null)
+          assert.deepEqual([at(fullTokens), at(fullTokens - 1) === "full"], ["full", false]);
+        if (strainedTokens !== null) assert.notEqual(at(strainedTokens), "smart");
+        if (strainedTokens !== null) assert.notEqual(at(strainedTokens - 1), "strained");
+      },
+    ),
   );
 });

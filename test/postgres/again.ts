@@ -37,6 +37,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/compaction-midway.test.ts": ofModels,
   "runtime/compaction.test.ts": ofModels,
   "runtime/context-reader.test.ts": generated,
+  "runtime/context-view.test.ts": ofModels,
   "runtime/depend.test.ts": 1,
   "runtime/diff.test.ts": 2,
   "runtime/erase-copies.test.ts": 3,

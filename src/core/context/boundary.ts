@@ -16,10 +16,8 @@ export function renderBoundary(source: ContextSource, overlay: Overlay, sheet: S
     ...(objectiveSeq === 1 ? [] : [text(objectiveText(events.get(objectiveSeq)?.content))]),
     ...(overlay.items.size === 0 ? [] : [text(itemsText(source, overlay))]),
   ];
-  put(sheet, { part: "message", role: "user", content: blocks }, `compaction (${overlay.strategy})`, [
-    overlay.fromSeq,
-    overlay.toSeq,
-  ]);
+  const reason = ["summary", `compaction (${overlay.strategy})`] as const;
+  put(sheet, { part: "message", role: "user", content: blocks }, reason, [overlay.fromSeq, overlay.toSeq]);
 }
 
 /** The objective that a fork was given. */

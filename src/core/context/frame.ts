@@ -1,24 +1,27 @@
 /** What stands in front of a context: settings, tools, instructions, documents, memory. */
 import type { SessionEvent } from "../event.ts";
 import type { Ref, State } from "../state.ts";
-import { field, frontToolsSeq, put, type ContextSource, type Sheet } from "./source.ts";
+import { field, frontToolsSeq, put, type ContextSource, type PartKind, type Sheet } from "./source.ts";
 import { cut, gap, isBlank, share, textOf } from "./text.ts";
 import { toolDefinitions } from "./tools.ts";
 
 export function renderFrame(source: ContextSource, sheet: Sheet): void {
   const { settings, events } = source;
-  put(sheet, { part: "settings", settings }, "how the model is asked", [0, 0]);
+  put(sheet, { part: "settings", settings }, ["settings", "how the model is asked"], [0, 0]);
   const toolsSeq = frontToolsSeq(source);
   const tools = toolDefinitions(events.get(toolsSeq));
-  if (tools.length > 0) put(sheet, { part: "tools", tools }, "the tools it is offered", [toolsSeq, toolsSeq]);
+  const reason = ["tools", "the tools it is offered"] as const;
+  if (tools.length > 0) put(sheet, { part: "tools", tools }, reason, [toolsSeq, toolsSeq]);
   renderInstructions(source, sheet);
   renderDocuments(source, sheet);
   renderMemory(source, sheet);
 }
 
-function say(sheet: Sheet, said: string, why: string, seq: number): void {
-  if (!isBlank(said)) put(sheet, { part: "system", text: said.toWellFormed() }, why, [seq, seq]);
+function say(sheet: Sheet, said: string, reason: readonly [PartKind, string], seq: number): void {
+  if (!isBlank(said)) put(sheet, { part: "system", text: said.toWellFormed() }, reason, [seq, seq]);
 }
+
+const instructed = (why: string) => ["instructions", why] as const;
 
 function renderInstructions({ state, events }: ContextSource, sheet: Sheet): void {
   const { agent } = state.standing;
@@ -27,22 +30,24 @@ function renderInstructions({ state, events }: ContextSource, sheet: Sheet): voi
     const instructions = field(definition, "instructions");
     const said = definition === undefined ? gap("the agent's instructions") : instructions;
     if (typeof said === "string")
-      say(sheet, said, `instructions of ${agent.name}@${agent.version}`, agent.seq);
+      say(sheet, said, instructed(`instructions of ${agent.name}@${agent.version}`), agent.seq);
   }
   const opened = contentAt(events, 1);
   if (opened === undefined) {
-    say(sheet, gap("what this session was opened for, and its instructions"), "the session's opening", 1);
+    const missing = gap("what this session was opened for, and its instructions");
+    say(sheet, missing, instructed("the session's opening"), 1);
     return;
   }
   const instructions = field(opened, "instructions");
-  if (typeof instructions === "string") say(sheet, instructions, "the session's instructions", 1);
+  if (typeof instructions === "string") say(sheet, instructions, instructed("the session's instructions"), 1);
   const objective = field(opened, "objective");
   if (typeof objective === "string" && !isBlank(objective)) {
-    say(sheet, `Objective of this session:\n${objective}`, "the session's objective", 1);
+    say(sheet, `Objective of this session:\n${objective}`, instructed("the session's objective"), 1);
   }
   const constraints = field(opened, "constraints");
   const lines = Array.isArray(constraints) ? (constraints as unknown[]).map((one) => `- ${textOf(one)}`) : [];
-  if (lines.length > 0) say(sheet, `Constraints:\n${lines.join("\n")}`, "the session's constraints", 1);
+  const said = `Constraints:\n${lines.join("\n")}`;
+  if (lines.length > 0) say(sheet, said, instructed("the session's constraints"), 1);
 }
 
 /** Those from before the first turn. What comes later stands where it came. */
@@ -57,7 +62,8 @@ function renderDocuments({ state, events }: ContextSource, sheet: Sheet): void {
   for (const { seq, kind } of early(state, state.mind.documents.values())) {
     const said = documentText(events.get(seq), { seq, kind }, Math.min(left, share.documentCharsMax));
     left = Math.max(0, left - said.length);
-    say(sheet, said, kind === "agents-md" ? "a project's instructions" : `a document (${kind})`, seq);
+    const why = kind === "agents-md" ? "a project's instructions" : `a document (${kind})`;
+    say(sheet, said, ["document", why], seq);
   }
 }
 
@@ -86,7 +92,7 @@ function renderMemory({ state, events }: ContextSource, sheet: Sheet): void {
   for (const { seq } of early(state, state.mind.memory)) {
     const said = memoryText(contentAt(events, seq), seq, left);
     left = Math.max(0, left - said.length);
-    say(sheet, said, "memory of earlier sessions", seq);
+    say(sheet, said, ["memory", "memory of earlier sessions"], seq);
   }
 }
 

@@ -24,8 +24,25 @@ export interface ContextSource {
   readonly prompt?: string;
 }
 
+/**
+ * What a part is, for whoever adds up what a window is filled with. A document is one that was loaded before
+ * the first turn; a summary is what stands in place of all that was compacted. Whatever came in later, such
+ * as a document or memory, is part of the transcript where it stands.
+ */
+export const partKinds = [
+  "settings",
+  "tools",
+  "instructions",
+  "document",
+  "memory",
+  "summary",
+  "transcript",
+] as const;
+export type PartKind = (typeof partKinds)[number];
+
 /** Why a part is there, and where in the log it comes from. 0 where it comes from no record. */
 export interface PartReason {
+  readonly kind: PartKind;
   readonly why: string;
   readonly fromSeq: number;
   readonly toSeq: number;
@@ -48,11 +65,11 @@ export const blankSheet = (): Sheet => ({ parts: [], reasons: [] });
 export function put(
   sheet: Sheet,
   part: Part,
-  why: string,
+  [kind, why]: readonly [PartKind, string],
   [fromSeq, toSeq]: readonly [number, number],
 ): void {
   sheet.parts.push(part);
-  sheet.reasons.push({ why, fromSeq, toSeq });
+  sheet.reasons.push({ kind, why, fromSeq, toSeq });
 }
 
 /** The compaction that the context begins with; null when it begins where the session does. */

@@ -41,6 +41,7 @@ interface Reading {
 
 const goOn = "(Go on.)";
 const endsWithInput = "a request ends with input";
+const spokenOf = (why: string) => ["transcript", why] as const;
 const emptyStretch = (): Stretch => ({ answers: [], calls: [], tools: [], said: [], saidAt: [] });
 
 export function renderTranscript(source: ContextSource, sheet: Sheet): void {
@@ -178,13 +179,14 @@ function flush(reading: Reading): void {
   const role = last?.part === "message" ? last.role : null;
   if (stretch.said.length > 0) {
     const place = [stretch.saidAt[0] ?? 0, stretch.saidAt.at(-1) ?? 0] as const;
-    put(sheet, { part: "message", role: "user", content: stretch.said }, "what was said to it", place);
+    const part = { part: "message", role: "user", content: stretch.said } as const;
+    put(sheet, part, spokenOf("what was said to it"), place);
   } else if (role === null || role === "assistant") putGoOn(sheet);
 }
 
 /** Providers want the last word to be the user's, and the first too. */
 const putGoOn = (sheet: Sheet): void =>
-  put(sheet, { part: "message", role: "user", content: [text(goOn)] }, endsWithInput, [0, 0]);
+  put(sheet, { part: "message", role: "user", content: [text(goOn)] }, spokenOf(endsWithInput), [0, 0]);
 
 /** A prompt is input enough. */
 function putPrompt(sheet: Sheet, prompt: string, seq: number): void {
@@ -193,8 +195,8 @@ function putPrompt(sheet: Sheet, prompt: string, seq: number): void {
     parts.pop();
     reasons.pop();
   }
-  const content = [text(prompt)];
-  put(sheet, { part: "message", role: "user", content }, "what is asked about all of this", [seq, seq]);
+  const part = { part: "message", role: "user", content: [text(prompt)] } as const;
+  put(sheet, part, spokenOf("what is asked about all of this"), [seq, seq]);
 }
 
 function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
@@ -206,11 +208,11 @@ function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
   if (made.length > 0 && reading.offered === 0) {
     const tools = standIns(reading.called);
     reading.offered = tools.length;
-    put(sheet, { part: "tools", tools }, "calls need tools, and none are offered", [0, 0]);
+    put(sheet, { part: "tools", tools }, ["tools", "calls need tools, and none are offered"], [0, 0]);
   }
   const seqs = [...answers, ...calls.map(({ event }) => event)].map(({ seq }) => seq);
   const place = [Math.min(...seqs), Math.max(...seqs)] as const;
-  put(sheet, { part: "message", role: "assistant", content }, "what the model said", place);
+  put(sheet, { part: "message", role: "assistant", content }, spokenOf("what the model said"), place);
   if (made.length === 0) return;
   const results = made.map((call) =>
     resultBlock(call, idOf(call), {
@@ -220,7 +222,7 @@ function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
   );
   for (const call of made) call.isShown = true;
   const settledAt = made.map(({ event, settled }) => settled?.seq ?? event.seq);
-  put(sheet, { part: "message", role: "tool", content: results }, "what the calls came to", [
+  put(sheet, { part: "message", role: "tool", content: results }, spokenOf("what the calls came to"), [
     Math.min(...settledAt),
     Math.max(...settledAt),
   ]);
@@ -277,7 +279,7 @@ function putTools(reading: Reading, { tools }: Stretch): void {
     if (now.length === 0 && reading.offered === 0) continue;
     reading.offered = now.length;
     const place = [event.seq, event.seq] as const;
-    put(sheet, { part: "tools", tools: now }, "the tools it is offered from here on", place);
+    put(sheet, { part: "tools", tools: now }, ["tools", "the tools it is offered from here on"], place);
   }
 }
 

@@ -6,7 +6,7 @@ import { toolNameFor } from "../../../src/core/context/tools.ts";
 import { digest } from "../digest.ts";
 import { given, type Given } from "../given.ts";
 import { samples } from "../samples.ts";
-import { asks, callOf, erased, hears, requests, says, settles, told, words } from "./told.ts";
+import { asks, callOf, contextOf, erased, hears, requests, says, settles, told, words } from "./told.ts";
 
 const any = digest("", "any");
 const offered = (...names: readonly string[]) => ({
@@ -46,6 +46,11 @@ describe("compaction", () => {
         '- fact rate: {"base":4.1}\n- decision wal: use it; because it is safe\n- task pay (open): pay them',
       "user: And now?",
     ]);
+    const { reasons } = await contextOf(session);
+    assert.deepEqual(
+      reasons.map(({ kind }) => kind).filter((kind) => kind === "summary" || kind === "transcript"),
+      ["summary", "transcript"],
+    );
     assert.deepEqual(
       (await told(session, { uncompacted: true })).slice(0, 5),
       (await told(worked())).slice(0, 5),

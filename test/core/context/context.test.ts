@@ -56,17 +56,17 @@ test("a request holds settings, tools, instructions, documents, memory, input; i
     { part: "message", role: "user", content: [{ type: "text", text: "Begin." }] },
   ]);
   assert.deepEqual(
-    reasons.map(({ why, fromSeq }) => [fromSeq, why]),
+    reasons.map(({ kind, why, fromSeq }) => [fromSeq, kind, why]),
     [
-      [0, "how the model is asked"],
-      [5, "the tools it is offered"],
-      [2, "instructions of payroll@2"],
-      [1, "the session's instructions"],
-      [1, "the session's objective"],
-      [1, "the session's constraints"],
-      [3, "a project's instructions"],
-      [4, "memory of earlier sessions"],
-      [7, "what was said to it"],
+      [0, "settings", "how the model is asked"],
+      [5, "tools", "the tools it is offered"],
+      [2, "instructions", "instructions of payroll@2"],
+      [1, "instructions", "the session's instructions"],
+      [1, "instructions", "the session's objective"],
+      [1, "instructions", "the session's constraints"],
+      [3, "document", "a project's instructions"],
+      [4, "memory", "memory of earlier sessions"],
+      [7, "transcript", "what was said to it"],
     ],
   );
   assert.equal(found, digest("", JSON.stringify(parts)));

@@ -2,10 +2,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { PartKind } from "../../../src/core/context/source.ts";
+import type { Part } from "../../../src/core/part.ts";
 import { readContext } from "../../../src/runtime/context-reader.ts";
 import { live, moves, worldOf, type Life } from "./life.ts";
 
 const numRuns = Number(process.env["SKEIN_CONTEXT_RUNS"] ?? 200);
+/** What a part of each form may be. */
+const kindsOf: Readonly<Record<Part["part"], readonly PartKind[]>> = {
+  settings: ["settings"],
+  tools: ["tools"],
+  system: ["instructions", "document", "memory"],
+  message: ["summary", "transcript"],
+};
 const json = (parts: readonly unknown[]): readonly string[] => parts.map((part) => JSON.stringify(part));
 
 test("the context of every request is rebuilt byte for byte, also where it was rewound away", async () => {
@@ -18,13 +27,18 @@ test("the context of every request is rebuilt byte for byte, also where it was r
         assert.equal(again.matches, true, `the context at ${seq} differs`);
         assert.deepEqual(again.parts, parts);
         assert.equal(again.reasons.length, parts.length);
+        for (const [place, { kind }] of again.reasons.entries())
+          assert.ok(
+            kindsOf[again.parts[place]!.part].includes(kind),
+            `${again.parts[place]!.part} is no ${kind}`,
+          );
         assert.equal(again.requestSeq, seq);
         requests += 1;
       }
     }),
     { numRuns },
   );
-  assert.ok(requests > numRuns, `only ${requests} requests were seen`);
+  assert.ok(requests > numRuns / 2, `only ${requests} requests were seen`);
 });
 
 test("each context starts with the one before, but for a compaction, rewind or migration", async () => {
@@ -46,7 +60,7 @@ test("each context starts with the one before, but for a compaction, rewind or m
     }),
     { numRuns },
   );
-  assert.ok(seen.grown > numRuns && seen.begun > numRuns / 10, JSON.stringify(seen));
+  assert.ok(seen.grown > numRuns / 4 && seen.begun > numRuns / 20, JSON.stringify(seen));
 });
 
 /** After these a context may begin anew. */

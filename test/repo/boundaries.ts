@@ -40,6 +40,8 @@ const seats: Readonly<Record<string, Layer>> = {
     node: ["node:test", "node:assert", "node:assert/strict"],
     packages: [],
   },
+  // Read when the page is built; it is no part of it.
+  "src/console/vite.config.ts": { src: [], node: ["node:path"], packages: ["vite"] },
 };
 
 /** Imports, re-exports, `import()` and `import("…").Type` alike. */
@@ -110,15 +112,15 @@ function driverOf(path: string): string {
 /** What core may not name at all: it gets the world as facts. */
 const worldly = ["Date", "Buffer", "process", "fetch", "crypto", "globalThis", "performance"];
 /**
- * What only `runtime/world.ts`, `client/world.ts` (it runs where there is no runtime) and the command line
- * may do. All else is given its clock and its chance.
+ * What only `runtime/world.ts`, `client/world.ts` and `console/world.ts` (they run where there is no runtime)
+ * and the command line may do. All else is given its clock and its chance.
  */
 const timers = ["setTimeout", "setInterval", "setImmediate"];
 const random = ["randomBytes", "randomUUID", "randomInt", "getRandomValues"];
 const worldModules = /^(node:)?(child_process|timers|timers\/promises)$/;
 
 export function worldRule(source: Source): Finding[] {
-  const worlds = ["src/runtime/world.ts", "src/client/world.ts"];
+  const worlds = ["src/runtime/world.ts", "src/client/world.ts", "src/console/world.ts"];
   if (worlds.includes(source.path) || source.path.startsWith("src/cli/")) return [];
   const inCore = source.path.startsWith("src/core/");
   const names = new Set(inCore ? [...timers, ...random, ...worldly] : [...timers, ...random]);

@@ -41,7 +41,7 @@ export function parseSource(path: string, text: string): Source {
 /** Every TypeScript file under the folders; a folder that does not exist yet has none. */
 export function readSources(...folders: readonly string[]): Source[] {
   return folders
-    .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: root }))
+    .flatMap((folder) => globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root }))
     .toSorted()
     .map((path) => parseSource(path, readFileSync(join(root, path), "utf8")));
 }

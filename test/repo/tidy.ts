@@ -51,7 +51,7 @@ export function lineLength({ path, text }: Pick<Source, "path" | "text">): Findi
 const vagueFiles = /^(utils?|helpers?|common|shared|lib|libs|types|misc)$/;
 
 export function fileName({ path }: Source): Finding[] {
-  const parts = path.split("/").map((part) => part.replace(/(\.test)?\.ts$/, ""));
+  const parts = path.split("/").map((part) => part.replace(/(\.test|\.config)?\.tsx?$/, ""));
   const vague = parts.find((part) => vagueFiles.test(part));
   if (vague) return [`${path}: "${vague}" accepts anything; name the noun that the file holds`];
   if (!parts.every((part) => /^[a-z0-9]+(-[a-z0-9]+)*$/.test(part))) return [`${path}: use lower-case kebab`];
@@ -110,6 +110,8 @@ const shapes: Readonly<Record<string, string>> = {
 };
 
 export function shape(source: Source): Finding[] {
+  // The tool takes its configuration as the default export, and in no other way.
+  if (source.path.endsWith("/vite.config.ts")) return [];
   return [...placesIn(source.program)].flatMap(({ node }) => {
     const isNamespace = node.type === "TSModuleDeclaration" && node["kind"] === "namespace";
     const asDefault = node.type === "ExportSpecifier" && nameOf(node["exported"]) === "default";

@@ -1,0 +1,169 @@
+/** The whole page: the places, the view of the address, and what lies over them. */
+import { useEffect, useState, type ReactNode } from "react";
+import { useCell } from "./cell.ts";
+import { connection, lookAgain } from "./connection.ts";
+import { Link } from "./link.tsx";
+import { Login } from "./login.tsx";
+import { Palette } from "./palette.tsx";
+import { Icon, type IconName } from "./part/icon.tsx";
+import { Toasts } from "./part/toast.tsx";
+import { Empty } from "./part/trouble.tsx";
+import { go, useRoute, type Route } from "./route.ts";
+import { Keys } from "./keys.tsx";
+import { useShortcuts } from "./shortcut.ts";
+import { theme, turnTheme } from "./theme.ts";
+import { Agents } from "./view/agents.tsx";
+import { Cost } from "./view/cost.tsx";
+import { Memory } from "./view/memory.tsx";
+import { OpenDialog } from "./view/open-dialog.tsx";
+import { Search } from "./view/search.tsx";
+import { SessionPage } from "./view/session/page.tsx";
+import { Sessions } from "./view/sessions/page.tsx";
+import { Triggers } from "./view/triggers.tsx";
+import { Workers } from "./view/workers.tsx";
+
+type Over = "palette" | "open" | "keys" | null;
+
+export function App(): ReactNode {
+  const isOut = useCell(connection) === "out";
+  const [over, setOver] = useState<Over>(null);
+  const route = useRoute();
+  const put = (): void => setOver(null);
+  useShortcuts([
+    { key: "ctrl+k", what: "All commands and sessions", act: () => setOver("palette") },
+    { key: "n", what: "New session", act: () => setOver("open") },
+    { key: "/", what: "Search over everything", act: () => go("/search") },
+    { key: "?", what: "These keys", act: () => setOver("keys") },
+    ...nav.map(({ key, name, to }) => ({ key: `g ${key}`, what: name, act: () => go(to) })),
+  ]);
+  useEffect(() => {
+    document.title = `${titles[route.at]} · Skein`;
+  }, [route.at]);
+  if (isOut) return <Login />;
+  return (
+    <>
+      <Banner />
+      <div className="shell">
+        <Nav route={route} palette={() => setOver("palette")} />
+        <main className="main" id="view" tabIndex={-1}>
+          <View route={route} open={() => setOver("open")} />
+        </main>
+      </div>
+      {over === "palette" ? <Palette close={put} open={() => setOver("open")} /> : null}
+      {over === "open" ? <OpenDialog close={put} /> : null}
+      {over === "keys" ? <Keys close={put} /> : null}
+      <Toasts />
+    </>
+  );
+}
+
+const titles: Readonly<Record<Route["at"], string>> = {
+  sessions: "Sessions",
+  session: "Session",
+  search: "Search",
+  agents: "Agents",
+  triggers: "Triggers",
+  workers: "Workers",
+  cost: "Cost",
+  memory: "Memory",
+  nowhere: "Not found",
+};
+
+/** A view takes all it shows from the route, and may be taken away at any time. */
+function View({ route, open }: { readonly route: Route; readonly open: () => void }): ReactNode {
+  switch (route.at) {
+    case "sessions":
+      return <Sessions params={route.params} open={open} />;
+    case "session":
+      return <SessionPage key={route.id} id={route.id} aspect={route.aspect} params={route.params} />;
+    case "search":
+      return <Search params={route.params} />;
+    case "agents":
+      return <Agents name={route.name} />;
+    case "triggers":
+      return <Triggers />;
+    case "workers":
+      return <Workers />;
+    case "cost":
+      return <Cost params={route.params} />;
+    case "memory":
+      return <Memory params={route.params} />;
+    case "nowhere":
+      return (
+        <Empty title="There is nothing at this address">
+          <Link to="/">All sessions</Link>
+        </Empty>
+      );
+  }
+}
+
+interface Stop {
+  readonly at: Route["at"];
+  readonly to: string;
+  readonly name: string;
+  readonly icon: IconName;
+  readonly key: string;
+}
+
+const nav: readonly Stop[] = [
+  { at: "sessions", to: "/", name: "Sessions", icon: "sessions", key: "s" },
+  { at: "search", to: "/search", name: "Search", icon: "search", key: "f" },
+  { at: "agents", to: "/agents", name: "Agents", icon: "agents", key: "a" },
+  { at: "triggers", to: "/triggers", name: "Triggers", icon: "triggers", key: "t" },
+  { at: "workers", to: "/workers", name: "Workers", icon: "workers", key: "w" },
+  { at: "cost", to: "/cost", name: "Cost", icon: "cost", key: "c" },
+  { at: "memory", to: "/memory", name: "Memory", icon: "memory", key: "m" },
+];
+
+function Nav({ route, palette }: { readonly route: Route; readonly palette: () => void }): ReactNode {
+  const chosen = useCell(theme);
+  return (
+    <nav className="nav" aria-label="Places">
+      <Link to="/" className="nav-name">
+        <img src="/icon.svg" alt="" />
+        Skein
+      </Link>
+      {nav.map(({ at, to, name, icon }) => (
+        <Link
+          key={at}
+          to={to}
+          className="nav-place"
+          aria-current={route.at === at || (at === "sessions" && route.at === "session") ? "page" : undefined}
+        >
+          <Icon name={icon} />
+          {name}
+        </Link>
+      ))}
+      <div className="nav-foot">
+        <button type="button" className="nav-place" onClick={palette}>
+          <Icon name="command" />
+          <span className="spread">Commands</span>
+          <kbd className="key">Ctrl K</kbd>
+        </button>
+        <button
+          type="button"
+          className="nav-place"
+          onClick={() => turnTheme()}
+          title="Light, dark, or as the system"
+        >
+          <Icon name="theme" />
+          {{ system: "System", light: "Light", dark: "Dark" }[chosen]}
+        </button>
+      </div>
+    </nav>
+  );
+}
+
+function Banner(): ReactNode {
+  const isLost = useCell(connection) === "lost";
+  if (!isLost) return null;
+  return (
+    <div className="banner" role="status">
+      <span className="dot" data-beats />
+      The server cannot be reached. What is shown may be old; it goes on by itself.
+      <button type="button" className="button" data-size="small" onClick={lookAgain}>
+        Try now
+      </button>
+    </div>
+  );
+}

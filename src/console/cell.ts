@@ -1,0 +1,28 @@
+/** A value that is watched: the one kind of state that lives outside of components. */
+import { useSyncExternalStore } from "react";
+
+export interface Cell<T> {
+  get(): T;
+  set(value: T): void;
+  /** Until the function that comes back is called. */
+  watch(heard: () => void): () => void;
+}
+
+export function cell<T>(first: T): Cell<T> {
+  let value = first;
+  const watchers = new Set<() => void>();
+  return {
+    get: () => value,
+    set(next) {
+      if (Object.is(next, value)) return;
+      value = next;
+      for (const heard of watchers) heard();
+    },
+    watch(heard) {
+      watchers.add(heard);
+      return () => void watchers.delete(heard);
+    },
+  };
+}
+
+export const useCell = <T>(watched: Cell<T>): T => useSyncExternalStore(watched.watch, watched.get);

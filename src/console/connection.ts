@@ -1,0 +1,106 @@
+/**
+ * Whether the server is reached, and takes who is asking. Every request of the console passes here; while
+ * nothing comes through it is tried again and again, and who waits is told when it does.
+ */
+import { cell } from "./cell.ts";
+import { after } from "./world.ts";
+
+/** `out`: the server is there, but takes no login of this browser. */
+export type Connection = "live" | "lost" | "out";
+
+export const connection = cell<Connection>("live");
+/** Goes up whenever the connection was mended, or somebody logged in: time to read again. */
+export const mended = cell(0);
+
+const passing = [502, 503, 504];
+
+/** As `fetch`, and heard. */
+export async function heardFetch(url: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, init);
+  } catch (error) {
+    if (init.signal?.aborted !== true) lose();
+    throw error;
+  }
+  if (passing.includes(response.status)) lose();
+  else if (response.status === 401) leave();
+  else settle();
+  return response;
+}
+
+const firstWaitMs = 500;
+const waitMsMax = 5_000;
+let calledOff: (() => void) | null = null;
+
+function lose(): void {
+  if (connection.get() !== "live") return;
+  connection.set("lost");
+  tryAgain(firstWaitMs);
+}
+
+function leave(): void {
+  calledOff?.();
+  connection.set("out");
+}
+
+function settle(): void {
+  if (connection.get() === "live") return;
+  calledOff?.();
+  calledOff = null;
+  connection.set("live");
+  mended.set(mended.get() + 1);
+}
+
+/** Asks whether the server is there, with something that needs no login. */
+function tryAgain(waitMs: number): void {
+  calledOff?.();
+  calledOff = after(waitMs, () => {
+    void fetch("/healthz", { cache: "no-store" }).then(
+      (response) => (response.ok ? settle() : tryAgain(nextWait(waitMs))),
+      () => tryAgain(nextWait(waitMs)),
+    );
+  });
+}
+
+const nextWait = (waitMs: number): number => Math.min(waitMsMax, waitMs * 1.5);
+
+/** At once: somebody is looking, or the machine has a network again. */
+export function lookAgain(): void {
+  if (connection.get() === "lost") tryAgain(0);
+}
+
+/** The token of a login link, or one that was typed in. Null when it was taken, else why not. */
+export async function login(token: string): Promise<string | null> {
+  const headers = { authorization: `Bearer ${token}`, "skein-client": "1" };
+  let answer: Response;
+  try {
+    answer = await fetch("/v1/login", { method: "POST", headers });
+  } catch {
+    return "The server cannot be reached.";
+  }
+  if (answer.ok) {
+    connection.set("lost");
+    settle();
+    return null;
+  }
+  return "This login does not hold: it was revoked, has expired, or belongs to another server.";
+}
+
+export async function logout(): Promise<void> {
+  await fetch("/v1/logout", { method: "POST", headers: { "skein-client": "1" } }).catch(() => undefined);
+  leave();
+}
+
+/** A token behind the # of the address, which browsers send to nobody. It does not stay there. */
+export async function loginFromAddress(): Promise<void> {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token === null) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  if ((await login(token)) !== null) leave();
+}
+
+if (typeof window !== "undefined") {
+  window.addEventListener("online", lookAgain);
+  window.addEventListener("offline", () => lose());
+}

@@ -1,0 +1,98 @@
+/**
+ * What happens, as it happens: one stream a tab, of everything or of a family. A tab that nobody looks at
+ * lets go of its stream, since a browser keeps only six connections to a server, and goes on from the same
+ * position when it is looked at again. Nothing is missed.
+ */
+import { useEffect, useRef } from "react";
+import type { Followed } from "../client/connect.ts";
+import { cell } from "./cell.ts";
+import { connection, mended } from "./connection.ts";
+import { engine } from "./server.ts";
+import { after } from "./world.ts";
+
+/** Whether the stream stands. */
+export const streaming = cell(false);
+
+const againMs = 2_000;
+const settleMs = 250;
+
+/** Follows until the function that comes back is called. A family is named by any session of it. */
+export function follow(
+  family: string | null,
+  hear: (told: Followed) => void,
+  missed: () => void,
+): () => void {
+  let position: string | null = null;
+  let stream: AbortController | null = null;
+  let isOver = false;
+  let waiting: (() => void) | null = null;
+
+  async function run(signal: AbortSignal): Promise<void> {
+    const options = {
+      signal,
+      ...(family === null ? {} : { family }),
+      ...(position === null ? {} : { after: position }),
+    };
+    streaming.set(true);
+    // What came in between the first reading and the beginning of the stream.
+    const settled = position === null ? after(settleMs, missed) : null;
+    try {
+      for await (const told of engine.follow(options)) {
+        if (signal.aborted) return;
+        if ("position" in told) ({ position } = told);
+        hear(told);
+      }
+    } catch {
+      // The position may be of a store that is gone: what is shown is read again, and followed from now on.
+      position = null;
+      if (!signal.aborted) missed();
+    }
+    settled?.();
+    streaming.set(false);
+    if (!signal.aborted && !isOver) waiting = after(againMs, look);
+  }
+
+  function look(): void {
+    waiting?.();
+    waiting = null;
+    const wanted = !isOver && !document.hidden && connection.get() !== "out";
+    if (wanted && stream === null) {
+      const made = new AbortController();
+      stream = made;
+      void run(made.signal).finally(() => {
+        if (stream === made) stream = null;
+      });
+    } else if (!wanted && stream !== null) {
+      stream.abort();
+      stream = null;
+    }
+  }
+
+  document.addEventListener("visibilitychange", look);
+  const unwatch = [connection.watch(look), mended.watch(look)];
+  look();
+  return () => {
+    isOver = true;
+    document.removeEventListener("visibilitychange", look);
+    for (const end of unwatch) end();
+    look();
+  };
+}
+
+/** Follows for as long as the component is there. */
+export function useFollow(
+  family: string | null | undefined,
+  hear: (told: Followed) => void,
+  missed: () => void,
+): void {
+  const latest = useRef({ hear, missed });
+  latest.current = { hear, missed };
+  useEffect(() => {
+    if (family === undefined) return;
+    return follow(
+      family,
+      (told) => latest.current.hear(told),
+      () => latest.current.missed(),
+    );
+  }, [family]);
+}

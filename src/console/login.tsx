@@ -1,0 +1,52 @@
+/** For who is not logged in, or not any more: what was shown stays in the address. */
+import { useState, type ReactNode } from "react";
+import { login } from "./connection.ts";
+import { Button } from "./part/button.tsx";
+
+export function Login(): ReactNode {
+  const [why, setWhy] = useState<string | null>(null);
+  const [given, setGiven] = useState("");
+  const enter = async (): Promise<void> => {
+    const token = /(skn_[0-9a-z_]+)/i.exec(given)?.[1];
+    setWhy(
+      token === undefined ? "That is neither a login link nor a token: both hold skn_…" : await login(token),
+    );
+  };
+  return (
+    <main className="login stack">
+      <img src="/icon.svg" alt="" />
+      <h1>Log in to Skein</h1>
+      <p className="soft">
+        Open the login link that <code>npm start</code> or <code>skein serve</code> printed, or paste it here.
+        A token of <code>skein tokens add</code> does as well.
+      </p>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void enter();
+        }}
+      >
+        <label className="labeled">
+          <span>Login link or token</span>
+          <input
+            className="field mono"
+            type="password"
+            autoComplete="off"
+            required
+            value={given}
+            onChange={(event) => setGiven(event.target.value)}
+          />
+        </label>
+        {why === null ? null : (
+          <p className="trouble" role="alert">
+            {why}
+          </p>
+        )}
+        <div className="row">
+          <Button kind="main">Log in</Button>
+        </div>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,15 @@
+/** The console: begins here. */
+import { createRoot } from "react-dom/client";
+import { App } from "./app.tsx";
+import { loginFromAddress } from "./connection.ts";
+import { startShortcuts } from "./shortcut.ts";
+import { startTheme } from "./theme.ts";
+import "./style/base.css";
+import "./style/part.css";
+import "./style/shell.css";
+
+startTheme();
+startShortcuts();
+await loginFromAddress();
+const page = document.getElementById("page");
+if (page !== null) createRoot(page).render(<App />);

@@ -1,0 +1,35 @@
+/** A dialog: the browser's own, so that focus, Escape and what lies behind are right. */
+import { useEffect, useRef, type ReactNode } from "react";
+
+interface DialogProps {
+  readonly title: string;
+  readonly wide?: boolean;
+  readonly close: () => void;
+  readonly children: ReactNode;
+}
+
+/** Is there while it is open. */
+export function Dialog({ title, wide = false, close, children }: DialogProps): ReactNode {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = element.current;
+    if (dialog !== null && !dialog.open) dialog.showModal();
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      className="dialog"
+      aria-label={title}
+      data-wide={wide || undefined}
+      onClose={close}
+      onClick={(event) => {
+        if (event.target === element.current) close();
+      }}
+    >
+      <div className="stack">
+        <h1>{title}</h1>
+        {children}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,17 @@
+/** The server that gave this page, as an engine. */
+import { engineAt, type RemoteEngine, type RemoteSession } from "../client/connect.ts";
+import { heardFetch } from "./connection.ts";
+
+export const engine: RemoteEngine = engineAt(location.origin, { fetch: heardFetch });
+
+const sessions = new Map<string, Promise<RemoteSession>>();
+
+/** A handle, made once for each id or ending. One that was not found is looked for again. */
+export function sessionOf(idOrEnding: string): Promise<RemoteSession> {
+  const known = sessions.get(idOrEnding);
+  if (known !== undefined) return known;
+  const found = engine.session(idOrEnding);
+  sessions.set(idOrEnding, found);
+  found.catch(() => sessions.delete(idOrEnding));
+  return found;
+}

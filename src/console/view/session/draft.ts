@@ -1,0 +1,18 @@
+/** An answer as it is being made, from its deltas. */
+import type { Followed } from "../../../client/connect.ts";
+import type { Draft } from "./scope.ts";
+
+type LiveDelta = Extract<Followed, { readonly delta: unknown }>["delta"];
+
+export function withDelta(draft: Draft | null, { requestSeq, delta }: LiveDelta): Draft {
+  const before: Draft =
+    draft?.requestSeq === requestSeq ? draft : { requestSeq, text: "", reasoning: "", tools: [] };
+  switch (delta.type) {
+    case "text":
+      return { ...before, text: before.text + delta.text };
+    case "reasoning":
+      return { ...before, reasoning: before.reasoning + delta.text };
+    case "tool-call":
+      return { ...before, tools: [...before.tools, delta.tool] };
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The log of one session as the console holds it: pages of events, read when somebody looks there, and what
+ * comes in live added at the end. It never holds more than a number of pages.
+ */
+import type { RemoteSession } from "../../../client/connect.ts";
+import { cell, type Cell } from "../../cell.ts";
+import { tellError } from "../../part/toast.tsx";
+
+export type LogEvent = ReturnType<RemoteSession["events"]> extends AsyncGenerator<infer E> ? E : never;
+
+const pageEvents = 200;
+const pagesMax = 60;
+
+export interface EventLog {
+  /** The last position. */
+  readonly headSeq: Cell<number>;
+  /** Goes up whenever something was read, or came in. */
+  readonly version: Cell<number>;
+  /** The event, if it is here; if not, it is read, and the version tells when it is. */
+  at(seq: number): LogEvent | undefined;
+  /** Resolves when these are here. */
+  read(fromSeq: number, toSeq: number): Promise<readonly LogEvent[]>;
+  /** One that came in live. */
+  hear(event: LogEvent): void;
+  /** It is so long by now; what is missing is read when it is looked at. */
+  reach(headSeq: number): void;
+  /** Contents may be gone, as after an erasure: all is read again. */
+  drop(): void;
+}
+
+export function eventLog(session: RemoteSession, headSeq: number): EventLog {
+  const head = cell(headSeq);
+  const version = cell(0);
+  const pages = new Map<number, readonly LogEvent[]>();
+  const reading = new Map<number, Promise<void>>();
+  const changed = (): void => version.set(version.get() + 1);
+  const pageOf = (seq: number): number => Math.floor((seq - 1) / pageEvents);
+
+  function keep(page: number, events: readonly LogEvent[]): void {
+    pages.delete(page);
+    pages.set(page, events);
+    for (const old of pages.keys()) {
+      if (pages.size <= pagesMax) break;
+      pages.delete(old);
+    }
+    changed();
+  }
+
+  async function readPage(page: number): Promise<void> {
+    const [fromSeq, toSeq] = [page * pageEvents + 1, (page + 1) * pageEvents];
+    const events: LogEvent[] = [];
+    for await (const event of session.events({ fromSeq, toSeq })) events.push(event);
+    // What came in meanwhile is newer than what was read.
+    const live = pages.get(page) ?? [];
+    keep(page, [...events, ...live.slice(events.length)]);
+  }
+
+  function need(page: number): Promise<void> {
+    const known = reading.get(page);
+    if (known !== undefined) return known;
+    const made = readPage(page).finally(() => reading.delete(page));
+    reading.set(page, made);
+    return made;
+  }
+
+  function isWhole(page: number): boolean {
+    const events = pages.get(page);
+    if (events === undefined) return false;
+    return events.length >= Math.min(pageEvents, head.get() - page * pageEvents);
+  }
+
+  return {
+    headSeq: head,
+    version,
+    at(seq) {
+      if (seq < 1 || seq > head.get()) return undefined;
+      const found = pages.get(pageOf(seq))?.[(seq - 1) % pageEvents];
+      if (found === undefined && !reading.has(pageOf(seq))) need(pageOf(seq)).catch(tellError);
+      return found;
+    },
+    async read(fromSeq, toSeq) {
+      const last = Math.min(toSeq, head.get());
+      for (let page = pageOf(fromSeq); page <= pageOf(last); page++) if (!isWhole(page)) await need(page);
+      const found: LogEvent[] = [];
+      for (let seq = fromSeq; seq <= last; seq++) {
+        const event = pages.get(pageOf(seq))?.[(seq - 1) % pageEvents];
+        if (event !== undefined) found.push(event);
+      }
+      return found;
+    },
+    hear(event) {
+      const page = pageOf(event.seq);
+      const events = pages.get(page) ?? [];
+      if (events.length === (event.seq - 1) % pageEvents) keep(page, [...events, event]);
+      if (event.seq > head.get()) head.set(event.seq);
+      changed();
+    },
+    reach(seq) {
+      if (seq > head.get()) head.set(seq);
+    },
+    drop() {
+      pages.clear();
+      changed();
+    },
+  };
+}

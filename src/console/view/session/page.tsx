@@ -1,0 +1,175 @@
+/** The page of a session: what it is, how it stands, and one aspect of it, now or at an earlier position. */
+import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import type { Followed, RemoteSession } from "../../../client/connect.ts";
+import { cell } from "../../cell.ts";
+import { Link } from "../../link.tsx";
+import { useFollow } from "../../live.ts";
+import { WhenRead } from "../../part/trouble.tsx";
+import { refresh, useReading } from "../../reading.ts";
+import { go, goWith, sessionPath, type Aspect } from "../../route.ts";
+import { sessionOf } from "../../server.ts";
+import { after } from "../../world.ts";
+import { Family } from "../family/family.tsx";
+import { Compare } from "../family/compare.tsx";
+import { Merge } from "../family/merge.tsx";
+import { Log } from "../log/log.tsx";
+import { ContextView } from "../time/context-view.tsx";
+import { Timeline } from "../time/timeline.tsx";
+import { Transcript } from "./transcript.tsx";
+import { withDelta } from "./draft.ts";
+import { eventLog } from "./event-log.ts";
+import { Head } from "./head.tsx";
+import { Panel } from "./panel.tsx";
+import { ScopeProvider, useScope, type Draft, type Scope, type State } from "./scope.ts";
+import "../../style/session.css";
+
+interface SessionPageProps {
+  readonly id: string;
+  readonly aspect: Aspect;
+  readonly params: URLSearchParams;
+}
+
+export function SessionPage({ id, aspect, params }: SessionPageProps): ReactNode {
+  const found = useReading(`session/${id}/handle`, async () => {
+    const session = await sessionOf(id);
+    return { session, head: await session.head() };
+  });
+  return (
+    <WhenRead of={found}>
+      {({ session, head }) => <Opened session={session} headSeq={head.seq} aspect={aspect} params={params} />}
+    </WhenRead>
+  );
+}
+
+const gatherMs = 150;
+
+/** Readings of a session are made again a moment after something happened, however much that was. */
+function useRereading(id: string): () => void {
+  const waiting = useRef<(() => void) | null>(null);
+  useEffect(() => () => waiting.current?.(), []);
+  return useCallback(() => {
+    waiting.current ??= after(gatherMs, () => {
+      waiting.current = null;
+      refresh(`session/${id}`);
+    });
+  }, [id]);
+}
+
+interface OpenedProps extends Omit<SessionPageProps, "id"> {
+  readonly session: RemoteSession;
+  readonly headSeq: number;
+}
+
+function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
+  const { id } = session;
+  const log = useMemo(() => eventLog(session, headSeq), [session]);
+  const draft = useMemo(() => cell<Draft | null>(null), [session]);
+  const reread = useRereading(id);
+  // A handle that is read again says how far the log is by now.
+  useEffect(() => log.reach(headSeq), [log, headSeq]);
+  const hear = (told: Followed): void => {
+    if ("delta" in told) {
+      if (told.session === id) draft.set(withDelta(draft.get(), told.delta));
+      return;
+    }
+    const { event } = told;
+    if (event.session !== id) return void (event.type.startsWith("session.") && reread());
+    if (["model.responded", "model.failed"].includes(event.type)) draft.set(null);
+    if (event.type === "content.erased") log.drop();
+    log.hear(event);
+    reread();
+  };
+  useFollow(id, hear, reread);
+  return <Placed given={{ session, log, draft, reread }} aspect={aspect} params={params} />;
+}
+
+type Given = Pick<Scope, "session" | "log" | "draft" | "reread">;
+
+/** The state at the position of the address. While that of another one is read, the last one stays. */
+function Placed({
+  given,
+  aspect,
+  params,
+}: { readonly given: Given } & Omit<SessionPageProps, "id">): ReactNode {
+  const { session } = given;
+  const inAddress = /^\d{1,15}$/.test(params.get("at") ?? "") ? Number(params.get("at")) : null;
+  // While a slider is drawn the address stays behind: browsers take only so many changes of it.
+  const [drawn, setDrawn] = useState<number | null>(null);
+  const at = drawn ?? inAddress;
+  const reading = useReading<State>(`session/${session.id}/state/${at ?? "now"}`, () =>
+    session.state(at === null ? {} : { atSeq: at }),
+  );
+  const last = useRef<State | undefined>(undefined);
+  if (reading.value !== undefined) last.current = reading.value;
+  const travel: Scope["travel"] = (seq, { resting = true } = {}) => {
+    setDrawn(resting ? null : seq);
+    if (resting) goWith({ at: seq }, { replace: drawn !== null });
+  };
+  const shown = last.current === undefined ? reading : { ...reading, value: last.current };
+  return (
+    <WhenRead of={shown}>
+      {(state) => (
+        <ScopeProvider
+          value={{ ...given, id: session.id, at, state, isBehind: reading.value === undefined, travel }}
+        >
+          <div className="session" data-past={at !== null || undefined}>
+            <Head />
+            <Tabs aspect={aspect} />
+            <div className="session-aspect">{aspectOf(aspect, params)}</div>
+            {aspect === "compare" || aspect === "merge" ? null : <Timeline />}
+          </div>
+        </ScopeProvider>
+      )}
+    </WhenRead>
+  );
+}
+
+function aspectOf(aspect: Aspect, params: URLSearchParams): ReactNode {
+  switch (aspect) {
+    case "transcript":
+      return (
+        <div className="session-split">
+          <Transcript />
+          <Panel />
+        </div>
+      );
+    case "log":
+      return <Log params={params} />;
+    case "family":
+      return <Family />;
+    case "compare":
+      return <Compare params={params} />;
+    case "merge":
+      return <Merge params={params} />;
+    case "context":
+      return <ContextView />;
+  }
+}
+
+const tabs = [
+  ["transcript", "Transcript"],
+  ["context", "Context"],
+  ["log", "Log"],
+  ["family", "Family"],
+] as const;
+
+function Tabs({ aspect }: { readonly aspect: Aspect }): ReactNode {
+  const { id, at } = useScope();
+  const shown = aspect === "compare" || aspect === "merge" ? "family" : aspect;
+  return (
+    <nav className="tabs" aria-label="Aspects of the session">
+      {tabs.map(([name, title]) => (
+        <Link
+          key={name}
+          to={sessionPath(id, name, { at })}
+          aria-current={shown === name ? "page" : undefined}
+        >
+          {title}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+/** To a session that was made from this one. */
+export const goToSession = (id: string): void => go(sessionPath(id));

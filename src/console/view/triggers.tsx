@@ -1,0 +1,6 @@
+/** Triggers. */
+import type { ReactNode } from "react";
+
+export function Triggers(): ReactNode {
+  return <h1>Triggers</h1>;
+}

@@ -21,4 +21,5 @@ export interface Beside {
   readonly after?: () => Promise<void>;
 }
 
-export type Also = (change: AlsoChange) => Promise<Beside | null>;
+/** Null at once where nothing can come of the change: most have nothing to do with the workspace. */
+export type Also = (change: AlsoChange) => Promise<Beside | null> | null;

@@ -10,7 +10,11 @@ export type InLine = <T>(things: readonly string[], work: () => Promise<T>) => P
 export function makeLine(): InLine {
   const last = new Map<string, Promise<unknown>>();
   return (things, work) => {
-    const before = things.flatMap((thing) => last.get(thing) ?? []);
+    const before: Promise<unknown>[] = [];
+    for (const thing of things) {
+      const one = last.get(thing);
+      if (one !== undefined) before.push(one);
+    }
     const mine = before.length === 0 ? work() : Promise.allSettled(before).then(work);
     for (const thing of things) last.set(thing, mine);
     const leave = (): void => {

@@ -33,10 +33,15 @@ import { writeWorkspace } from "./workspace.ts";
  * follows from its items being replaced or retracted. Of a change with very many items the rest comes right
  * after it.
  */
-export async function memoryBeside(context: Context, change: AlsoChange): Promise<Beside | null> {
+export function memoryBeside(context: Context, change: AlsoChange): Promise<Beside | null> | null {
+  return change.drafts.some(isOfItem) ? besideItems(context, change) : null;
+}
+
+const isOfItem = ({ type }: DraftEvent): boolean => type === "item.recorded" || type === "item.retracted";
+
+async function besideItems(context: Context, change: AlsoChange): Promise<Beside | null> {
   const { session, state, drafts } = change;
-  const items = drafts.filter(({ type }) => type === "item.recorded" || type === "item.retracted");
-  if (items.length === 0) return null;
+  const items = drafts.filter(isOfItem);
   const rules = await rulesOf(context, session, state);
   const owners = rules.length === 0 ? noOwners : await ownersOf(context, session, state);
   const given = { session, firstSeq: state.seq + 1, drafts, rules, owners };

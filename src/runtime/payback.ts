@@ -62,6 +62,10 @@ interface Decided {
   readonly decision: Sealed | { readonly refusal: Refusal };
 }
 
+/** Whether a change ends the session, and so may give something back. */
+export const isEnding = (decision: Decided["decision"]): boolean =>
+  "events" in decision && decision.events.some(({ type }) => type === "session.closed");
+
 /**
  * A change as it was decided; if it ends the session, with what is given back, and the shares of those that
  * get it. When one of them takes nothing, nothing is given back at all.
@@ -73,7 +77,7 @@ export async function withPayback(
   world: { now(): number },
 ): Promise<{ readonly decision: Decided["decision"]; readonly ups: readonly Part[] }> {
   const plain = { decision, ups: [] };
-  if ("refusal" in decision || !decision.events.some(({ type }) => type === "session.closed")) return plain;
+  if (!isEnding(decision)) return plain;
   const payback = await paybackOf(read, state, world.now());
   if (payback === null) return plain;
   const ups: Part[] = [];

@@ -266,8 +266,17 @@ const actorForms = [
   /^system$/,
 ];
 
+/** Few act, and often: those that were looked at before. */
+const checkedMax = 1_000;
+const checkedActors = new Set<string>();
+
 export function checkActor(actor: string): string {
-  if (headerField.test(actor) && actorForms.some((form) => form.test(actor))) return actor;
+  if (checkedActors.has(actor)) return actor;
+  if (headerField.test(actor) && actorForms.some((form) => form.test(actor))) {
+    if (checkedActors.size >= checkedMax) checkedActors.clear();
+    checkedActors.add(actor);
+    return actor;
+  }
   throw new SkeinError("invalid", `not an actor: ${JSON.stringify(actor)}`, {
     hint: 'for example "user:prn_…", "agent:name@1", "tool:name" or "system"',
   });

@@ -19,7 +19,7 @@ import { certainly, keyedParts } from "./lost-answer.ts";
 import { refusedElsewhere } from "./move-step.ts";
 import { makeNewest } from "./newest.ts";
 import { expectAt, noteState, type Noted } from "./noted.ts";
-import { withPayback, writableIn } from "./payback.ts";
+import { isEnding, withPayback, writableIn } from "./payback.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
 import { makeLearner } from "./redact-bound.ts";
@@ -158,11 +158,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       if (options.history !== undefined) newest.assertNone(session, options.history);
       const command = typeof build === "function" ? await build(state) : build;
       const alone = decided(state, command, options);
-      const again = (on: State, one: Command, whole: boolean) =>
-        decided(on, one, whole ? options : { actor: options.actor });
-      const asked = { state, command, decision: alone };
-      const writable = writableIn(store, async (other) => (await refresh(other)).state);
-      const { decision, ups } = await withPayback(asked, again, writable, world);
+      const { decision, ups } = isEnding(alone)
+        ? await paidBack({ state, command, decision: alone }, options)
+        : { decision: alone, ups: [] };
       if ("refusal" in decision) {
         // The state at hand may be old: nobody is refused on account of what has changed since.
         const newer = await refresh(session);
@@ -183,11 +181,21 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     });
   }
 
+  function paidBack(
+    asked: Parameters<typeof withPayback>[0],
+    options: ChangeOptions,
+  ): ReturnType<typeof withPayback> {
+    const again = (on: State, one: Command, whole: boolean) =>
+      decided(on, one, whole ? options : { actor: options.actor });
+    const writable = writableIn(store, async (other) => (await refresh(other)).state);
+    return withPayback(asked, again, writable, world);
+  }
+
   /**
    * With what goes into the workspace's log, if anything does. Changes of one process that write there wait
    * for one another: else all but one would be decided in vain, again and again.
    */
-  async function writeBeside(
+  function writeBeside(
     session: SessionId,
     known: Known,
     sealed: Sealed,
@@ -195,15 +203,20 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   ): Promise<Change | null> {
     const { state } = known;
     const also = options.also ?? always;
-    const besides = async () => (await also?.({ session, state, drafts: sealed.events })) ?? null;
+    const how = { ...options, expect: expectAt(state) };
+    const besides = () => also?.({ session, state, drafts: sealed.events }) ?? null;
+    const first = besides();
+    if (first === null) return write(session, known, sealed, how);
     const once = async (beside: Beside | null): Promise<Change | null> => {
-      const written = await write(session, known, sealed, { ...options, expect: expectAt(state), beside });
+      const written = await write(session, known, sealed, { ...how, beside });
       if (written !== null) await beside?.after?.();
       return written;
     };
-    const first = await besides();
-    if (first === null || first.events.length === 0) return once(first);
-    return inTurn([store.workspace], async () => once(await besides()));
+    return first.then((beside) =>
+      beside === null || beside.events.length === 0
+        ? once(beside)
+        : inTurn([store.workspace], async () => once(await besides())),
+    );
   }
 
   /** What the change gave that was written with this key before; null when there was none. */
@@ -228,6 +241,13 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     });
     if (written === null) throw new SkeinError("conflict", `${session} exists already`);
     return written;
+  }
+
+  /** All that goes into one append with a part. */
+  function wholeOf(part: Part, { blobs }: Sealed, { ups = [], beside, actor }: WriteOptions) {
+    if (ups.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
+    const share = shareOf(beside, actor);
+    return { parts: [part, ...ups, ...share.parts], blobs: [...blobs, ...share.blobs] };
   }
 
   /** The workspace's share of a change, if it has one. */
@@ -259,11 +279,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     if (parent !== undefined) part.parent = parent;
     if (lease !== undefined) part.lease = lease;
     if (index !== undefined) part.index = index;
-    const share = shareOf(options.beside, options.actor);
-    const [parts, blobs] = [
-      [part, ...(options.ups ?? []), ...share.parts],
-      [...sealed.blobs, ...share.blobs],
-    ];
+    const { parts, blobs } = wholeOf(part, sealed, options);
     const answer = blobs.length === 0 ? await store.append(parts) : await withBlobs(parts, blobs);
     const outcome = answer.kind === "ok" ? answer : await unfenced(parts, answer);
     if (outcome.kind === "conflict") return null;

@@ -38,7 +38,7 @@ export interface TokenHolder {
 }
 
 export interface TokenReader {
-  /** Null for every token that does not hold, whatever is wrong with it. */
+  /** Null for every token that does not hold, whatever is wrong with it; else the same for the same one. */
   check(text: string): Promise<TokenHolder | null>;
   /** All there ever were, at the head of the log. */
   fold(): Promise<ReadonlyMap<string, TokenRef>>;
@@ -58,6 +58,7 @@ export function makeTokenReader(
   tenant: string,
 ): TokenReader {
   let known = new Map<string, TokenRef>();
+  const holders = new WeakMap<TokenRef, TokenHolder>();
   let [foldedSeq, times, lookedMs] = [0, 0, -Infinity];
   let going: Promise<unknown> = Promise.resolve();
   let waiting: Promise<void> | null = null;
@@ -96,8 +97,12 @@ export function makeTokenReader(
     const ref = known.get(id);
     const isRight = isSameHash(world.digest("", secret), ref?.hash ?? nobody);
     if (!isRight || ref === undefined || ref.revokedAt !== null || isExpired(ref, world.now())) return null;
+    const before = holders.get(ref);
+    if (before !== undefined) return before;
     const { scopes, principal, expiresAt } = ref;
-    return { id, tenant, scopes, principal, actor: `user:${principal}`, expiresAt };
+    const holder = { id, tenant, scopes, principal, actor: `user:${principal}`, expiresAt };
+    holders.set(ref, holder);
+    return holder;
   }
 
   return {

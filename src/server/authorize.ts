@@ -84,6 +84,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   const gate = makeGate(options);
   const key = options.cookieKey ?? world.random(32);
   const cookies = makeCookies({ port, key, world, holdsMs: limit.loginMs });
+  const actors = new WeakMap<TokenHolder, { readonly of: Engine; readonly engine: Engine }>();
   const known = makeRate({ perSecond, burst, clock, keysMax: limit.tokensMax * 10 });
   const strangers = makeRate({
     perSecond: limit.strangersPerSecond,
@@ -97,6 +98,15 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     const engine = token === null ? null : await tenants(token.tenant);
     const holder = text === null ? null : await engine?.checkToken(text);
     return engine === null || holder === null || holder === undefined ? null : { engine, holder };
+  }
+
+  /** The engine for whoever comes with a token, kept for as long as that is what is known of it. */
+  function acting(engine: Engine, holder: TokenHolder): Engine {
+    const kept = actors.get(holder);
+    if (kept?.of === engine) return kept.engine;
+    const own = engine.as(holder.actor);
+    actors.set(holder, { of: engine, engine: own });
+    return own;
   }
 
   /** Whoever has no token that holds is slowed down by where they come from; nobody else is, by that. */
@@ -133,7 +143,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
       });
     }
     const stands = async (): Promise<boolean> => (await holderOf(text)) !== null;
-    return { engine: engine.as(actor), tenant, scopes, actor, expiresAt, stands };
+    return { engine: acting(engine, holder), tenant, scopes, actor, expiresAt, stands };
   }
 
   return {

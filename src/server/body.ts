@@ -52,18 +52,26 @@ function gather(request: IncomingMessage, max: number): Promise<Buffer[] | null>
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
+    // The listeners go with the request: to take each away would be felt.
+    let isOver = false;
     const hear = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes <= max) chunks.push(chunk);
-      else end(null);
+      if (bytes <= max) return void chunks.push(chunk);
+      request.off("data", hear);
+      end(null);
     };
     const end = (some: Buffer[] | null): void => {
-      request.off("data", hear).off("end", done).off("close", cut).off("error", cut);
+      isOver = true;
       resolve(some);
     };
-    const done = (): void => end(chunks);
-    const cut = (): void => reject(new ProblemError(makeProblem("invalid", "the body was cut off")));
-    request.on("data", hear).on("end", done).on("close", cut).on("error", cut);
+    const cut = (): void => {
+      if (!isOver) reject(new ProblemError(makeProblem("invalid", "the body was cut off")));
+    };
+    request
+      .on("data", hear)
+      .on("end", () => end(chunks))
+      .on("close", cut)
+      .on("error", cut);
   });
 }
 

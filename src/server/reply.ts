@@ -15,12 +15,25 @@ export function sendText(response: ServerResponse, status: number, text: string,
   response.end(text);
 }
 
-export const sendJson = (response: ServerResponse, text: string, headers: Headers): void =>
-  sendText(response, 200, text, {
+/** `place`: where the session is now, or what was made. */
+export function sendJson(
+  response: ServerResponse,
+  text: string,
+  headers: Headers,
+  place: Headers = nowhere,
+): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(200, {
     ...headers,
+    ...place,
     "content-type": "application/json; charset=utf-8",
     "cache-control": "no-store",
+    "content-length": Buffer.byteLength(text),
   });
+  response.end(text);
+}
+
+const nowhere: Headers = {};
 
 export function sendProblem(
   request: IncomingMessage,

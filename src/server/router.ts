@@ -36,6 +36,9 @@ function makeRoutes(): Map<string, Map<string, Method>> {
   return made;
 }
 
+/** Nobody changes it. */
+const noQuery = new URLSearchParams();
+
 /** Path and query of a request, as they came: nothing is normalized, so that nothing has two spellings. */
 export function parseTarget(target: string): Target | Problem {
   if (target.length > limit.requestTargetCharsMax) {
@@ -47,7 +50,7 @@ export function parseTarget(target: string): Target | Problem {
   if (path.length > limit.requestPathCharsMax) {
     return makeProblem("too-long", `a path has at most ${limit.requestPathCharsMax} characters`);
   }
-  return { path, query: new URLSearchParams(mark === -1 ? "" : target.slice(mark + 1)) };
+  return { path, query: mark === -1 ? noQuery : new URLSearchParams(target.slice(mark + 1)) };
 }
 
 export function findRoute(method: string, path: string): Route | Problem {

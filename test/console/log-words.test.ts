@@ -1,0 +1,109 @@
+/** Every event of the catalogue has words, whatever of it is there. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { actorWords, eventFamilies, toneOfEvent, wordsOfEvent } from "../../src/console/part/event-words.ts";
+import { entryOf, eventTypes, sessionCatalogue } from "../../src/core/catalogue.ts";
+
+interface Schema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+}
+
+/** A value of a schema: with everything that may be there, or with what must. */
+function sample(schema: Schema, whole: boolean): unknown {
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum !== undefined) return schema.enum[0];
+  const [one] = schema.anyOf ?? schema.oneOf ?? [];
+  if (one !== undefined) return sample(one, whole);
+  if (schema.properties !== undefined) {
+    const names = whole ? Object.keys(schema.properties) : (schema.required ?? []);
+    return Object.fromEntries(names.map((name) => [name, sample(schema.properties?.[name] ?? {}, whole)]));
+  }
+  if (schema.type === "array") return schema.items === undefined ? [] : [sample(schema.items, whole)];
+  if (schema.type === "integer" || schema.type === "number") return 7;
+  if (schema.type === "boolean") return true;
+  if (schema.type === "object") return {};
+  return "a word\u202e\u001b[31m";
+}
+
+const steering = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/u;
+
+for (const whole of [true, false])
+  test(`every event has one line of words, ${whole ? "with all it may hold" : "with what it must hold"}`, () => {
+    const without = eventTypes.filter((type) => {
+      const entry = entryOf(type);
+      const body = sample(z.toJSONSchema(entry?.body ?? z.any()) as Schema, whole);
+      const content = whole
+        ? sample(z.toJSONSchema(entry?.content ?? z.any(), { unrepresentable: "any" }) as Schema, true)
+        : undefined;
+      const words = wordsOfEvent({ type, body, content, erased: !whole });
+      return (
+        !/^[A-Za-z]/.test(words) ||
+        words.startsWith(type) ||
+        /undefined|NaN/.test(words) ||
+        steering.test(words)
+      );
+    });
+    assert.deepEqual(without, []);
+    assert.ok(eventTypes.length > 60);
+  });
+
+test("what was erased is said to be", () => {
+  const event = {
+    type: "item.recorded",
+    body: { kind: "fact", key: "rate" },
+    content: undefined,
+    erased: true,
+  };
+  assert.equal(wordsOfEvent(event), "Recorded fact rate (content erased)");
+});
+
+test("records of other programs are named by their type", () => {
+  const foreign = { type: "x.crm.ticket", body: { id: 7 }, content: undefined, erased: false };
+  assert.equal(wordsOfEvent(foreign), 'x.crm.ticket {"id":7}');
+  const newer = { type: "turn.started", body: {}, content: undefined, erased: false };
+  assert.equal(wordsOfEvent(newer), "turn.started {}");
+  const odd = { type: "constructor", body: null, content: undefined, erased: false };
+  assert.equal(wordsOfEvent(odd), "constructor null");
+});
+
+test("a line of 5 MB takes one line of words, at once", () => {
+  const text = "a".repeat(5_000_000);
+  const event = { type: "input.received", body: { input: 1 }, content: { blocks: [{ type: "text", text }] } };
+  assert.ok(wordsOfEvent({ ...event, erased: false }).length < 300);
+});
+
+test("who did it is named by the ending of an id", () => {
+  assert.deepEqual(
+    ["user:prn_01k5abcdef", "agent:payroll@2", "tool:shell", "session:ses_01k5zzzzzz", "system"].map(
+      actorWords,
+    ),
+    ["user abcdef", "agent payroll@2", "tool shell", "session zzzzzz", "system"],
+  );
+});
+
+test("the families hold every type of a session, once", () => {
+  const all = Object.values(eventFamilies).flat();
+  assert.deepEqual(all.toSorted(), Object.keys(sessionCatalogue).toSorted());
+});
+
+test("trouble is told from what goes well", () => {
+  const tones = [
+    ["tool.settled", { status: "ok" }],
+    ["tool.settled", { status: "unknown" }],
+    ["turn.ended", { outcome: "failed" }],
+    ["session.suspended", { by: "approval" }],
+    ["model.failed", {}],
+  ] as const;
+  assert.deepEqual(
+    tones.map(([type, body]) => toneOfEvent({ type, body })),
+    [null, "bad", "bad", "warn", "bad"],
+  );
+});

@@ -17,12 +17,13 @@ import { Engine } from "../runtime/engine.ts";
 import type { World } from "../runtime/world.ts";
 import { answerCall, type Desk } from "./answer.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
+import { makePageSender, pageFileAt, type PageFiles } from "./console.ts";
 import { makeGather } from "./gather.ts";
 import { makeHub, type Hub } from "./hub.ts";
 import { makeKeptAnswers } from "./kept-answer.ts";
 import { safetyHeaders } from "./origin.ts";
 import { hooksPath } from "./webhooks-in.ts";
-import { pageFiles } from "./page.ts";
+import { apiPage } from "./page.ts";
 import { problemOf, ProblemError } from "./problem.ts";
 import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
 import { findRoute, parseTarget, type Target } from "./router.ts";
@@ -54,6 +55,8 @@ export interface ServeOptions {
   readonly version: string;
   /** Who may come in; made once the port is known. */
   readonly authorizer: (bound: { readonly host: string; readonly port: number }) => Authorizer;
+  /** The files of the console. Without them `/` is the page of the API, which is always at `/api`. */
+  readonly page?: PageFiles;
   /** Whether requests can be served now, for /readyz. By default yes. */
   readonly isReady?: () => Promise<boolean>;
   readonly besides?: readonly Beside[];
@@ -192,6 +195,7 @@ function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): v
 function makeListener(desk: Desk, options: ServeOptions) {
   const safe = safetyHeaders();
   const description = JSON.stringify(describeApi({ version: options.version }));
+  const sendPageFile = makePageSender();
   const { gate } = desk.authorizer;
   const clock = (): number => options.world.steady?.() ?? options.world.now();
 
@@ -209,11 +213,13 @@ function makeListener(desk: Desk, options: ServeOptions) {
     }
     if (path === mePath) return me(request, response, headers);
     if (path === "/v1/login" || path === "/v1/logout") return logged(request, response, { path, headers });
-    const file = pageFiles.get(path);
-    const isKnown = file !== undefined || ["/openapi.json", "/healthz", "/readyz"].includes(path);
-    if (!isKnown) return false;
+    const page = options.page === undefined ? undefined : pageFileAt(options.page, path);
+    const file = apiPage.get(path);
+    const isOther = file !== undefined || ["/openapi.json", "/healthz", "/readyz"].includes(path);
+    if (page === undefined && !isOther) return false;
     checkReads(request);
-    if (file !== undefined) sendText(response, 200, file.text, { ...headers, "content-type": file.type });
+    if (page !== undefined) await sendPageFile(request, response, { file: page, headers });
+    else if (file !== undefined) sendText(response, 200, file.text, { ...headers, "content-type": file.type });
     else if (path === "/openapi.json") sendJson(response, description, headers);
     else await health(response, path, headers);
     return true;

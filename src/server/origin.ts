@@ -135,6 +135,10 @@ export function safetyHeaders(scripts: readonly string[] = []): Readonly<Record<
   const policy = [
     "default-src 'self'",
     `script-src ${["'self'", ...scripts.map((hash) => `'${hash}'`)].join(" ")}`,
+    "style-src 'self'",
+    "img-src 'self' blob: data:",
+    "connect-src 'self'",
+    "worker-src 'self'",
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",

@@ -139,9 +139,12 @@ for (const { name, description } of api.tags) {
 $("find").oninput = filter;
 `;
 
-/** What can be had without a token, by path. */
-export const pageFiles: ReadonlyMap<string, File> = new Map([
-  ["/", { type: "text/html; charset=utf-8", text: html }],
+const index: File = { type: "text/html; charset=utf-8", text: html };
+
+/** What can be had without a token, by path. Where there is a console, `/` is its own. */
+export const apiPage: ReadonlyMap<string, File> = new Map([
+  ["/", index],
+  ["/api", index],
   ["/page.css", { type: "text/css; charset=utf-8", text: css }],
   ["/page.js", { type: "text/javascript; charset=utf-8", text: script }],
 ]);

@@ -30,7 +30,7 @@ test("skein serve serves, runs what is due, says that its port is taken, and end
     assert.equal(answer.status, 200);
     return answer.json();
   };
-  const page = await fetch(url);
+  const page = await fetch(`${url}/api`);
   assert.match(await page.text(), /<title>Skein API<\/title>/);
   assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'self'/);
   const { session } = (await post("/v1/sessions", { objective: "Served", model: "offline/offline" })) as {

@@ -120,7 +120,8 @@ test("an origin is a scheme, a name and perhaps a port", () => {
 test("every answer carries what keeps a page to itself", () => {
   assert.deepEqual(safetyHeaders(["sha256-abc="]), {
     "content-security-policy":
-      "default-src 'self'; script-src 'self' 'sha256-abc='; base-uri 'none'; form-action 'self'; " +
+      "default-src 'self'; script-src 'self' 'sha256-abc='; style-src 'self'; img-src 'self' blob: data:; " +
+      "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'self'; " +
       "frame-ancestors 'none'; object-src 'none'",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",

@@ -48,6 +48,7 @@ export interface ServedOptions {
   readonly tell?: ServeOptions["tell"];
   readonly streaming?: ServeOptions["streaming"];
   readonly isReady?: ServeOptions["isReady"];
+  readonly page?: ServeOptions["page"];
 }
 
 const often = { perSecond: 1e9, burst: 1e9 };
@@ -76,6 +77,7 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
       ...(options.tell === undefined ? {} : { tell: options.tell }),
       ...(options.streaming === undefined ? {} : { streaming: options.streaming }),
       ...(options.isReady === undefined ? {} : { isReady: options.isReady }),
+      ...(options.page === undefined ? {} : { page: options.page }),
     });
   const server = await again();
   const ask = (path: string, init: RequestInit = {}): Promise<Response> =>

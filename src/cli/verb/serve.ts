@@ -16,6 +16,7 @@ import { openOutward } from "../../server/outward.ts";
 import { makeTenants, oneTenant } from "../../server/tenants.ts";
 import { addressWith, isPostgresAddress, tenantAt } from "../../store/postgres/address.ts";
 import { oneOf } from "../args.ts";
+import { readConsole } from "../console-files.ts";
 import { fileOf, makeOpening } from "../opening.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
@@ -55,9 +56,9 @@ export const serve = verb({
     },
   },
   about: [
-    "Every call of the library, under the same name; /openapi.json describes them, / is a page for them. " +
-      "Whoever asks needs a token. Yours is kept in a file beside the store that only you can read, and is " +
-      'in the link that is printed; "skein tokens add" makes others.',
+    "/ is the console. Below /v1 is every call of the library, under the same name; /openapi.json describes " +
+      "them, /api is a page for them. Whoever asks needs a token. Yours is kept in a file beside the store " +
+      'that only you can read, and is in the link that is printed; "skein tokens add" makes others.',
     "The address can be reached from this machine only, unless --host names another one. The way there is " +
       "not encrypted: put a proxy before it that is, and name it with --origin.",
     "/healthz and /readyz are for whoever watches over it, /metrics for Prometheus, with a token that may " +
@@ -114,8 +115,10 @@ export const serve = verb({
     });
     // Also when the port is taken: what follows the log would keep the process alive.
     await using _ = { [Symbol.asyncDispose]: outward.stop };
+    const page = await readConsole();
     await using server = await listen({
       ...outward.serve,
+      ...(page === null ? {} : { page }),
       host,
       port,
       world,
@@ -134,6 +137,7 @@ export const serve = verb({
     await out.answer({ url: server.url, tokenFile, worker: worker?.name ?? null }, () => [
       `Skein listens at ${out.bold(server.url)}`,
       `log in:   ${loginLink(server.url, token)}`,
+      ...(page === null ? [out.dim('no console: "npm run build:console" makes it; / is the API')] : []),
       out.dim(worker === null ? "no worker; Ctrl-C stops it" : workerLine(worker.name, concurrency)),
     ]);
     if (!stopped.aborted) await once(stopped, "abort");

@@ -1,0 +1,43 @@
+/** What was built is read whole; what was not is no console. */
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { readConsole } from "../../src/cli/console-files.ts";
+import { newPath } from "../path.ts";
+
+test("the files of the page are known by path, with type, etag and whether they ever change", async () => {
+  const { path: folder, remove } = newPath();
+  try {
+    mkdirSync(join(folder, "assets"), { recursive: true });
+    writeFileSync(join(folder, "icon.svg"), "<svg/>");
+    writeFileSync(join(folder, "assets/app-1.js"), "1;");
+    writeFileSync(join(folder, "assets/app-1.js.map"), "{}");
+    assert.equal(await readConsole(folder), null);
+    writeFileSync(join(folder, "index.html"), "<p>");
+    const files = await readConsole(folder);
+    const shown = [...(files ?? [])].map(([path, { type, bytes, immutable }]) => {
+      return [path, type, Buffer.from(bytes).toString(), immutable];
+    });
+    assert.deepEqual(
+      shown.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+      [
+        ["/assets/app-1.js", "text/javascript; charset=utf-8", "1;", true],
+        ["/icon.svg", "image/svg+xml", "<svg/>", false],
+        ["/index.html", "text/html; charset=utf-8", "<p>", false],
+      ],
+    );
+    const etags = [...(files ?? [])].map(([, { etag }]) => etag);
+    assert.equal(new Set(etags).size, 3);
+    writeFileSync(join(folder, "index.html"), "<b>");
+    assert.notEqual((await readConsole(folder))?.get("/index.html")?.etag, files?.get("/index.html")?.etag);
+  } finally {
+    remove();
+  }
+});
+
+test("a folder that is not there holds no console", async () => {
+  const { path, remove } = newPath();
+  assert.equal(await readConsole(path), null);
+  remove();
+});

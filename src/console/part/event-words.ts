@@ -140,7 +140,7 @@ const turnWords = {
   "turn.started": ({ inputs }) => `Turn started with ${plural(inputs.length, "input")}`,
   "turn.ended": ({ outcome, steps }) => `Turn ended: ${outcome} after ${plural(steps, "step")}`,
   "input.received": ({ from, mode }, content) =>
-    `${mode === "steer" ? "Steering input" : "Input"}` +
+    (mode === "steer" ? "Steering input" : "Input") +
     `${from === undefined || from === "user" ? "" : ` from the ${from}`}${blocksWords(content)}`,
   "model.requested": ({ model, purpose, parts, estimatedTokens, attempt }) =>
     `Asked ${model}${purpose === "compaction" ? " for a summary" : ""} with ${plural(parts, "part")}` +
@@ -270,23 +270,30 @@ const foreignWords = ({ type, body }: Told): string => `${brief(type, 80)} ${val
 
 /** Who brought it about, short: ids by their ending. */
 export function actorWords(actor: string): string {
-  const [kind = "", name = ""] = [actor.split(":")[0], actor.slice(actor.indexOf(":") + 1)];
+  const [kind = ""] = actor.split(":");
+  const name = actor.slice(kind.length + 1);
   if (kind === "user" || kind === "session") return `${kind} ${ending(name)}`;
   return kind === "agent" || kind === "tool" ? `${kind} ${brief(name, 60)}` : brief(actor, 60);
 }
 
 /** Types of events of a session, by family, in the order of the catalogue. */
 export const eventFamilies = {
-  Session: [
-    ...["opened", "renamed", "labeled", "prioritized", "activated", "suspended", "slept", "woken"],
-    ...["interrupted", "closed", "reopened", "archived", "forked", "rewound", "merged", "migrated"],
-    ...["moved", "arrived"],
-  ].map((word) => `session.${word}`),
+  Session: (
+    "opened renamed labeled prioritized activated suspended slept woken interrupted closed reopened " +
+    "archived forked rewound merged migrated moved arrived"
+  )
+    .split(" ")
+    .map((word) => `session.${word}`),
   Lease: ["lease.taken", "lease.released"],
   Beginning: Object.keys(beginningWords),
   Turn: [
-    ...["turn.started", "turn.ended", "input.received"],
-    ...["model.requested", "model.responded", "model.failed", "zone.crossed"],
+    "turn.started",
+    "turn.ended",
+    "input.received",
+    "model.requested",
+    "model.responded",
+    "model.failed",
+    "zone.crossed",
   ],
   Tool: ["tool.requested", "tool.approved", "tool.denied", "tool.started", "tool.settled"],
   "Items and scratch": ["item.recorded", "item.retracted", "scratch.set"],
@@ -294,8 +301,13 @@ export const eventFamilies = {
   Message: ["message.sent", "message.delivered", "message.received", "message.refused"],
   Trigger: ["trigger.set", "trigger.removed", "trigger.fired", "trigger.skipped"],
   Governance: [
-    ...["budget.set", "budget.allotted", "budget.reached", "content.erased"],
-    ...["hold.set", "hold.lifted", "score.recorded"],
+    "budget.set",
+    "budget.allotted",
+    "budget.reached",
+    "content.erased",
+    "hold.set",
+    "hold.lifted",
+    "score.recorded",
   ],
 } satisfies Readonly<Record<string, readonly string[]>>;
 

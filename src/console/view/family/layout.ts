@@ -1,0 +1,244 @@
+/**
+ * The family as a drawing: a lane for each session, one below the other, and from left to right what came
+ * after what. A fork leaves its parent's lane downwards, a merge joins the lane that it went into. Columns are
+ * ranks, not lengths: one event or a hundred thousand between two forks take the same space.
+ *
+ * Later forks stand nearer to their parent, so that no fork crosses the lane of another.
+ */
+
+/** As much of a session as the drawing needs. */
+export interface Relative {
+  readonly session: string;
+  readonly parent: { readonly session: string; readonly seq: number } | null;
+  /** 0 when it is absent. */
+  readonly headSeq: number;
+  readonly merged: readonly { readonly from: string; readonly toSeq: number; readonly seq?: number }[];
+}
+
+/** A position of a session that is drawn. */
+export interface Spot {
+  readonly session: string;
+  readonly seq: number;
+  readonly row: number;
+  readonly column: number;
+}
+
+export interface Lane {
+  readonly session: string;
+  readonly row: number;
+  readonly depth: number;
+  /** From its beginning to its head. */
+  readonly spots: readonly Spot[];
+}
+
+/** From what was there before to what came of it. */
+export interface Edge {
+  readonly what: "fork" | "merge";
+  readonly from: Spot;
+  readonly to: Spot;
+}
+
+export interface Drawing {
+  /** In the order of their rows. */
+  readonly lanes: readonly Lane[];
+  readonly edges: readonly Edge[];
+  readonly columns: number;
+}
+
+interface Point {
+  readonly session: string;
+  readonly seq: number;
+  column: number;
+  /** Points that must stand further to the left and are not placed yet. */
+  waits: number;
+  readonly after: Point[];
+  readonly merges: Join[];
+}
+
+/** A merge, from the point of the other session to the one where it came in. */
+interface Join {
+  readonly from: Point;
+  readonly to: Point;
+  isDropped: boolean;
+}
+
+export function drawFamily(relatives: readonly Relative[]): Drawing {
+  const rows = rowsOf(relatives);
+  const lines = new Map(rows.map(({ node }) => [node.session, new Map<number, Point>()]));
+  const placeOf = pointsOf(rows, lines);
+  const joins: Join[] = [];
+  const forks: [Point, Point][] = [];
+  for (const { node } of rows) {
+    const [start] = lines.get(node.session)?.values() ?? [];
+    const left = node.parent === null ? undefined : placeOf(node.parent.session, node.parent.seq);
+    if (start !== undefined && left !== undefined) forks.push([left, start]);
+    for (const { from, toSeq, seq = node.headSeq } of node.merged) {
+      const [source, target] = [placeOf(from, toSeq), placeOf(node.session, seq)];
+      if (source !== undefined && target !== undefined)
+        joins.push({ from: source, to: target, isDropped: source === target });
+    }
+  }
+  rank(lines, forks, joins);
+  return drawingOf(rows, lines, forks, joins);
+}
+
+interface Row {
+  readonly node: Relative;
+  readonly depth: number;
+}
+
+/** Each before its forks; of these the latest first. A session whose parent is not here is a first one. */
+function rowsOf(relatives: readonly Relative[]): readonly Row[] {
+  const known = new Set(relatives.map(({ session }) => session));
+  const forks = new Map<string | null, Relative[]>();
+  for (const node of relatives) {
+    const parent = node.parent !== null && known.has(node.parent.session) ? node.parent.session : null;
+    const list = forks.get(parent) ?? [];
+    list.push(node);
+    forks.set(parent, list);
+  }
+  const rows: Row[] = [];
+  const waiting: Row[] = (forks.get(null) ?? []).map((node) => ({ node, depth: 0 })).toReversed();
+  const seen = new Set<string>();
+  for (let row = waiting.pop(); row !== undefined; row = waiting.pop()) {
+    const { node, depth } = row;
+    if (seen.has(node.session)) continue;
+    seen.add(node.session);
+    rows.push(row);
+    const children = (forks.get(node.session) ?? []).toSorted(byFork);
+    for (const child of children) waiting.push({ node: child, depth: depth + 1 });
+  }
+  return rows;
+}
+
+/** The earliest first: it is taken last from what waits. */
+const byFork = (a: Relative, b: Relative): number => (a.parent?.seq ?? 0) - (b.parent?.seq ?? 0);
+
+/** Where a session's own records begin. */
+const startOf = ({ parent }: Relative): number => (parent === null ? 1 : parent.seq + 1);
+
+type Lines = ReadonlyMap<string, Map<number, Point>>;
+type PlaceOf = (session: string, seq: number) => Point | undefined;
+
+/** All positions that are drawn, in the order of each log. What a session shares counts as its beginning. */
+function pointsOf(rows: readonly Row[], lines: Lines): PlaceOf {
+  const wanted = new Map(rows.map(({ node }) => [node.session, new Set<number>()]));
+  const nodes = new Map(rows.map(({ node }) => [node.session, node]));
+  const within = (node: Relative, seq: number): number => {
+    const start = startOf(node);
+    return Math.max(start, node.headSeq === 0 ? seq : Math.min(seq, Math.max(start, node.headSeq)));
+  };
+  const want = (session: string, seq: number): void => {
+    const node = nodes.get(session);
+    if (node !== undefined) wanted.get(session)?.add(within(node, seq));
+  };
+  for (const { node } of rows) {
+    want(node.session, startOf(node));
+    want(node.session, Math.max(startOf(node), node.headSeq));
+    if (node.parent !== null) want(node.parent.session, node.parent.seq);
+    for (const { from, toSeq, seq = node.headSeq } of node.merged) {
+      if (!nodes.has(from)) continue;
+      want(from, toSeq);
+      want(node.session, seq);
+    }
+  }
+  for (const [session, seqs] of wanted)
+    for (const seq of [...seqs].toSorted((a, b) => a - b))
+      lines.get(session)?.set(seq, { session, seq, column: 0, waits: 0, after: [], merges: [] });
+  return (session, seq) => {
+    const node = nodes.get(session);
+    return node === undefined ? undefined : lines.get(session)?.get(within(node, seq));
+  };
+}
+
+/** Each as far to the left as what came before it allows. */
+function rank(lines: Lines, forks: readonly (readonly [Point, Point])[], joins: readonly Join[]): void {
+  const points = [...lines.values()].flatMap((line) => [...line.values()]);
+  const follow = (from: Point, to: Point): void => {
+    from.after.push(to);
+    to.waits += 1;
+  };
+  for (const line of lines.values()) {
+    const own = [...line.values()];
+    for (const [place, point] of own.entries()) if (place > 0) follow(own[place - 1] as Point, point);
+  }
+  for (const [from, to] of forks) follow(from, to);
+  for (const join of joins) if (!join.isDropped) join.to.merges.push(join);
+  for (const join of joins) if (!join.isDropped) follow(join.from, join.to);
+  const isPlaced = new Set<Point>();
+  const ready = points.filter(({ waits }) => waits === 0);
+  while (isPlaced.size < points.length) {
+    const point = ready.shift() ?? unstick(points, isPlaced);
+    if (isPlaced.has(point)) continue;
+    isPlaced.add(point);
+    for (const next of point.after) {
+      if (isPlaced.has(next)) continue;
+      next.column = Math.max(next.column, point.column + 1);
+      next.waits -= 1;
+      if (next.waits === 0) ready.push(next);
+    }
+  }
+}
+
+/** Merges that go round in a circle cannot have happened: those into the first such point are not drawn. */
+function unstick(points: readonly Point[], isPlaced: ReadonlySet<Point>): Point {
+  const open = points.filter((point) => !isPlaced.has(point));
+  const pending = (point: Point): number =>
+    point.merges.filter(({ from, isDropped }) => !isDropped && !isPlaced.has(from)).length;
+  const found = (open.find((point) => point.waits === pending(point)) ?? open[0]) as Point;
+  for (const join of found.merges) if (!isPlaced.has(join.from)) join.isDropped = true;
+  return found;
+}
+
+function drawingOf(
+  rows: readonly Row[],
+  lines: Lines,
+  forks: readonly (readonly [Point, Point])[],
+  joins: readonly Join[],
+): Drawing {
+  const rowOf = new Map(rows.map(({ node }, row) => [node.session, row]));
+  const spot = ({ session, seq, column }: Point): Spot => ({
+    session,
+    seq,
+    row: rowOf.get(session) ?? 0,
+    column,
+  });
+  const lanes = rows.map(({ node, depth }, row): Lane => {
+    const line = [...(lines.get(node.session)?.values() ?? [])];
+    return { session: node.session, row, depth, spots: line.map(spot) };
+  });
+  return {
+    lanes,
+    edges: [
+      ...forks.map(([from, to]): Edge => ({ what: "fork", from: spot(from), to: spot(to) })),
+      ...joins
+        .filter(({ isDropped }) => !isDropped)
+        .map(({ from, to }): Edge => ({ what: "merge", from: spot(from), to: spot(to) })),
+    ],
+    columns: 1 + Math.max(0, ...lanes.flatMap(({ spots }) => spots.map(({ column }) => column))),
+  };
+}
+
+export type Way = "up" | "down" | "parent" | "fork" | "first" | "last";
+
+/** Whom the arrows lead to: up and down by rows, left to the parent, right to the nearest fork. */
+export function relativeOf({ lanes }: Drawing, session: string, way: Way): string | null {
+  const at = lanes.findIndex((lane) => lane.session === session);
+  const lane = lanes[at];
+  if (lane === undefined) return lanes[0]?.session ?? null;
+  const next = lanes[at + 1];
+  switch (way) {
+    case "up":
+      return lanes[at - 1]?.session ?? null;
+    case "down":
+      return next?.session ?? null;
+    case "parent":
+      return lanes.slice(0, at).findLast(({ depth }) => depth < lane.depth)?.session ?? null;
+    case "fork":
+      return next !== undefined && next.depth > lane.depth ? next.session : null;
+    case "first":
+      return lanes[0]?.session ?? null;
+    case "last":
+      return lanes.at(-1)?.session ?? null;
+  }
+}

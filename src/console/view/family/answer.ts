@@ -1,0 +1,97 @@
+/**
+ * What somebody answers to the conflicts of a merge, while they are at it. An answer belongs to the conflict as
+ * it was shown: when one of the sides has changed since, it is kept and asked again.
+ */
+import type { RemoteSession } from "../../../client/connect.ts";
+
+export type MergePlan = Awaited<ReturnType<RemoteSession["merge"]>>;
+export type Conflict = MergePlan["conflicts"][number];
+export type Side = Conflict["ours"];
+type Resolve = NonNullable<Parameters<RemoteSession["merge"]>[0]["resolve"]>;
+export type MergeAnswer = Exclude<Resolve, (...given: never) => unknown>[string];
+
+export type Take = "ours" | "theirs" | "both" | "value";
+
+export interface Answer {
+  readonly take: Take;
+  /** The value of one's own, as it was typed. */
+  readonly text: string;
+  readonly isJson: boolean;
+  readonly because: string;
+  /** Of a task. */
+  readonly status: "open" | "done" | "dropped" | null;
+  /** Which conflict it was given to. */
+  readonly to: string;
+}
+
+/** By `kind/key`. */
+export type Answers = Readonly<Record<string, Answer>>;
+
+/** What the sides were, in short: another one when something has changed. */
+export const markOf = ({ ours, theirs }: Conflict): string =>
+  JSON.stringify([ours.seq, ours.gone, theirs.seq, theirs.gone]);
+
+/** `open`: not answered. `moved`: answered, and changed since. `wrong`: the value is no JSON. */
+export type Standing = "open" | "moved" | "wrong" | "answered";
+
+export function standingOf(conflict: Conflict, answers: Answers): Standing {
+  const answer = ownAnswer(answers, conflict.name);
+  if (answer === undefined) return "open";
+  if (answer.to !== markOf(conflict)) return "moved";
+  return answer.take === "value" && typed(answer) === null ? "wrong" : "answered";
+}
+
+export const ownAnswer = (answers: Answers, name: string): Answer | undefined =>
+  Object.hasOwn(answers, name) ? answers[name] : undefined;
+
+/** What was typed as a value; null when it is none. */
+function typed({ text, isJson }: Answer): { readonly value: unknown } | null {
+  if (!isJson) return { value: text };
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return null;
+  }
+}
+
+/** A first answer, with the value of ours, or of theirs where ours is gone, to begin with. */
+export function firstAnswer(conflict: Conflict, take: Take, before: Answer | undefined): Answer {
+  const to = markOf(conflict);
+  if (before !== undefined) return { ...before, take, to };
+  const side = conflict.ours.gone === null ? conflict.ours : conflict.theirs;
+  const isJson = typeof side.value !== "string";
+  const text = typeof side.value === "string" ? side.value : JSON.stringify(side.value, null, 2);
+  return { take, text, isJson, because: "", status: side.status, to };
+}
+
+/** Both can be kept only where both are there. */
+export const takesOf = ({ ours, theirs }: Conflict): readonly Take[] =>
+  ours.gone === null && theirs.gone === null
+    ? ["ours", "theirs", "value", "both"]
+    : ["ours", "theirs", "value"];
+
+/** As the engine takes it; undefined while it is not answered. */
+export function mergeAnswer(conflict: Conflict, answers: Answers): MergeAnswer | undefined {
+  const answer = ownAnswer(answers, conflict.name);
+  if (answer === undefined || standingOf(conflict, answers) !== "answered") return undefined;
+  const { take, because, status } = answer;
+  const reason = because.trim() === "" ? {} : { because: because.trim() };
+  if (take !== "value") return { take, ...reason };
+  const value = typed(answer)?.value;
+  return { take, value, ...reason, ...(status === null || conflict.kind !== "task" ? {} : { status }) };
+}
+
+/** The next one that is not answered, from this one on and round; null when there is none. */
+export function nextOpen(
+  conflicts: readonly Conflict[],
+  answers: Answers,
+  from: string | null,
+): string | null {
+  const start = conflicts.findIndex(({ name }) => name === from) + 1;
+  const round = [...conflicts.slice(start), ...conflicts.slice(0, start)];
+  return round.find((one) => standingOf(one, answers) !== "answered")?.name ?? null;
+}
+
+/** How many are not answered yet. */
+export const countOpen = (conflicts: readonly Conflict[], answers: Answers): number =>
+  conflicts.filter((one) => standingOf(one, answers) !== "answered").length;

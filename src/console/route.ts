@@ -86,10 +86,11 @@ export function useRoute(): Route {
 /** Goes there. `replace`: the place before is not gone back to, as while a slider is drawn. */
 export function go(to: string, options: { readonly replace?: boolean } = {}): void {
   if (to === address.get()) return;
+  const { pathname } = location;
   if (options.replace === true) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   address.set(here());
-  if (options.replace !== true) window.scrollTo(0, 0);
+  if (options.replace !== true && location.pathname !== pathname) window.scrollTo(0, 0);
 }
 
 /** The same place with other parameters. */

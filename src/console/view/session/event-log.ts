@@ -10,6 +10,8 @@ export type LogEvent = ReturnType<RemoteSession["events"]> extends AsyncGenerato
 
 const pageEvents = 200;
 const pagesMax = 60;
+const readingMax = 2;
+const wantedMax = 4;
 
 export interface EventLog {
   /** The last position. */
@@ -18,6 +20,8 @@ export interface EventLog {
   readonly version: Cell<number>;
   /** The event, if it is here; if not, it is read, and the version tells when it is. */
   at(seq: number): LogEvent | undefined;
+  /** The event, if it is here. */
+  peek(seq: number): LogEvent | undefined;
   /** Resolves when these are here. */
   read(fromSeq: number, toSeq: number): Promise<readonly LogEvent[]>;
   /** One that came in live. */
@@ -63,6 +67,24 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
     return made;
   }
 
+  /** Who scrolls fast has left most pages before they are read: the newest goes first, the oldest is let go. */
+  const wanted: number[] = [];
+  function want(page: number): void {
+    if (reading.has(page)) return;
+    if (wanted.includes(page)) wanted.splice(wanted.indexOf(page), 1);
+    wanted.push(page);
+    if (wanted.length > wantedMax) wanted.shift();
+    readWanted();
+  }
+
+  function readWanted(): void {
+    if (reading.size >= readingMax) return;
+    const page = wanted.pop();
+    if (page !== undefined) need(page).catch(tellError).finally(readWanted);
+  }
+
+  const peek = (seq: number): LogEvent | undefined => pages.get(pageOf(seq))?.[(seq - 1) % pageEvents];
+
   function isWhole(page: number): boolean {
     const events = pages.get(page);
     if (events === undefined) return false;
@@ -74,16 +96,17 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
     version,
     at(seq) {
       if (seq < 1 || seq > head.get()) return undefined;
-      const found = pages.get(pageOf(seq))?.[(seq - 1) % pageEvents];
-      if (found === undefined && !reading.has(pageOf(seq))) need(pageOf(seq)).catch(tellError);
+      const found = peek(seq);
+      if (found === undefined) want(pageOf(seq));
       return found;
     },
+    peek,
     async read(fromSeq, toSeq) {
       const last = Math.min(toSeq, head.get());
       for (let page = pageOf(fromSeq); page <= pageOf(last); page++) if (!isWhole(page)) await need(page);
       const found: LogEvent[] = [];
       for (let seq = fromSeq; seq <= last; seq++) {
-        const event = pages.get(pageOf(seq))?.[(seq - 1) % pageEvents];
+        const event = peek(seq);
         if (event !== undefined) found.push(event);
       }
       return found;

@@ -1,12 +1,12 @@
 /** The page of a session: what it is, how it stands, and one aspect of it, now or at an earlier position. */
-import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import { useCallback, useEffect, useMemo, useRef, type ReactNode } from "react";
 import type { Followed, RemoteSession } from "../../../client/connect.ts";
-import { cell } from "../../cell.ts";
+import { cell, useCell } from "../../cell.ts";
 import { Link } from "../../link.tsx";
 import { useFollow } from "../../live.ts";
 import { WhenRead } from "../../part/trouble.tsx";
 import { refresh, useReading } from "../../reading.ts";
-import { go, goWith, sessionPath, type Aspect } from "../../route.ts";
+import { go, sessionPath, type Aspect } from "../../route.ts";
 import { sessionOf } from "../../server.ts";
 import { after } from "../../world.ts";
 import { Family } from "../family/family.tsx";
@@ -14,13 +14,15 @@ import { Compare } from "../family/compare.tsx";
 import { Merge } from "../family/merge.tsx";
 import { Log } from "../log/log.tsx";
 import { ContextView } from "../time/context-view.tsx";
+import { PastBand } from "../time/past-band.tsx";
+import { useStateAt } from "../time/state-at.ts";
 import { Timeline } from "../time/timeline.tsx";
 import { Transcript } from "./transcript.tsx";
 import { withDelta } from "./draft.ts";
 import { eventLog } from "./event-log.ts";
 import { Head } from "./head.tsx";
 import { Panel } from "./panel.tsx";
-import { ScopeProvider, useScope, type Draft, type Scope, type State } from "./scope.ts";
+import { ScopeProvider, useScope, type Draft, type Scope } from "./scope.ts";
 import "../../style/session.css";
 
 interface SessionPageProps {
@@ -92,27 +94,16 @@ function Placed({
   params,
 }: { readonly given: Given } & Omit<SessionPageProps, "id">): ReactNode {
   const { session } = given;
-  const inAddress = /^\d{1,15}$/.test(params.get("at") ?? "") ? Number(params.get("at")) : null;
-  // While a slider is drawn the address stays behind: browsers take only so many changes of it.
-  const [drawn, setDrawn] = useState<number | null>(null);
-  const at = drawn ?? inAddress;
-  const reading = useReading<State>(`session/${session.id}/state/${at ?? "now"}`, () =>
-    session.state(at === null ? {} : { atSeq: at }),
-  );
-  const last = useRef<State | undefined>(undefined);
-  if (reading.value !== undefined) last.current = reading.value;
-  const travel: Scope["travel"] = (seq, { resting = true } = {}) => {
-    setDrawn(resting ? null : seq);
-    if (resting) goWith({ at: seq }, { replace: drawn !== null });
-  };
-  const shown = last.current === undefined ? reading : { ...reading, value: last.current };
+  const headSeq = useCell(given.log.headSeq);
+  const named = /^\d{1,15}$/.test(params.get("at") ?? "") ? Number(params.get("at")) : null;
+  const inAddress = named === null ? null : Math.min(Math.max(1, named), headSeq);
+  const { at, state: shown, isBehind, travel } = useStateAt(session, inAddress);
   return (
     <WhenRead of={shown}>
       {(state) => (
-        <ScopeProvider
-          value={{ ...given, id: session.id, at, state, isBehind: reading.value === undefined, travel }}
-        >
+        <ScopeProvider value={{ ...given, id: session.id, at, state, isBehind, travel }}>
           <div className="session" data-past={at !== null || undefined}>
+            <PastBand />
             <Head />
             <Tabs aspect={aspect} />
             <div className="session-aspect">{aspectOf(aspect, params)}</div>

@@ -1,0 +1,79 @@
+/**
+ * The state at the position that is looked at. While a slider is drawn positions are read as fast as the
+ * server gives them, and what is shown is always of one position; the address follows when it rests.
+ */
+import { useEffect, useRef, useState } from "react";
+import type { RemoteSession } from "../../../client/connect.ts";
+import { tellError } from "../../part/toast.tsx";
+import { useReading, type Reading } from "../../reading.ts";
+import { goWith } from "../../route.ts";
+import type { Scope, State } from "../session/scope.ts";
+import { latestReader, type LatestReader } from "./latest.ts";
+
+interface Placed {
+  /** The position that the state is to be of; null: now. */
+  readonly at: number | null;
+  readonly state: Reading<State>;
+  /** Whether the state is of another position, while that of this one is read. */
+  readonly isBehind: boolean;
+  readonly travel: Scope["travel"];
+}
+
+interface Drawn {
+  readonly seq: number;
+  readonly state: State;
+}
+
+const keyOf = (id: string, at: number | null): string => `session/${id}/state/${at ?? "now"}`;
+
+export function useStateAt(session: RemoteSession, inAddress: number | null): Placed {
+  const [drawn, setDrawn] = useState<Drawn | null>(null);
+  const drawing = useRef<LatestReader<State> | null>(null);
+  /** Where a drawing came to rest is not read twice. */
+  const rested = useRef<Drawn | null>(null);
+  const at = drawn?.seq ?? inAddress;
+  const reading = useReading<State>(drawn === null ? keyOf(session.id, inAddress) : null, async () => {
+    const before = rested.current;
+    rested.current = null;
+    if (before !== null && before.seq === inAddress) return before.state;
+    return session.state(inAddress === null ? {} : { atSeq: inAddress });
+  });
+  useEffect(() => {
+    rested.current = null;
+  }, [inAddress, drawn]);
+  const last = useRef<State | undefined>(undefined);
+  const value = drawn?.state ?? reading.value;
+  if (value !== undefined) last.current = value;
+  useEffect(
+    () => () => {
+      drawing.current?.stop();
+      drawing.current = null;
+    },
+    [session],
+  );
+
+  const travel: Scope["travel"] = (seq, { resting = true } = {}) => {
+    if (!resting && seq !== null) {
+      drawing.current ??= latestReader({
+        load: (place) => session.state({ atSeq: place }),
+        tell: (place, state) => setDrawn({ seq: place, state }),
+        fail: tellError,
+      });
+      drawing.current.ask(seq);
+      return;
+    }
+    const known = seq === null ? undefined : drawing.current?.known(seq);
+    if (seq !== null && known !== undefined) rested.current = { seq, state: known };
+    drawing.current?.stop();
+    drawing.current = null;
+    setDrawn(null);
+    // From one position to the next the way back leads to where the journey began.
+    goWith({ at: seq }, { replace: seq !== null && inAddress !== null });
+  };
+  return {
+    at,
+    state: last.current === undefined ? reading : { ...reading, value: last.current, error: undefined },
+    isBehind: value === undefined,
+    travel,
+  };
+}

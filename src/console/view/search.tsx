@@ -1,6 +1,300 @@
-/** Search. */
-import type { ReactNode } from "react";
+/** Search over everything that was said, as one types. */
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { Link } from "../link.tsx";
+import { plural } from "../part/amount.ts";
+import { Button } from "../part/button.tsx";
+import { Ago } from "../part/moment.tsx";
+import { brief, visible } from "../part/visible.ts";
+import { useSessionTitle } from "../part/session-name.tsx";
+import { Status } from "../part/status.tsx";
+import { Empty, WhenRead } from "../part/trouble.tsx";
+import { useReading } from "../reading.ts";
+import { goWith, sessionPath, withParams } from "../route.ts";
+import { engine } from "../server.ts";
+import { useShortcuts } from "../shortcut.ts";
+import { after } from "../world.ts";
+import { askedFor, grouped, kindOf, pieces, type Group, type Hit } from "./search/found.ts";
+import "../style/search.css";
+
+const restMs = 160;
+const firstHits = 50;
+const hitsMax = 200;
+const namedMax = 6;
 
 export function Search({ params }: { readonly params: URLSearchParams }): ReactNode {
-  return <h1>Search {String(params)}</h1>;
+  const text = params.get("q") ?? "";
+  const only = params.get("in");
+  const list = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  useShortcuts([{ key: ".", what: "To the search field", act: () => field.current?.select() }]);
+  const move = (event: KeyboardEvent): void => {
+    const step = stepOf(event, event.target === field.current);
+    if (step === 0) return;
+    event.preventDefault();
+    moveFocus(list.current, field.current, step);
+  };
+  return (
+    <div className="search" onKeyDown={move} ref={list}>
+      <div className="head">
+        <h1>Search</h1>
+      </div>
+      <Field text={text} field={field} />
+      {only === null ? null : <Only id={only} />}
+      {text.trim() === "" ? <Teach /> : <Found text={text} only={only} />}
+    </div>
+  );
+}
+
+function stepOf({ key, ctrlKey, altKey, metaKey }: KeyboardEvent, isTyping: boolean): number {
+  if (ctrlKey || altKey || metaKey) return 0;
+  if (key === "ArrowDown" || (key === "j" && !isTyping)) return 1;
+  return key === "ArrowUp" || (key === "k" && !isTyping) ? -1 : 0;
+}
+
+/** From hit to hit; above the first is the field. */
+function moveFocus(list: HTMLElement | null, field: HTMLInputElement | null, step: number): void {
+  const hits = [...(list?.querySelectorAll<HTMLElement>("[data-hit]") ?? [])];
+  const at = hits.indexOf(document.activeElement as HTMLElement);
+  const next = at + step;
+  if (next < 0) field?.focus();
+  else hits[Math.min(next, hits.length - 1)]?.focus();
+}
+
+interface FieldProps {
+  readonly text: string;
+  readonly field: { readonly current: HTMLInputElement | null };
+}
+
+/** What is typed goes to the address a moment later; what the address says otherwise comes back here. */
+function Field({ text, field }: FieldProps): ReactNode {
+  const [typed, setTyped] = useState(text);
+  const told = useRef(text);
+  const waiting = useRef<(() => void) | null>(null);
+  useEffect(() => {
+    if (told.current === text) return;
+    told.current = text;
+    setTyped(text);
+  }, [text]);
+  useEffect(() => () => waiting.current?.(), []);
+  const ask = (value: string): void => {
+    waiting.current?.();
+    told.current = value;
+    goWith({ q: value }, { replace: true });
+  };
+  const type = (value: string): void => {
+    setTyped(value);
+    waiting.current?.();
+    waiting.current = after(restMs, () => ask(value));
+  };
+  return (
+    <form
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        ask(typed);
+        field.current?.closest(".search")?.querySelector<HTMLElement>("[data-hit]")?.click();
+      }}
+    >
+      <input
+        ref={field}
+        className="field search-field"
+        type="search"
+        aria-label="Words to search for"
+        placeholder="Words in messages, results, items, objectives…"
+        autoComplete="off"
+        spellCheck={false}
+        autoFocus
+        value={typed}
+        onChange={(event) => type(event.target.value)}
+      />
+    </form>
+  );
+}
+
+function Only({ id }: { readonly id: string }): ReactNode {
+  const title = useSessionTitle(id);
+  return (
+    <p className="row wrap search-only">
+      <span className="soft">Only in</span>
+      <b className="said">{brief(title?.name ?? id, 80)}</b>
+      <Button size="small" act={() => goWith({ in: null })}>
+        Search everywhere
+      </Button>
+    </p>
+  );
+}
+
+function Teach(): ReactNode {
+  return (
+    <div className="search-teach soft">
+      <p>
+        An event is found when it holds <b>every</b> word, in any order. The last word may be unfinished;{" "}
+        <code>rate*</code> finds every word that begins so. Case and accents do not matter.
+      </p>
+      <p>
+        It finds what people, models and tools said, items, objectives and memory, also what was rewound away.
+        Names of sessions are found too.
+      </p>
+      <p>
+        <kbd className="key">↓</kbd> <kbd className="key">↑</kbd> go through what was found,{" "}
+        <kbd className="key">Enter</kbd> opens it.
+      </p>
+    </div>
+  );
+}
+
+function Found({ text, only }: { readonly text: string; readonly only: string | null }): ReactNode {
+  const [most, setMost] = useState(firstHits);
+  const asked = askedFor(text);
+  const key = `search/${only ?? ""}/${most}/${asked}`;
+  const reading = useReading(key, () =>
+    engine.search(asked, { limit: most, ...(only === null ? {} : { session: only }) }),
+  );
+  // While the next is read, the last one stays: nothing flickers under the fingers.
+  const last = useRef<{ readonly hits: readonly Hit[]; readonly asked: string } | null>(null);
+  if (reading.value !== undefined) last.current = { hits: reading.value, asked };
+  const named = useNamed(only === null ? text : "");
+  const shown = last.current === null ? reading : { ...reading, value: last.current.hits };
+  return (
+    <>
+      <Named rows={named} />
+      <WhenRead of={reading.error === undefined ? shown : reading}>
+        {(hits) => (
+          <Hits
+            hits={hits}
+            asked={last.current?.asked ?? asked}
+            isOnly={only !== null}
+            some={named.length > 0}
+          >
+            {hits.length < most || most >= hitsMax ? null : (
+              <Button act={() => setMost(hitsMax)}>Show more</Button>
+            )}
+          </Hits>
+        )}
+      </WhenRead>
+    </>
+  );
+}
+
+type Row = Awaited<ReturnType<typeof engine.sessions>>["rows"][number];
+
+function useNamed(text: string): readonly Row[] {
+  const asked = text.trim().slice(0, 200);
+  const { value } = useReading(asked === "" ? null : `sessions/named/${asked}`, async () => {
+    const { rows } = await engine.sessions({ text: asked, limit: namedMax });
+    return rows;
+  });
+  const last = useRef<readonly Row[]>([]);
+  if (value !== undefined) last.current = value;
+  return asked === "" ? [] : last.current;
+}
+
+function Named({ rows }: { readonly rows: readonly Row[] }): ReactNode {
+  if (rows.length === 0) return null;
+  return (
+    <section className="search-named" aria-label="Sessions of this name">
+      {rows.map(({ session, name, objective, status }) => (
+        <Link key={session} data-hit to={sessionPath(session)} className="search-session">
+          <span className="cut" dir="auto">
+            <b>{brief(name ?? objective ?? session, 80)}</b>{" "}
+            {name === null ? null : <span className="faint">{brief(objective ?? "", 100)}</span>}
+          </span>
+          <Status status={status} />
+        </Link>
+      ))}
+    </section>
+  );
+}
+
+interface HitsProps {
+  readonly hits: readonly Hit[];
+  readonly asked: string;
+  readonly isOnly: boolean;
+  /** Sessions were found by their names. */
+  readonly some: boolean;
+  readonly children: ReactNode;
+}
+
+function Hits({ hits, asked, isOnly, some, children }: HitsProps): ReactNode {
+  const groups = grouped(hits);
+  if (hits.length === 0 && some) return null;
+  if (hits.length === 0)
+    return (
+      <Empty title="Nothing holds all of these words">
+        <p>Try fewer words, or the beginning of one with a star: pay*.</p>
+      </Empty>
+    );
+  const where = isOnly ? "" : ` in ${plural(groups.length, "place")}`;
+  return (
+    <>
+      <p className="soft small search-count" role="status">
+        {plural(hits.length, "hit")}
+        {where}, the latest first
+      </p>
+      {groups.map((group) => (
+        <HitGroup key={group.log} group={group} asked={asked} isOnly={isOnly} />
+      ))}
+      {children}
+    </>
+  );
+}
+
+interface HitGroupProps {
+  readonly group: Group;
+  readonly asked: string;
+  readonly isOnly: boolean;
+}
+
+function HitGroup({ group: { log, hits }, asked, isOnly }: HitGroupProps): ReactNode {
+  const isSession = log.startsWith("ses_");
+  return (
+    <section className="search-group" aria-label="Hits of one session">
+      {isOnly ? null : isSession ? <GroupHead id={log} count={hits.length} /> : <h2>The workspace</h2>}
+      <ul>
+        {hits.map((hit) => (
+          <li key={hit.seq} className="search-hit">
+            <Link data-hit to={placeOf(hit)} className="search-snippet" dir="auto">
+              {pieces(visible(hit.snippet), asked).map(({ text, isMeant }, place) =>
+                isMeant ? <mark key={place}>{text}</mark> : text,
+              )}
+            </Link>
+            <span className="search-about small faint">
+              <span>{kindOf(hit.type)}</span>
+              {hit.mind === "live" ? null : <span className="mark">{minds[hit.mind]}</span>}
+              <Ago at={hit.at} />
+              {isSession ? (
+                <Link to={sessionPath(log, "log", { seq: hit.seq })}>position {hit.seq}</Link>
+              ) : null}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const minds = { rewound: "rewound away", compacted: "compacted" } as const;
+
+function GroupHead({ id, count }: { readonly id: string; readonly count: number }): ReactNode {
+  const title = useSessionTitle(id);
+  return (
+    <h2 className="row">
+      <Link to={sessionPath(id)} className="cut" dir="auto">
+        {brief(title?.name ?? id.slice(-6), 100)}
+      </Link>
+      {title?.labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
+      {count < 2 ? null : (
+        <Button kind="quiet" size="small" act={() => goWith({ in: id })}>
+          Only here
+        </Button>
+      )}
+    </h2>
+  );
+}
+
+/** Where it stands: in a transcript, or in the place that shows what the workspace knows. */
+function placeOf({ session, seq, type }: Hit): string {
+  if (session.startsWith("ses_")) return sessionPath(session, "transcript", { to: seq });
+  if (type.startsWith("agent.")) return "/agents";
+  return type.startsWith("trigger.") ? "/triggers" : withParams("/memory", {});
 }

@@ -1,5 +1,29 @@
 /** The process table: every session and how it stands, live. */
-import type { ReactNode } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import type { Followed } from "../../../client/connect.ts";
+import { useCell } from "../../cell.ts";
+import { useFollow } from "../../live.ts";
+import { count, plural } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import type { Choice } from "../../part/menu.tsx";
+import { tell } from "../../part/toast.tsx";
+import { Empty, Trouble } from "../../part/trouble.tsx";
+import { refresh, useReading } from "../../reading.ts";
+import { go, sessionPath } from "../../route.ts";
+import { engine } from "../../server.ts";
+import { useShortcuts } from "../../shortcut.ts";
+import { after, every } from "../../world.ts";
+import { actionOf, actions, doable, eitherOf, isEntitled, keyOfAction, type Action } from "./action.ts";
+import { Ask, type Asking } from "./asking.tsx";
+import { chosen, clearSelected, selected, toggle } from "./chosen.ts";
+import { filterName, filterOf, isFiltered, needsAll, type Filter, type Row } from "./filter.ts";
+import { Filters, Head } from "./head.tsx";
+import { listNamed, removeEverywhere, rowsMax, sessionList, type Listing, type SessionList } from "./list.ts";
+import { perform } from "./perform.ts";
+import { Selection } from "./selection.tsx";
+import { Table } from "./table.tsx";
+import { refreshTotals, useSamples, useTotals, type Totals } from "./totals.ts";
+import "../../style/sessions.css";
 
 interface SessionsProps {
   readonly params: URLSearchParams;
@@ -7,6 +31,262 @@ interface SessionsProps {
   readonly open: () => void;
 }
 
-export function Sessions({ params }: SessionsProps): ReactNode {
-  return <h1>Sessions {params.toString()}</h1>;
+export function Sessions({ params, open }: SessionsProps): ReactNode {
+  const filter = useMemo(() => filterOf(params), [params]);
+  const list = useList(filter);
+  const listing = useCell(list.listing);
+  const totals = useTotals(listing.isBegun);
+  const me = useReading("me", () => engine.me()).value;
+  const [asking, setAsking] = useState<Asking | null>(null);
+  useLive(list);
+  const act = useCallback((action: Action, rows: readonly Row[]): void => {
+    if (action.name === "prioritize" || action.name === "delete") {
+      if (doable(action, rows).length === 0) void perform(action, rows);
+      else setAsking({ what: action.name, rows });
+    } else void perform(action, rows);
+  }, []);
+  const choices = useCallback((row: Row) => choicesOf(row, me, act), [me, act]);
+  const picked = useCell(selected);
+  const rows = listing.rows.filter(({ session }) => picked.has(session));
+  useRowKeys(list, act);
+  return (
+    <div className="sessions">
+      <Head filter={filter} totals={totals} open={open} />
+      <Samples isBegun={listing.isBegun} />
+      <Filters filter={filter} />
+      <Progress filter={filter} list={list} listing={listing} totals={totals} />
+      {listing.error === undefined ? null : <Failed list={list} error={listing.error} />}
+      {listing.isBegun && listing.isWhole && listing.rows.length === 0 ? (
+        <Nothing filter={filter} open={open} />
+      ) : (
+        <Table filter={filter} list={list} listing={listing} choices={choices} />
+      )}
+      <Selection rows={rows} me={me} act={act} />
+      {asking === null ? null : <Ask asking={asking} close={() => setAsking(null)} />}
+    </div>
+  );
+}
+
+function useList(filter: Filter): SessionList {
+  const name = filterName(filter);
+  const list = useMemo(
+    () => listNamed(name, () => sessionList(filter, (asked) => engine.sessions(asked))),
+    [name],
+  );
+  useEffect(() => {
+    let isHere = true;
+    void list.readHead().then(() => (needsAll(filter) ? list.all(() => isHere) : undefined));
+    return () => {
+      isHere = false;
+      list.hold(false);
+    };
+  }, [list]);
+  return list;
+}
+
+const gatherMs = 400;
+const countMs = 2_000;
+const lookMs = 10_000;
+
+/** What happened is gathered for a moment, and then read at once, however much it was. */
+function useLive(list: SessionList): void {
+  const gathered = useRef({ sinceMs: Infinity, call: null as (() => void) | null });
+  const counting = useRef<(() => void) | null>(null);
+  const recount = (): void => {
+    counting.current ??= after(countMs, () => {
+      counting.current = null;
+      refreshTotals();
+    });
+  };
+  const hear = (told: Followed): void => {
+    if ("delta" in told) return;
+    const { event } = told;
+    recount();
+    if (event.type === "session.deleted") {
+      removeEverywhere((event.body as { readonly session: string }).session);
+      refresh("sessions/samples");
+    }
+    const now = gathered.current;
+    now.sinceMs = Math.min(now.sinceMs, event.at);
+    now.call ??= after(gatherMs, () => {
+      const { sinceMs } = now;
+      gathered.current = { sinceMs: Infinity, call: null };
+      void list.catchUp(sinceMs - 1_000);
+    });
+  };
+  useFollow(null, hear, () => {
+    void list.readHead();
+    recount();
+  });
+  useEffect(
+    () => () => {
+      gathered.current.call?.();
+      counting.current?.();
+    },
+    [],
+  );
+  useEffect(
+    () =>
+      every(lookMs, () => {
+        if (!document.hidden) void list.lookAgain();
+      }),
+    [list],
+  );
+}
+
+type Act = (action: Action, rows: readonly Row[]) => void;
+
+function choicesOf(row: Row, me: Parameters<typeof isEntitled>[1], act: Act): readonly Choice[] {
+  const rows = [row];
+  const able = actions.filter(
+    (action) => (action.asks === true || doable(action, rows).length > 0) && isEntitled(action, me),
+  );
+  return [
+    { name: "Open", key: "Enter", act: () => go(sessionPath(row.session)) },
+    ...able.map((action) => {
+      const key = keyOfAction[action.name];
+      return {
+        name: action.title,
+        ...(key === undefined ? {} : { key }),
+        ...(action.name === "delete" || action.name === "prioritize" ? { apart: true } : {}),
+        act: doable(action, rows).length === 0 ? undefined : () => act(action, rows),
+      };
+    }),
+    {
+      name: "Copy the id",
+      act: async () => {
+        await navigator.clipboard.writeText(row.session);
+        tell("The id is copied.");
+      },
+    },
+  ];
+}
+
+/** Keys act on what is selected, or else on the row that was chosen. */
+function useRowKeys(list: SessionList, act: Act): void {
+  const rows = (): readonly Row[] => list.listing.get().rows;
+  const meant = (): readonly Row[] => {
+    const picked = selected.get();
+    const at = chosen.get();
+    return rows().filter(({ session }) => (picked.size > 0 ? picked.has(session) : session === at));
+  };
+  const move = (step: number): void => {
+    const all = rows();
+    const place = all.findIndex(({ session }) => session === chosen.get());
+    const next = place < 0 ? (step > 0 ? 0 : -1) : Math.max(0, Math.min(all.length - 1, place + step));
+    const to = all.at(next)?.session ?? null;
+    list.hold(to !== null);
+    chosen.set(to);
+  };
+  const put = (): void => {
+    if (selected.get().size > 0) return clearSelected();
+    chosen.set(null);
+    list.hold(false);
+  };
+  const doing = (pick: (of: readonly Row[]) => Action) => (): void => {
+    const of = meant();
+    if (of.length === 0) tell("Choose a session first, with j and k or the arrows.");
+    else act(pick(of), of);
+  };
+  useEffect(() => () => chosen.set(null), []);
+  const at = (): string | null => chosen.get();
+  const open = (): void => {
+    const session = at();
+    if (session !== null) go(sessionPath(session));
+  };
+  const pick = (): void => {
+    const session = at();
+    if (session !== null) toggle(session);
+  };
+  useShortcuts([
+    { key: "j", what: "The next session", act: () => move(1) },
+    { key: "k", what: "The one before", act: () => move(-1) },
+    { key: "ArrowDown", what: "The next session", act: () => move(1) },
+    { key: "ArrowUp", what: "The one before", act: () => move(-1) },
+    { key: "Enter", what: "Open it", act: open },
+    { key: " ", what: "Select it, or not", act: pick },
+    { key: "s", what: "Suspend, or activate", act: doing((of) => eitherOf("suspend", "activate", of)) },
+    { key: "i", what: "Interrupt", act: doing(() => actionOf("interrupt")) },
+    { key: "x", what: "Close, or reopen", act: doing((of) => eitherOf("close", "reopen", of)) },
+    { key: "p", what: "Set the priority", act: doing(() => actionOf("prioritize")) },
+    { key: "f", what: "Fork", act: doing(() => actionOf("fork")) },
+    { key: "d", what: "Delete", act: doing(() => actionOf("delete")) },
+    { key: "Escape", what: "Let go of what is selected or chosen", act: put },
+  ]);
+}
+
+interface ProgressProps {
+  readonly filter: Filter;
+  readonly list: SessionList;
+  readonly listing: Listing;
+  readonly totals: Totals | undefined;
+}
+
+/** What is being read, what is new, and where the list ends before the sessions do. */
+function Progress({ filter, list, listing, totals }: ProgressProps): ReactNode {
+  const { rows, kept, isReading, isWhole, isCut } = listing;
+  const most = Math.min(rowsMax, totals?.all ?? rowsMax);
+  const release = (): void => {
+    list.hold(false);
+    if (chosen.get() !== null) list.hold(true);
+  };
+  return (
+    <div className="sessions-progress" role="status">
+      {needsAll(filter) && !isWhole && !isCut && isReading && rows.length > 0 ? (
+        <>
+          <span>
+            Reading all of them to put them in order: {count(rows.length)}
+            {isFiltered(filter) ? "" : ` of ${count(most)}`}
+          </span>
+          {isFiltered(filter) ? null : <progress value={rows.length} max={most} aria-label="Reading" />}
+        </>
+      ) : null}
+      {isCut ? (
+        <span>These are the last {count(rowsMax)} that were active. A filter finds the others.</span>
+      ) : null}
+      {kept > 0 ? (
+        <Button size="small" act={release}>
+          Show {plural(kept, "new session")}
+        </Button>
+      ) : null}
+    </div>
+  );
+}
+
+function Failed({ list, error }: { readonly list: SessionList; readonly error: Error }): ReactNode {
+  return (
+    <div className="stack">
+      <Trouble error={error} />
+      <p>
+        <Button act={() => list.readHead()}>Read again</Button>
+      </p>
+    </div>
+  );
+}
+
+function Nothing({ filter, open }: { readonly filter: Filter; readonly open: () => void }): ReactNode {
+  if (isFiltered(filter))
+    return (
+      <Empty title="No session fits">
+        <p>
+          The filter looks at names and objectives. What was said in a session is found by the search over
+          everything, with <kbd className="key">/</kbd>.
+        </p>
+        <Button act={() => go("/")}>Show all sessions</Button>
+      </Empty>
+    );
+  return (
+    <Empty title="There are no sessions yet">
+      <p>
+        A session is one piece of work with one objective. Everything that happens in it is kept in its log.
+      </p>
+      <Button kind="main" act={open}>
+        New session <kbd className="key sessions-key">n</kbd>
+      </Button>
+    </Empty>
+  );
+}
+
+function Samples({ isBegun }: { readonly isBegun: boolean }): ReactNode {
+  return useSamples(isBegun) ? <p className="sessions-samples soft">Some of these are samples.</p> : null;
 }

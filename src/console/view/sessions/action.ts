@@ -1,0 +1,157 @@
+/** What can be done with sessions from their rows: with which key, and with which of them. */
+import { mayIn, type Status } from "../../../protocol/library.ts";
+import type { Me } from "../../../client/connect.ts";
+import type { Row } from "./filter.ts";
+
+export type ActionName =
+  | "suspend"
+  | "activate"
+  | "interrupt"
+  | "close"
+  | "reopen"
+  | "archive"
+  | "prioritize"
+  | "fork"
+  | "delete";
+
+export interface Action {
+  readonly name: ActionName;
+  readonly title: string;
+  /** While it is done, and when it is. */
+  readonly doing: string;
+  readonly done: string;
+  readonly scope: Me["scopes"][number];
+  readonly may: (status: Status) => boolean;
+  /** Asks something first. */
+  readonly asks?: true;
+}
+
+/** In the order of the menu. */
+export const actions: readonly Action[] = [
+  {
+    name: "suspend",
+    title: "Suspend",
+    doing: "Suspending",
+    done: "Suspended",
+    scope: "write",
+    may: (status) => mayIn(status, "suspend"),
+  },
+  {
+    name: "activate",
+    title: "Activate",
+    doing: "Activating",
+    done: "Activated",
+    scope: "write",
+    may: (status) => mayIn(status, "activate"),
+  },
+  {
+    name: "interrupt",
+    title: "Interrupt",
+    doing: "Interrupting",
+    done: "Interrupted",
+    scope: "write",
+    may: (status) => mayIn(status, "interrupt"),
+  },
+  {
+    name: "close",
+    title: "Close",
+    doing: "Closing",
+    done: "Closed",
+    scope: "write",
+    may: (status) => mayIn(status, "close"),
+  },
+  {
+    name: "reopen",
+    title: "Reopen",
+    doing: "Reopening",
+    done: "Reopened",
+    scope: "write",
+    may: (status) => mayIn(status, "reopen"),
+  },
+  {
+    name: "archive",
+    title: "Archive",
+    doing: "Archiving",
+    done: "Archived",
+    scope: "write",
+    may: (status) => mayIn(status, "archive"),
+  },
+  {
+    name: "prioritize",
+    title: "Set the priority…",
+    doing: "Prioritizing",
+    done: "Prioritized",
+    scope: "write",
+    may: (status) => mayIn(status, "describe"),
+    asks: true,
+  },
+  { name: "fork", title: "Fork", doing: "Forking", done: "Forked", scope: "write", may: () => true },
+  {
+    name: "delete",
+    title: "Delete…",
+    doing: "Deleting",
+    done: "Deleted",
+    scope: "admin",
+    may: (status) => status !== "running",
+    asks: true,
+  },
+];
+
+export function actionOf(name: ActionName): Action {
+  const found = actions.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no action ${name}`);
+  return found;
+}
+
+/** Until it is known who asks, nothing is held back: the server says no where it must. */
+export const isEntitled = (action: Action, me: Pick<Me, "scopes"> | undefined): boolean =>
+  me === undefined || me.scopes.includes("admin") || me.scopes.includes(action.scope);
+
+/** Those of the rows with which it can be done. A session that was imported is read and forked only. */
+export const doable = (action: Action, rows: readonly Row[]): Row[] =>
+  rows.filter(
+    ({ status, copy }) =>
+      action.may(status) && (copy !== true || action.name === "fork" || action.name === "delete"),
+  );
+
+/** What a key means that goes both ways: the first of the two, as long as there is one to do it with. */
+export function eitherOf(first: ActionName, second: ActionName, rows: readonly Row[]): Action {
+  const [one, other] = [actionOf(first), actionOf(second)];
+  return doable(one, rows).length > 0 || doable(other, rows).length === 0 ? one : other;
+}
+
+/** The keys of actions, for the menu. */
+export const keyOfAction: Readonly<Partial<Record<ActionName, string>>> = {
+  suspend: "s",
+  activate: "s",
+  interrupt: "i",
+  close: "x",
+  reopen: "x",
+  prioritize: "p",
+  fork: "f",
+  delete: "d",
+};
+
+/** What becomes of several, a few at a time; what fails does not keep the others from it. */
+export async function each<T>(
+  all: readonly T[],
+  work: (one: T) => Promise<void>,
+  { atOnce = 4, progress }: { readonly atOnce?: number; readonly progress?: (done: number) => void } = {},
+): Promise<readonly { readonly of: T; readonly error: Error }[]> {
+  const failed: { readonly of: T; readonly error: Error }[] = [];
+  const left = [...all];
+  let done = 0;
+  const worker = async (): Promise<void> => {
+    for (let one = left.shift(); one !== undefined; one = left.shift()) {
+      try {
+        await work(one);
+      } catch (error) {
+        failed.push({ of: one, error: error as Error });
+      }
+      done += 1;
+      progress?.(done);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, all.length) }, worker));
+  return failed;
+}

@@ -1,0 +1,119 @@
+/** What is asked before something is done with sessions: how urgent, or whether really. */
+import { useState, type ReactNode } from "react";
+import { limit } from "../../../protocol/library.ts";
+import { plural } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { Dialog } from "../../part/dialog.tsx";
+import { brief } from "../../part/visible.ts";
+import { actionOf, doable } from "./action.ts";
+import { titleOf, type Row } from "./filter.ts";
+import { perform } from "./perform.ts";
+
+export interface Asking {
+  readonly what: "prioritize" | "delete";
+  readonly rows: readonly Row[];
+}
+
+interface AskProps {
+  readonly rows: readonly Row[];
+  readonly close: () => void;
+}
+
+export function Ask({ asking, close }: { readonly asking: Asking; readonly close: () => void }): ReactNode {
+  return asking.what === "delete" ? (
+    <AskDelete rows={asking.rows} close={close} />
+  ) : (
+    <AskPriority rows={asking.rows} close={close} />
+  );
+}
+
+const priorities = Array.from({ length: limit.priorityMax + 1 }, (_, priority) => priority);
+
+function AskPriority({ rows, close }: AskProps): ReactNode {
+  const [only] = rows;
+  const set = (priority: number): void => {
+    close();
+    void perform(actionOf("prioritize"), rows, { priority });
+  };
+  return (
+    <Dialog
+      title={rows.length === 1 ? "Priority" : `Priority of ${plural(rows.length, "session")}`}
+      close={close}
+    >
+      <p className="soft">0 is the most urgent, 9 the least. A key does as well.</p>
+      <div
+        className="sessions-priorities"
+        role="group"
+        aria-label="Priority"
+        onKeyDown={({ key }) => {
+          if (/^[0-9]$/.test(key)) set(Number(key));
+        }}
+      >
+        {priorities.map((priority) => (
+          <button
+            key={priority}
+            type="button"
+            className="button number"
+            autoFocus={priority === (only?.priority ?? 5)}
+            aria-pressed={rows.length === 1 && only?.priority === priority}
+            onClick={() => set(priority)}
+          >
+            {priority}
+          </button>
+        ))}
+      </div>
+    </Dialog>
+  );
+}
+
+const namedMax = 5;
+
+function AskDelete({ rows, close }: AskProps): ReactNode {
+  const [said, setSaid] = useState("");
+  const able = doable(actionOf("delete"), rows);
+  const many = able.length > 1;
+  const word = String(able.length);
+  return (
+    <Dialog title={many ? `Delete ${plural(able.length, "session")}` : "Delete this session"} close={close}>
+      <ul>
+        {able.slice(0, namedMax).map((row) => (
+          <li key={row.session} className="cut">
+            {brief(titleOf(row), 100) || row.session}
+          </li>
+        ))}
+        {able.length > namedMax ? <li className="soft">and {able.length - namedMax} more</li> : null}
+      </ul>
+      <p className="soft">
+        Everything that was said in {many ? "them" : "it"} is gone for good. Forks keep what they share.
+        {rows.length > able.length ? " Those that are running are left out: interrupt them first." : ""}
+      </p>
+      {many ? (
+        <label className="labeled">
+          <span>Type {word} to say that all of them are meant</span>
+          <input
+            className="field"
+            inputMode="numeric"
+            autoFocus
+            value={said}
+            onChange={({ target }) => setSaid(target.value)}
+          />
+        </label>
+      ) : null}
+      <div className="dialog-actions">
+        <Button act={close} autoFocus={!many}>
+          Keep
+        </Button>
+        <Button
+          kind="bad"
+          disabled={able.length === 0 || (many && said.trim() !== word)}
+          act={() => {
+            close();
+            void perform(actionOf("delete"), able);
+          }}
+        >
+          Delete
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

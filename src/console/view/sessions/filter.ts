@@ -1,0 +1,145 @@
+/** Which sessions are listed, and in which order: as the address says it, and as the server is asked. */
+import { statuses, type Status } from "../../../protocol/library.ts";
+import type { RemoteEngine } from "../../../client/connect.ts";
+
+export type Row = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
+export type Asked = NonNullable<Parameters<RemoteEngine["sessions"]>[0]>;
+
+export const sorts = ["active", "opened", "name", "status", "priority", "cost"] as const;
+export type Sort = (typeof sorts)[number];
+
+export interface Filter {
+  /** Occurs in name or objective. */
+  readonly text: string;
+  /** Any of them; none: all. */
+  readonly statuses: readonly Status[];
+  readonly agent: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Only those that stand still until somebody answers them. */
+  readonly asks: boolean;
+  readonly sort: Sort;
+  readonly falls: boolean;
+}
+
+/** Of each order, whether what is largest comes first. */
+const fallsFirst: Readonly<Record<Sort, boolean>> = {
+  active: true,
+  opened: true,
+  name: false,
+  status: false,
+  priority: false,
+  cost: true,
+};
+
+export function filterOf(params: URLSearchParams): Filter {
+  const wanted = (params.get("status") ?? "").split(",");
+  const sort = sorts.find((one) => one === params.get("sort")) ?? "active";
+  const direction = params.get("dir");
+  return {
+    text: (params.get("q") ?? "").slice(0, 200),
+    statuses: statuses.filter((one) => wanted.includes(one)),
+    agent: params.get("agent") || null,
+    labels: labelsOf(params.get("label") ?? ""),
+    asks: params.get("waits") === "person",
+    sort,
+    falls: direction === "asc" ? false : direction === "desc" ? true : fallsFirst[sort],
+  };
+}
+
+/** What the address says of an order: nothing where it is the usual one. */
+export function sortParams(sort: Sort, falls: boolean): Record<"sort" | "dir", string | null> {
+  return {
+    sort: sort === "active" ? null : sort,
+    dir: falls === fallsFirst[sort] ? null : falls ? "desc" : "asc",
+  };
+}
+
+/** The order after a click on a column: its usual one, then the other way round. */
+export const turned = (filter: Filter, sort: Sort): Record<"sort" | "dir", string | null> =>
+  sortParams(sort, filter.sort === sort ? !filter.falls : fallsFirst[sort]);
+
+/** `team=blue, stage=2` as labels. What is not yet whole counts for nothing. */
+export function labelsOf(text: string): Record<string, string> {
+  const pairs = text.split(",").flatMap((piece) => {
+    const [, key, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(piece) ?? [];
+    return key === undefined || value === undefined || value === "" ? [] : [[key, value] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+export const labelsText = (labels: Readonly<Record<string, string>>): string =>
+  Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(", ");
+
+export const isFiltered = ({ text, statuses: some, agent, labels, asks }: Filter): boolean =>
+  text !== "" || some.length > 0 || agent !== null || Object.keys(labels).length > 0 || asks;
+
+/** Two filters with the same name list the same. */
+export const filterName = (filter: Filter): string => JSON.stringify(filter);
+
+/** What the server is asked for; the rest is looked at here. */
+export function askedOf({ text, statuses: some, agent, labels, asks }: Filter): Asked {
+  const wanted: readonly Status[] = asks ? ["suspended"] : some;
+  return {
+    ...(text === "" ? {} : { text }),
+    ...(wanted.length === 0 ? {} : { status: [...wanted] }),
+    ...(agent === null ? {} : { agent }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+  };
+}
+
+/** The server gives the most recently active first; any other order needs all of them. */
+export const needsAll = ({ sort, falls }: Filter): boolean => sort !== "active" || !falls;
+
+const answered: readonly (string | null)[] = ["approval", "answer"];
+/** Whether it stands still until a person allows, denies or says something. */
+export const isAsking = ({ status, waitingFor }: Pick<Row, "status" | "waitingFor">): boolean =>
+  status === "suspended" && answered.includes(waitingFor);
+
+/** As the server would have it. */
+export function matches(row: Row, filter: Filter): boolean {
+  const { text, statuses: some, agent, labels, asks } = filter;
+  if (asks && !isAsking(row)) return false;
+  if (some.length > 0 && !asks && !some.includes(row.status)) return false;
+  if (agent !== null && row.agent !== agent) return false;
+  if (Object.entries(labels).some(([key, value]) => row.labels[key] !== value)) return false;
+  const wanted = lower(text);
+  return wanted === "" || [row.name, row.objective].some((said) => lower(said ?? "").includes(wanted));
+}
+
+/** The case of ASCII letters alone makes no difference, as in the store. */
+const lower = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+
+export const titleOf = ({ name, objective }: Pick<Row, "name" | "objective">): string =>
+  name || objective || "";
+
+type Value = number | string;
+const valueOf: Readonly<Record<Sort, (row: Row) => Value>> = {
+  active: ({ activeAt }) => activeAt,
+  opened: ({ openedAt }) => openedAt,
+  name: (row) => lower(titleOf(row).slice(0, 200)),
+  // Those that are at work first, those that are over last.
+  status: ({ status }) => urgency.indexOf(status),
+  priority: ({ priority }) => priority,
+  cost: ({ nanoUsd }) => nanoUsd,
+};
+const urgency: readonly Status[] = [
+  "running",
+  "suspended",
+  "open",
+  "sleeping",
+  "closed",
+  "archived",
+  "moved",
+];
+
+/** Ties: the most recently active first, and then as the server orders them. */
+export function comparing({ sort, falls }: Filter): (a: Row, b: Row) => number {
+  const value = valueOf[sort];
+  const sign = falls ? -1 : 1;
+  return (a, b) =>
+    sign * order(value(a), value(b)) || b.activeAt - a.activeAt || -order(a.session, b.session);
+}
+
+const order = (a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0);

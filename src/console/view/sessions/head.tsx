@@ -1,0 +1,198 @@
+/** Above the table: how many there are, and which of them are listed. */
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { statuses } from "../../../protocol/library.ts";
+import { Link } from "../../link.tsx";
+import { count } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { brief } from "../../part/visible.ts";
+import { useReading } from "../../reading.ts";
+import { goWith, withParams } from "../../route.ts";
+import { engine } from "../../server.ts";
+import { useShortcuts } from "../../shortcut.ts";
+import { after } from "../../world.ts";
+import { isFiltered, labelsOf, labelsText, sortParams, sorts, type Filter, type Sort } from "./filter.ts";
+import type { Totals } from "./totals.ts";
+
+interface HeadProps {
+  readonly filter: Filter;
+  readonly totals: Totals | undefined;
+  readonly open: () => void;
+}
+
+export function Head({ filter, totals, open }: HeadProps): ReactNode {
+  return (
+    <header className="head sessions-head">
+      <h1>Sessions</h1>
+      {totals === undefined ? null : <Counts filter={filter} totals={totals} />}
+      <span className="spread" />
+      <Button kind="main" act={open}>
+        New session <kbd className="key sessions-key">n</kbd>
+      </Button>
+    </header>
+  );
+}
+
+function Counts({ filter, totals }: { readonly filter: Filter; readonly totals: Totals }): ReactNode {
+  const { all, running, asking, isMore } = totals;
+  const more = isMore ? "+" : "";
+  const onlyRunning = filter.statuses.length === 1 && filter.statuses[0] === "running" && !filter.asks;
+  return (
+    <p className="sessions-counts" role="status">
+      <span className="number">{count(all)} in all</span>
+      <Link
+        className="mark"
+        data-tone={running > 0 ? "busy" : undefined}
+        aria-current={onlyRunning ? "true" : undefined}
+        to={onlyRunning ? "/" : withParams("/", { status: "running" })}
+      >
+        {count(running)}
+        {more} running
+      </Link>
+      <Link
+        className="mark"
+        data-tone={asking > 0 ? "warn" : undefined}
+        aria-current={filter.asks ? "true" : undefined}
+        to={filter.asks ? "/" : withParams("/", { waits: "person" })}
+      >
+        {count(asking)}
+        {more} waiting for a person
+      </Link>
+    </p>
+  );
+}
+
+const typedMs = 180;
+
+/** What is typed goes into the address a moment later; what the address says comes back into the field. */
+function useTyped(inAddress: string, say: (text: string) => void): readonly [string, (text: string) => void] {
+  const [typed, setTyped] = useState(inAddress);
+  const waiting = useRef<(() => void) | null>(null);
+  useEffect(() => () => waiting.current?.(), []);
+  useEffect(() => {
+    if (waiting.current === null) setTyped(inAddress);
+  }, [inAddress]);
+  const change = (text: string): void => {
+    setTyped(text);
+    waiting.current?.();
+    waiting.current = after(typedMs, () => {
+      waiting.current = null;
+      say(text);
+    });
+  };
+  return [typed, change];
+}
+
+export function Filters({ filter }: { readonly filter: Filter }): ReactNode {
+  const field = useRef<HTMLInputElement>(null);
+  const [text, setText] = useTyped(filter.text, (q) => goWith({ q }, { replace: true }));
+  const [label, setLabel] = useTyped(labelsText(filter.labels), (said) =>
+    goWith({ label: labelsText(labelsOf(said)) }, { replace: true }),
+  );
+  useShortcuts([{ key: ".", what: "Filter the list", act: () => field.current?.focus() }]);
+  return (
+    <search className="sessions-filters">
+      <input
+        ref={field}
+        type="search"
+        className="field sessions-text"
+        aria-label="Name or objective"
+        placeholder="Filter by name or objective"
+        maxLength={200}
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+        onKeyDown={({ key, currentTarget }) => {
+          if (key === "Enter" || key === "Escape") currentTarget.blur();
+        }}
+      />
+      <AgentField filter={filter} />
+      <input
+        className="field sessions-label"
+        aria-label="Labels"
+        placeholder="label=value"
+        value={label}
+        spellCheck={false}
+        onChange={({ target }) => setLabel(target.value)}
+      />
+      <OrderField filter={filter} />
+      <Statuses filter={filter} />
+    </search>
+  );
+}
+
+function AgentField({ filter }: { readonly filter: Filter }): ReactNode {
+  const { value = [] } = useReading("agents", () => engine.agents());
+  const names = [...new Set([...value.map(({ name }) => name), ...(filter.agent ? [filter.agent] : [])])];
+  return (
+    <select
+      className="field sessions-agents"
+      aria-label="Agent"
+      value={filter.agent ?? ""}
+      onChange={({ target }) => goWith({ agent: target.value })}
+    >
+      <option value="">Any agent</option>
+      {names.map((name) => (
+        <option key={name} value={name}>
+          {brief(name, 60)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const orders: Readonly<Record<Sort, string>> = {
+  active: "Last active",
+  opened: "Last opened",
+  name: "Name",
+  status: "Status",
+  priority: "Most urgent",
+  cost: "Most costly",
+};
+
+function OrderField({ filter }: { readonly filter: Filter }): ReactNode {
+  return (
+    <select
+      className="field sessions-order"
+      aria-label="Order"
+      value={filter.sort}
+      onChange={({ target }) => {
+        const sort = sorts.find((one) => one === target.value) ?? "active";
+        goWith({ ...sortParams(sort, filter.falls), dir: null });
+      }}
+    >
+      {sorts.map((sort) => (
+        <option key={sort} value={sort}>
+          {orders[sort]}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Each on or off; none is all of them. */
+function Statuses({ filter }: { readonly filter: Filter }): ReactNode {
+  const on = filter.asks ? [] : filter.statuses;
+  const turn = (status: (typeof statuses)[number]): void => {
+    const next = on.includes(status) ? on.filter((one) => one !== status) : [...on, status];
+    goWith({ status: next.join(","), waits: null });
+  };
+  return (
+    <div className="sessions-statuses" role="group" aria-label="Status">
+      {statuses.map((status) => (
+        <button
+          key={status}
+          type="button"
+          className="sessions-status-choice"
+          aria-pressed={on.includes(status)}
+          onClick={() => turn(status)}
+        >
+          {status}
+        </button>
+      ))}
+      {isFiltered(filter) ? (
+        <Link to={withParams("/", sortParams(filter.sort, filter.falls))} className="sessions-all small">
+          Show all
+        </Link>
+      ) : null}
+    </div>
+  );
+}

@@ -1,0 +1,229 @@
+/**
+ * The sessions that are listed, as the page holds them: pages that were read, with what happens since merged
+ * in. While somebody points at a row the order stays as it is; what is new waits until they let go.
+ */
+import { cell, type Cell } from "../../cell.ts";
+import { askedOf, comparing, matches, needsAll, type Asked, type Filter, type Row } from "./filter.ts";
+
+export interface Listing {
+  /** In the order in which they are shown. */
+  readonly rows: readonly Row[];
+  /** How many are new and not shown yet, since the order is held. */
+  readonly kept: number;
+  /** All there are were read. */
+  readonly isWhole: boolean;
+  readonly isReading: boolean;
+  /** Whether anything was read at all. */
+  readonly isBegun: boolean;
+  /** So many are read at most. */
+  readonly isCut: boolean;
+  readonly error: Error | undefined;
+}
+
+interface Page {
+  readonly rows: readonly Row[];
+  readonly cursor: string | null;
+}
+type Read = (asked: Asked) => Promise<Page>;
+
+export interface SessionList {
+  readonly listing: Cell<Listing>;
+  /** From the beginning, as far as what is known already; the first time one page. */
+  readHead(): Promise<void>;
+  /** The next page. */
+  more(): Promise<void>;
+  /** All pages, for as long as it is wanted. */
+  all(wanted: () => boolean): Promise<void>;
+  /** What was written to since then. */
+  catchUp(sinceMs: number): Promise<void>;
+  /** How those stand that may be waiting for others: nothing is written to them when that changes. */
+  lookAgain(): Promise<void>;
+  remove(session: string): void;
+  /** While it is held, rows change and do not move. */
+  hold(isHeld: boolean): void;
+}
+
+export const rowsMax = 20_000;
+const pageRows = 100;
+const pageRowsMax = 500;
+const headPagesMax = 20;
+const caughtPagesMax = 4;
+
+const empty: Listing = {
+  rows: [],
+  kept: 0,
+  isWhole: false,
+  isReading: false,
+  isBegun: false,
+  isCut: false,
+  error: undefined,
+};
+
+export function sessionList(filter: Filter, read: Read): SessionList {
+  const listing = cell<Listing>(empty);
+  const known = new Map<string, Row>();
+  const asked = askedOf(filter);
+  const compare = comparing(filter);
+  let cursor: string | null = null;
+  let isHeld = false;
+  let queue = Promise.resolve();
+  let under = 0;
+
+  function show(more: Partial<Listing> = {}): void {
+    const fresh = [...known.values()].filter((row) => matches(row, filter)).toSorted(compare);
+    const { rows, kept } = isHeld ? holding(listing.get().rows, fresh, known, compare) : free(fresh);
+    listing.set({ ...listing.get(), rows, kept, isCut: known.size >= rowsMax, ...more });
+  }
+
+  function take(rows: readonly Row[]): void {
+    for (const row of rows) {
+      // What was read earlier may come in later.
+      const before = known.get(row.session);
+      if (before === undefined || before.headSeq <= row.headSeq) known.set(row.session, row);
+    }
+  }
+
+  /** One reading at a time; the next waits. */
+  function alone(work: () => Promise<void>): Promise<void> {
+    under += 1;
+    queue = queue
+      .then(work)
+      .then(
+        () => show({ isReading: false, isBegun: true, error: undefined }),
+        (error: unknown) => show({ isReading: false, error: error as Error }),
+      )
+      .finally(() => (under -= 1));
+    return queue;
+  }
+
+  async function nextPage(limit: number): Promise<void> {
+    const page = await read({ ...asked, limit, ...(cursor === null ? {} : { cursor }) });
+    take(page.rows);
+    ({ cursor } = page);
+  }
+
+  async function readHead(): Promise<void> {
+    const isFirst = known.size === 0;
+    const seen = new Set<string>();
+    let oldestAt = Infinity;
+    let place: string | null = null;
+    for (let pages = 0; pages < headPagesMax; pages++) {
+      const next: Page = await read({
+        ...asked,
+        limit: pageRows,
+        ...(place === null ? {} : { cursor: place }),
+      });
+      const isKnown = next.rows.some((row) => known.get(row.session)?.headSeq === row.headSeq);
+      take(next.rows);
+      for (const { session, activeAt } of next.rows) {
+        seen.add(session);
+        oldestAt = Math.min(oldestAt, activeAt);
+      }
+      place = next.cursor;
+      if (place === null) oldestAt = -Infinity;
+      if (isFirst || isKnown || place === null) break;
+    }
+    // What should have been there and was not is gone, or is listed no more.
+    for (const [session, { activeAt }] of known)
+      if (activeAt > oldestAt && !seen.has(session)) known.delete(session);
+    if (isFirst) cursor = place;
+    if (isFirst || place === null) show({ isWhole: place === null });
+  }
+
+  const reading = (): void => listing.set({ ...listing.get(), isReading: true });
+  const isOver = (): boolean => listing.get().isWhole || known.size >= rowsMax;
+
+  return {
+    listing,
+    async readHead() {
+      if (known.size === 0) reading();
+      await alone(readHead);
+    },
+    async more() {
+      if (isOver() || listing.get().isReading) return;
+      reading();
+      await alone(async () => {
+        await nextPage(needsAll(filter) ? pageRowsMax : pageRows);
+        show({ isWhole: cursor === null });
+      });
+    },
+    async all(wanted) {
+      while (wanted() && !isOver()) {
+        reading();
+        await alone(async () => {
+          await nextPage(pageRowsMax);
+          show({ isWhole: cursor === null, isBegun: true });
+        });
+        if (listing.get().error !== undefined) return;
+      }
+    },
+    catchUp: (sinceMs) =>
+      alone(async () => {
+        let place: string | null = null;
+        for (let pages = 0; pages < caughtPagesMax; pages++) {
+          // Unfiltered: also what is listed no more has to be known.
+          const next: Page = await read({
+            activeSince: sinceMs,
+            limit: pageRowsMax,
+            ...(place === null ? {} : { cursor: place }),
+          });
+          take(next.rows.filter((row) => known.has(row.session) || matches(row, filter)));
+          place = next.cursor;
+          if (place === null) return;
+        }
+        await readHead();
+      }),
+    async lookAgain() {
+      if (![...known.values()].some(({ runnable, runBy }) => runnable || runBy !== null)) return;
+      await alone(async () => {
+        const { rows } = await read({ status: ["open", "running"], limit: pageRowsMax });
+        take(rows.filter(({ session }) => known.has(session)));
+      });
+    },
+    remove(session) {
+      if (known.delete(session)) show();
+    },
+    hold(held) {
+      if (held === isHeld) return;
+      isHeld = held;
+      if (!held) show();
+    },
+  };
+}
+
+const free = (rows: readonly Row[]): Pick<Listing, "rows" | "kept"> => ({ rows, kept: 0 });
+
+/** The order as it was, with what came after its end added; what would come in between is counted. */
+export function holding(
+  before: readonly Row[],
+  fresh: readonly Row[],
+  known: ReadonlyMap<string, Row>,
+  compare: (a: Row, b: Row) => number,
+): Pick<Listing, "rows" | "kept"> {
+  const rows = before.flatMap(({ session }) => known.get(session) ?? []);
+  const last = before.at(-1);
+  const shown = new Set(rows.map(({ session }) => session));
+  const unseen = fresh.filter(({ session }) => !shown.has(session));
+  const later = last === undefined ? unseen : unseen.filter((row) => compare(row, last) > 0);
+  return { rows: [...rows, ...later], kept: unseen.length - later.length };
+}
+
+const listsMax = 6;
+const lists = new Map<string, SessionList>();
+
+/** The same list for the same filter: whoever comes back finds it as it was. */
+export function listNamed(name: string, make: () => SessionList): SessionList {
+  const list = lists.get(name) ?? make();
+  lists.delete(name);
+  lists.set(name, list);
+  for (const old of lists.keys()) {
+    if (lists.size <= listsMax) break;
+    lists.delete(old);
+  }
+  return list;
+}
+
+/** A session is gone: from every list. */
+export function removeEverywhere(session: string): void {
+  for (const list of lists.values()) list.remove(session);
+}

@@ -1,0 +1,109 @@
+/** Does with sessions what was asked for in their rows, and says what came of it. */
+import { cell } from "../../cell.ts";
+import { plural } from "../../part/amount.ts";
+import { tell, tellError, wordsOf } from "../../part/toast.tsx";
+import { brief } from "../../part/visible.ts";
+import { forget } from "../../reading.ts";
+import { go, sessionPath } from "../../route.ts";
+import { engine, sessionOf } from "../../server.ts";
+import { actionOf, doable, each, type Action, type ActionName } from "./action.ts";
+import { titleOf, type Row } from "./filter.ts";
+import { removeEverywhere } from "./list.ts";
+
+/** What is under way with several sessions; null: nothing. */
+export const underway = cell<{ readonly title: string; readonly done: number; readonly all: number } | null>(
+  null,
+);
+
+interface Given {
+  readonly priority?: number;
+}
+
+/** Gives the session that was made, where one was. */
+const works: Readonly<Record<ActionName, (row: Row, given: Given) => Promise<string | null>>> = {
+  suspend: async ({ session }) => plain((await sessionOf(session)).suspend()),
+  activate: async ({ session }) => plain((await sessionOf(session)).activate()),
+  interrupt: async ({ session }) => plain((await sessionOf(session)).interrupt()),
+  close: async ({ session }) => plain((await sessionOf(session)).close()),
+  reopen: async ({ session }) => plain((await sessionOf(session)).reopen()),
+  archive: async ({ session }) => plain((await sessionOf(session)).archive()),
+  prioritize: async ({ session }, { priority = 5 }) => plain((await sessionOf(session)).prioritize(priority)),
+  fork: async ({ session }) => (await (await sessionOf(session)).fork()).id,
+  delete: async ({ session }) => {
+    await engine.delete(session);
+    forget(`session/${session}`);
+    removeEverywhere(session);
+    return null;
+  },
+};
+
+async function plain(work: Promise<unknown>): Promise<null> {
+  await work;
+  return null;
+}
+
+/** What it was done with. The way back is offered where there is one. */
+export async function perform(action: Action, chosen: readonly Row[], given: Given = {}): Promise<void> {
+  const rows = doable(action, chosen);
+  if (rows.length === 0) {
+    tell(chosen.length === 1 ? cannot(action, chosen[0]) : `${action.title}: none of these can.`);
+    return;
+  }
+  const made: string[] = [];
+  const all = rows.length;
+  underway.set({ title: action.doing, done: 0, all });
+  const failed = await each(
+    rows,
+    async (row) => {
+      const fork = await works[action.name](row, given);
+      if (fork !== null) made.push(fork);
+    },
+    { progress: (done) => underway.set({ title: action.doing, done, all }) },
+  ).finally(() => underway.set(null));
+  for (const { of, error } of failed.slice(0, 3))
+    tellError(all === 1 ? error : new Error(`${nameOf(of)}: ${wordsOf(error).text}`));
+  const [only] = made;
+  if (only !== undefined && all === 1) return go(sessionPath(only));
+  const done = rows.filter((row) => failed.every(({ of }) => of !== row));
+  if (done.length > 0) tellDone(action, done);
+}
+
+const nameOf = (row: Row): string => brief(titleOf(row), 60) || row.session.slice(-6);
+
+function tellDone(action: Action, rows: readonly Row[]): void {
+  const [first] = rows;
+  const what = rows.length === 1 && first !== undefined ? nameOf(first) : plural(rows.length, "session");
+  const back = backOf[action.name];
+  const undo =
+    back === undefined
+      ? undefined
+      : { name: back.title, act: () => void perform(back.action(), rows.map(back.after)) };
+  tell(`${action.done}: ${what}`, undo);
+}
+
+/** What undoes it, and how the rows stand meanwhile. */
+const backOf: Partial<
+  Record<
+    ActionName,
+    { readonly title: string; readonly action: () => Action; readonly after: (row: Row) => Row }
+  >
+> = {
+  close: {
+    title: "Reopen",
+    action: () => actionOf("reopen"),
+    after: (row) => ({ ...row, status: "closed" }),
+  },
+  suspend: {
+    title: "Activate",
+    action: () => actionOf("activate"),
+    after: (row) => ({ ...row, status: "suspended" }),
+  },
+};
+
+function cannot({ title, name }: Action, row: Row | undefined): string {
+  const verb = title.replace("…", "");
+  if (row?.copy === true) return `${verb}: this is a copy. It is read and forked only.`;
+  if (row?.status === "running" && (name === "close" || name === "delete"))
+    return `${verb}: it is running. Interrupt it first.`;
+  return `${verb}: it is ${row?.status ?? "gone"}.`;
+}

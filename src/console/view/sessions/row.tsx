@@ -1,0 +1,134 @@
+/** One session as a row of the table; on a phone, as a card. */
+import { memo, type ReactNode } from "react";
+import { Link } from "../../link.tsx";
+import { money } from "../../part/amount.ts";
+import { Icon } from "../../part/icon.tsx";
+import { Menu, type Choice } from "../../part/menu.tsx";
+import { Ago } from "../../part/moment.tsx";
+import { brief } from "../../part/visible.ts";
+import { Status, Zone } from "../../part/status.tsx";
+import { sessionPath } from "../../route.ts";
+import { titleOf, type Row } from "./filter.ts";
+import { standingOf } from "./standing.ts";
+
+interface RowProps {
+  readonly row: Row;
+  /** Of all rows, beginning with 0. */
+  readonly place: number;
+  readonly top: number;
+  readonly height: number;
+  readonly isChosen: boolean;
+  readonly isSelected: boolean;
+  readonly choices: (row: Row) => readonly Choice[];
+  readonly select: (session: string) => void;
+}
+
+export const rowId = (session: string): string => `row-${session}`;
+
+export const SessionRow = memo(function SessionRow(props: RowProps): ReactNode {
+  const { row, place, top, height, isChosen, isSelected, choices, select } = props;
+  const title = brief(titleOf(row), 120);
+  return (
+    <div
+      role="row"
+      id={rowId(row.session)}
+      aria-rowindex={place + 2}
+      aria-selected={isSelected}
+      className="sessions-row"
+      data-chosen={isChosen || undefined}
+      data-over={["closed", "archived", "moved"].includes(row.status) || undefined}
+      style={{ height, transform: `translateY(${top}px)` }}
+    >
+      <span role="gridcell" className="sessions-select">
+        <input
+          type="checkbox"
+          checked={isSelected}
+          tabIndex={-1}
+          aria-label={`Select ${title || row.session}`}
+          onChange={({ currentTarget }) => {
+            select(row.session);
+            currentTarget.closest<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
+          }}
+        />
+      </span>
+      <span role="gridcell" className="sessions-status">
+        <Status status={row.status} />
+      </span>
+      <Name row={row} title={title} />
+      <Facts row={row} />
+      <span role="gridcell" className="sessions-menu">
+        <Menu label={`What to do with ${title || row.session}`} kind="quiet" choices={choices(row)}>
+          <Icon name="more" />
+        </Menu>
+      </span>
+    </div>
+  );
+});
+
+function Name({ row, title }: { readonly row: Row; readonly title: string }): ReactNode {
+  const beneath = row.name ? brief(row.objective ?? "", 240) : "";
+  return (
+    <span role="gridcell" className="sessions-name">
+      <span className="sessions-title">
+        <Link to={sessionPath(row.session)} className="sessions-link" dir="auto">
+          {title || <span className="faint">No name: {row.session.slice(-8)}</span>}
+        </Link>
+        {row.labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
+        {row.copy === true ? <span className="mark">copy</span> : null}
+        {row.parent === null ? null : <span className="sessions-fork">fork</span>}
+      </span>
+      {beneath === "" ? null : (
+        <span className="sessions-objective" dir="auto">
+          {beneath}
+        </span>
+      )}
+    </span>
+  );
+}
+
+function Facts({ row }: { readonly row: Row }): ReactNode {
+  const { agent, model, nanoUsd, priority, zone, activeAt } = row;
+  return (
+    <>
+      <span role="gridcell" className="sessions-agent" title={brief(agent ?? "", 80)}>
+        {brief(agent ?? "", 80)}
+      </span>
+      <span role="gridcell" className="sessions-model" title={brief(model ?? "", 120)}>
+        {brief(shortModel(model ?? ""), 80)}
+      </span>
+      <span role="gridcell" className="sessions-zone">
+        <Zone zone={zone} />
+      </span>
+      <span role="gridcell" className="sessions-cost number">
+        {nanoUsd === 0 ? <span className="faint">$0</span> : money(nanoUsd)}
+      </span>
+      <span role="gridcell" className="sessions-priority number" data-usual={priority === 5 || undefined}>
+        {priority}
+      </span>
+      <Standing row={row} />
+      <span role="gridcell" className="sessions-active">
+        <Ago at={activeAt} />
+      </span>
+    </>
+  );
+}
+
+/** Whose model it is stands in the title. */
+const shortModel = (model: string): string => model.slice(model.indexOf("/") + 1);
+
+function Standing({ row }: { readonly row: Row }): ReactNode {
+  const words = standingOf(row);
+  if (words === null) return <span role="gridcell" className="sessions-standing" />;
+  const text = brief(words.text, 80);
+  return (
+    <span role="gridcell" className="sessions-standing" data-tone={words.tone} title={text}>
+      {text}
+      {words.at === undefined ? null : (
+        <>
+          {" "}
+          <Ago at={words.at} />
+        </>
+      )}
+    </span>
+  );
+}

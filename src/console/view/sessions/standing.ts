@@ -1,0 +1,49 @@
+/** How a session stands, in a few words: who runs it, what it waits for, or why it stands still. */
+import { isAsking, type Row } from "./filter.ts";
+
+export interface Words {
+  readonly text: string;
+  readonly tone: "warn" | "bad" | "busy" | "plain" | "faint";
+  /** A moment that stands at the end of the words. */
+  readonly at?: number;
+}
+
+const waits: Readonly<Record<string, Omit<Words, "at">>> = {
+  approval: { text: "Waits for an approval", tone: "warn" },
+  answer: { text: "Waits for an answer", tone: "warn" },
+  budget: { text: "Budget reached", tone: "warn" },
+  error: { text: "Stopped by an error", tone: "bad" },
+  "deadline passed": { text: "Deadline passed", tone: "bad" },
+  "set back": { text: "Log was set back", tone: "bad" },
+  person: { text: "Suspended by a person", tone: "plain" },
+  input: { text: "Waits for input", tone: "faint" },
+  reply: { text: "Waits for a reply", tone: "plain" },
+  trigger: { text: "Waits for a trigger", tone: "plain" },
+};
+
+type Standing = Pick<Row, "status" | "runBy" | "waitingFor" | "runnable" | "full" | "deadlineMs">;
+
+export function standingOf(row: Standing): Words | null {
+  const { runBy, waitingFor, runnable, deadlineMs } = row;
+  if (runBy !== null) return { text: `Run by ${runBy}`, tone: "busy" };
+  const words = waitingFor === null ? null : waitingWords(waitingFor);
+  if (words !== null && !(waitingFor === "input" && row.full === true)) return words;
+  if (row.full === true) return { text: "Inbox is full", tone: "warn" };
+  if (runnable) return { text: "Is next", tone: "plain" };
+  return deadlineMs === null ? null : { text: "Due", tone: "plain", at: deadlineMs };
+}
+
+function waitingWords(waitingFor: string): Words {
+  const [, until, or = ""] = /^time until (\S+)( or .*)?$/.exec(waitingFor) ?? [];
+  const at = until === undefined ? Number.NaN : Date.parse(until);
+  if (!Number.isNaN(at))
+    return { text: or === "" ? "Sleeps until" : `Until a trigger, or`, tone: "plain", at };
+  return (
+    (Object.hasOwn(waits, waitingFor) ? waits[waitingFor] : undefined) ?? {
+      text: `Waits for ${waitingFor}`,
+      tone: "plain",
+    }
+  );
+}
+
+export { isAsking };

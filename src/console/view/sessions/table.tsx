@@ -1,0 +1,162 @@
+/** The rows of the process table: only those that are seen are in the page, however many there are. */
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
+import { useCell } from "../../cell.ts";
+import type { Choice } from "../../part/menu.tsx";
+import { goWith } from "../../route.ts";
+import { chosen, selected, toggle, toggleAll } from "./chosen.ts";
+import { turned, type Filter, type Row, type Sort } from "./filter.ts";
+import type { SessionList, Listing } from "./list.ts";
+import { rowId, SessionRow } from "./row.tsx";
+
+const columns: readonly (readonly [name: string, title: string, sort: Sort | null])[] = [
+  ["status", "Status", "status"],
+  ["name", "Session", "name"],
+  ["agent", "Agent", null],
+  ["model", "Model", null],
+  ["zone", "Window", null],
+  ["cost", "Cost", "cost"],
+  ["priority", "Prio", "priority"],
+  ["standing", "Waits for", null],
+  ["active", "Active", "active"],
+];
+
+const narrow = typeof matchMedia === "undefined" ? null : matchMedia("(max-width: 760px)");
+const watchNarrow = (heard: () => void): (() => void) => {
+  narrow?.addEventListener("change", heard);
+  return () => narrow?.removeEventListener("change", heard);
+};
+const useNarrow = (): boolean => useSyncExternalStore(watchNarrow, () => narrow?.matches === true);
+
+interface TableProps {
+  readonly filter: Filter;
+  readonly list: SessionList;
+  readonly listing: Listing;
+  readonly choices: (row: Row) => readonly Choice[];
+}
+
+const aheadRows = 30;
+
+export function Table({ filter, list, listing, choices }: TableProps): ReactNode {
+  const { rows, isWhole, isReading, error } = listing;
+  const at = useCell(chosen);
+  const picked = useCell(selected);
+  const height = useNarrow() ? 98 : 52;
+  const body = useRef<HTMLDivElement>(null);
+  const grid = useRef<HTMLDivElement>(null);
+  const margin = useMargin(body);
+  const virtual = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => height,
+    overscan: 12,
+    scrollMargin: margin,
+    scrollPaddingStart: 80,
+    scrollPaddingEnd: 80,
+    getItemKey: (place) => rows[place]?.session ?? place,
+  });
+  useEffect(() => virtual.measure(), [height]);
+  const shown = virtual.getVirtualItems();
+  const last = shown.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (last >= rows.length - aheadRows && !isWhole && !isReading && error === undefined) void list.more();
+  }, [last, rows.length, isWhole, isReading, error, list]);
+  useKeptInView(at, rows, (place) => {
+    virtual.scrollToIndex(place, { align: "auto" });
+    grid.current?.focus({ preventScroll: true });
+  });
+  return (
+    <div
+      ref={grid}
+      role="grid"
+      tabIndex={0}
+      className="sessions-table"
+      aria-label="Sessions"
+      aria-multiselectable="true"
+      aria-rowcount={isWhole ? rows.length + 1 : -1}
+      aria-activedescendant={
+        at !== null && rows.some(({ session }) => session === at) ? rowId(at) : undefined
+      }
+      onPointerEnter={() => list.hold(true)}
+      onPointerLeave={() => list.hold(at !== null)}
+    >
+      <Columns filter={filter} rows={rows} />
+      <div ref={body} role="rowgroup" className="sessions-body" style={{ height: virtual.getTotalSize() }}>
+        {shown.map(({ index, start }) => {
+          const row = rows[index];
+          return row === undefined ? null : (
+            <SessionRow
+              key={row.session}
+              row={row}
+              place={index}
+              top={start - margin}
+              height={height}
+              isChosen={row.session === at}
+              isSelected={picked.has(row.session)}
+              choices={choices}
+              select={toggle}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** How far below the top of the page the rows begin. */
+function useMargin(body: { readonly current: HTMLElement | null }): number {
+  const [margin, setMargin] = useState(0);
+  useLayoutEffect(() => {
+    const top = body.current === null ? 0 : body.current.getBoundingClientRect().top + window.scrollY;
+    if (Math.abs(top - margin) > 1) setMargin(top);
+  });
+  return margin;
+}
+
+/** Where the keys went to is seen; where it was anyway is left alone. */
+function useKeptInView(at: string | null, rows: readonly Row[], show: (place: number) => void): void {
+  useEffect(() => {
+    const place = at === null ? -1 : rows.findIndex(({ session }) => session === at);
+    if (place >= 0) show(place);
+  }, [at]);
+}
+
+function Columns({ filter, rows }: { readonly filter: Filter; readonly rows: readonly Row[] }): ReactNode {
+  const picked = useCell(selected);
+  const all = rows.length > 0 && rows.every(({ session }) => picked.has(session));
+  return (
+    <div role="rowgroup" className="sessions-columns">
+      <div role="row" aria-rowindex={1} className="sessions-row">
+        <span role="columnheader" className="sessions-select">
+          <input
+            type="checkbox"
+            checked={all}
+            aria-label="Select all that are listed"
+            onChange={() => toggleAll(rows.map(({ session }) => session))}
+          />
+        </span>
+        {columns.map(([name, title, sort]) => (
+          <span
+            key={name}
+            role="columnheader"
+            className={`sessions-${name}`}
+            aria-sort={
+              sort === null || sort !== filter.sort ? undefined : filter.falls ? "descending" : "ascending"
+            }
+          >
+            {sort === null ? (
+              title
+            ) : (
+              <button type="button" onClick={() => goWith(turned(filter, sort))}>
+                {title}
+                <span aria-hidden="true">{sort !== filter.sort ? "" : filter.falls ? " ↓" : " ↑"}</span>
+              </button>
+            )}
+          </span>
+        ))}
+        <span role="columnheader" className="sessions-menu">
+          <span className="aside">Actions</span>
+        </span>
+      </div>
+    </div>
+  );
+}

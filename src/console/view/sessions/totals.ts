@@ -1,0 +1,41 @@
+/** How many there are in all, how many run, and how many wait for somebody. */
+import { engine } from "../../server.ts";
+import { refresh, useReading } from "../../reading.ts";
+import { isAsking } from "./filter.ts";
+
+export interface Totals {
+  readonly all: number;
+  readonly running: number;
+  readonly asking: number;
+  /** There are more of the last two than were counted. */
+  readonly isMore: boolean;
+}
+
+const countedMax = 500;
+
+async function readTotals(): Promise<Totals> {
+  const [running, suspended, { sessions: all }] = await Promise.all([
+    engine.sessions({ status: ["running"], limit: countedMax }),
+    engine.sessions({ status: ["suspended"], limit: countedMax }),
+    engine.stats(),
+  ]);
+  return {
+    all,
+    running: running.rows.length,
+    asking: suspended.rows.filter(isAsking).length,
+    isMore: running.cursor !== null || suspended.cursor !== null,
+  };
+}
+
+/** Asked for once the first rows are there, so that these come first. */
+export const useTotals = (isBegun: boolean): Totals | undefined =>
+  useReading(isBegun ? "sessions/totals" : null, readTotals).value;
+
+export const refreshTotals = (): void => refresh("sessions/totals");
+
+/** Whether any session is marked as a sample. */
+export const useSamples = (isBegun: boolean): boolean =>
+  useReading(isBegun ? "sessions/samples" : null, async () => {
+    const { rows } = await engine.sessions({ labels: { sample: "yes" }, limit: 1 });
+    return rows.length > 0;
+  }).value === true;

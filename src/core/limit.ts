@@ -133,6 +133,10 @@ export const limit = {
   streamBeatMs: 15_000,
   /** Deltas that wait for the event before them; past that the rest of the answer is not heard live. */
   waitingDeltasMax: 1_000,
+  /** Of an answer that is being made, kept at hand for servers elsewhere that come to hear it. */
+  liveAnswerCharsMax: 1_048_576,
+  /** Sessions, and other servers, whose deltas a server fetches from elsewhere at once. */
+  relaysMax: 1_000,
   /** Spans that wait for a collector, past which they are dropped; and those that are sent at once. */
   telemetrySpansMax: 10_000,
   telemetryBatchMax: 500,

@@ -49,6 +49,7 @@ export async function listen(
     const message = error instanceof Error ? error.message : String(error);
     throw new ModelError("failed", message, { cause: error });
   } finally {
+    if (requestSeq !== null) live.end(session, requestSeq);
     done.abort();
     over.abort();
   }

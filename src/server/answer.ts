@@ -17,6 +17,7 @@ import type { Gather } from "./gather.ts";
 import type { Hub } from "./hub.ts";
 import type { KeptAnswers } from "./kept-answer.ts";
 import { problemOf, ProblemError } from "./problem.ts";
+import type { Relay } from "./relay.ts";
 import { sendBytes, sendJson, sendText, type Headers } from "./reply.ts";
 import type { Route, Target } from "./router.ts";
 import { sessionHandlers } from "./session-handlers.ts";
@@ -28,6 +29,7 @@ export interface Desk {
   readonly kept: KeptAnswers;
   readonly gather: Gather;
   hubOf(engine: Engine): Hub;
+  readonly relay: Pick<Relay, "attend" | "answer">;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
   /** Hears of what only a fault of the program, or of the store, explains. */
@@ -54,6 +56,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   const who = await desk.authorizer.authorize(request, { operation });
   if (isProblem(who)) throw new ProblemError(who);
   exchange.came(who);
+  desk.relay.attend(who.engine);
   checkAccept(request, route);
   const text = operation.takes === "json" ? await readText(request) : "";
   const params = readParams(operation, target.query, text);
@@ -107,7 +110,7 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
     value = JSON.parse(await desk.kept.once(name, digestOf(route, call.engine, text), work));
   } else value = (await handler(call, params as never)) ?? null;
   if (operation.gives === "nothing") return sendText(response, 204, "", headers);
-  sendJson(response, JSON.stringify(value), { ...headers, ...placeHeaders(value as Placed) });
+  sendJson(response, JSON.stringify(value), headers, placeHeaders(value as Placed));
 }
 
 /** What is written to is looked up by the write itself; any other session, and endings of ids, beforehand. */

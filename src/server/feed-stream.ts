@@ -87,6 +87,8 @@ function makeDeltas(wake: () => void, sink: Sink) {
   let waiting: Waiting[] = [];
   /** Requests that were told of and are not answered. */
   const asked = new Map<LogId, number>();
+  /** The last answer that was told whole, of those that were told of lately. */
+  const answered = new Map<LogId, number>();
   /** Answers that are not heard to the end: half of one would be taken for all of it. */
   const lost = new Map<LogId, number>();
 
@@ -98,7 +100,7 @@ function makeDeltas(wake: () => void, sink: Sink) {
   return {
     hear(session: SessionId, delta: LiveDelta): void {
       const { requestSeq } = delta;
-      if (lost.get(session) === requestSeq) return;
+      if (lost.get(session) === requestSeq || requestSeq <= (answered.get(session) ?? 0)) return;
       if (sink.isFull || waiting.length >= limit.waitingDeltasMax) {
         lost.set(session, requestSeq);
         return;
@@ -116,6 +118,9 @@ function makeDeltas(wake: () => void, sink: Sink) {
       } else if (type === "model.responded" || type === "model.failed") {
         asked.delete(session);
         lost.delete(session);
+        answered.delete(session);
+        answered.set(session, seq);
+        if (answered.size > limit.waitingDeltasMax) answered.delete(answered.keys().next().value as LogId);
       }
     },
     /** Those that wait now: whoever has read on since gives them with `give`. */

@@ -25,6 +25,8 @@ import { safetyHeaders } from "./origin.ts";
 import { hooksPath } from "./webhooks-in.ts";
 import { apiPage } from "./page.ts";
 import { problemOf, ProblemError } from "./problem.ts";
+import { checkRelayAddress, makeRelay, relayAddress } from "./relay.ts";
+import { relayPath } from "./relay-proof.ts";
 import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
 import { findRoute, parseTarget, type Target } from "./router.ts";
 
@@ -55,6 +57,10 @@ export interface ServeOptions {
   readonly version: string;
   /** Who may come in; made once the port is known. */
   readonly authorizer: (bound: { readonly host: string; readonly port: number }) => Authorizer;
+  /** Whose sessions are run here, also before anybody asks for them: other servers hear what they say. */
+  readonly engines?: readonly Engine[];
+  /** Where other servers of the store reach this one; by default where it listens. */
+  readonly relayAddress?: string;
   /** The files of the console. Without them `/` is the page of the API, which is always at `/api`. */
   readonly page?: PageFiles;
   /** Whether requests can be served now, for /readyz. By default yes. */
@@ -95,12 +101,22 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   server.listen({ host, port: options.port ?? 0 });
   await listening(server, host, options.port);
   const { port } = server.address() as AddressInfo;
+  const name = host.includes(":") ? `[${host}]` : host;
+  const url = `http://${name}:${port}`;
   const hubs = makeHubs(options.trouble ?? ignore);
+  const given = options.relayAddress;
+  const relay = makeRelay({
+    address: given === undefined ? relayAddress({ host, url }) : checkRelayAddress(given),
+    hubOf: hubs.of,
+    stopping: stopping.signal,
+  });
+  for (const engine of options.engines ?? []) relay.attend(engine);
   const desk: Desk = {
     authorizer: options.authorizer({ host, port }),
     kept: makeKeptAnswers(),
     gather: makeGather(world.defer),
     hubOf: hubs.of,
+    relay,
     stopping: stopping.signal,
     trouble: options.trouble ?? ignore,
     streaming: options.streaming ?? ignore,
@@ -113,6 +129,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 
   async function stop(): Promise<void> {
     stopping.abort();
+    const unrelayed = relay.stop();
     hubs.stop();
     const closed = new AbortController();
     server.close(() => closed.abort());
@@ -122,14 +139,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       else server.closeAllConnections();
       await world.sleep(stopLookMs);
     }
+    await unrelayed;
   }
 
   const stopOnce = (): Promise<void> => (stopped ??= stop());
-  const name = host.includes(":") ? `[${host}]` : host;
   return {
     host,
     port,
-    url: `http://${name}:${port}`,
+    url,
     stop: stopOnce,
     [Symbol.asyncDispose]: stopOnce,
   };
@@ -219,7 +236,8 @@ function makeListener(desk: Desk, options: ServeOptions) {
     if (page === undefined && !isOther) return false;
     checkReads(request);
     if (page !== undefined) await sendPageFile(request, response, { file: page, headers });
-    else if (file !== undefined) sendText(response, 200, file.text, { ...headers, "content-type": file.type });
+    else if (file !== undefined)
+      sendText(response, 200, file.text, { ...headers, "content-type": file.type });
     else if (path === "/openapi.json") sendJson(response, description, headers);
     else await health(response, path, headers);
     return true;
@@ -267,8 +285,10 @@ function makeListener(desk: Desk, options: ServeOptions) {
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
     told.path = shownPath(target.path);
-    // Those who watch over a machine ask by whatever name they have for it.
-    if (astray !== null && target.path !== "/healthz") throw new ProblemError(astray);
+    // Those who watch over a machine, and other servers, ask by whatever name they have for it.
+    const isByAnyName = target.path === "/healthz" || target.path === relayPath;
+    if (astray !== null && !isByAnyName) throw new ProblemError(astray);
+    if (desk.relay.answer(request, response, { target, headers })) return;
     for (const beside of options.besides ?? [])
       if (await beside(request, response, { target, headers, authorizer: desk.authorizer })) return;
     if (await plain(request, response, { target, headers })) return;

@@ -41,6 +41,8 @@ export async function streamSession(
   let dirty = false;
   let woken = Promise.withResolvers<void>();
   const early = makeEarly();
+  /** What is heard of an answer after it was told whole comes too late. */
+  let answeredSeq = 0;
   const { live: heardHere } = Engine.contextOf(engine);
 
   const wake = (): void => woken.resolve();
@@ -57,7 +59,8 @@ export async function streamSession(
       sink.write(frame);
       left -= 1;
     }
-    for (const delta of early.upTo(atSeq)) sink.write(deltaFrame(delta));
+    if (event.type === "model.responded" || event.type === "model.failed") answeredSeq = event.seq;
+    for (const delta of early.upTo(atSeq)) if (delta.requestSeq > answeredSeq) sink.write(deltaFrame(delta));
   }
 
   function heard(event: Event, frame: string): void {
@@ -86,6 +89,7 @@ export async function streamSession(
   }
 
   function hear(delta: LiveDelta): void {
+    if (delta.requestSeq <= answeredSeq) return;
     if (sink.isFull) early.lose(delta);
     else if (delta.requestSeq > atSeq) early.keep(delta);
     else if (!early.hasLost(delta)) sink.write(deltaFrame(delta));

@@ -24,6 +24,7 @@ import type {
   SessionRow,
 } from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
+import type { ScheduleStore } from "./port-schedule.ts";
 import { entriesToErase, eraseEntries, refuseTooMany, splitPlace } from "./memory-erase.ts";
 import type { Log, Logs } from "./memory-log.ts";
 import {
@@ -84,10 +85,8 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     watch: (changed) => watch(state, changed),
     receive: open((reception) => receive(logs, receptions, reception)),
     put: open((session, records) => {
-      checkBlobs(
-        state,
-        records.flatMap(({ blobs }) => blobs),
-      );
+      const blobs = records.flatMap((record) => record.blobs);
+      checkBlobs(state, blobs);
       put(logs, receptions, { session, records, digest: world.digest });
     }),
     finish: open((list) => {
@@ -98,14 +97,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     renew: open((session, epoch, leaseMs) => renew(world.now(), log(session), epoch, leaseMs)),
     logs: open((after, count) => everyLog(logs, after, count)),
     list: open((filter, page) => list(logs, filter, page)),
-    due: open(schedule.due),
-    nextDue: open(schedule.nextDue),
-    leased: open(schedule.leased),
-    scheduled: open(schedule.scheduled),
-    beat: open(schedule.beat),
-    workers: open(schedule.workers),
-    announce: open(schedule.announce),
-    servers: open(schedule.servers),
+    ...openedSchedule(schedule, open),
     endingWith: open((ending, count) => endingWith(logs, ending, count)),
     forks: open((session) => forks(logs, session)),
     index: open((session, entry, atSeq) => correctIndex(log(session), entry, atSeq, world.now())),
@@ -123,9 +115,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
       });
     }),
     clearDerived: open(() => clearDerived(state)),
-    sweep: open(() => {
-      freeBlobs(state, sweepLogs(logs));
-    }),
+    sweep: open(() => freeBlobs(state, sweepLogs(logs))),
     pack: open((session, toSeq, signal) => pack(log(session), signal?.aborted === true ? 0 : toSeq)),
     packedTo: open((session) => log(session)?.packedTo ?? 0),
     scrub: open(() => undefined), // what is gone from memory is gone
@@ -139,6 +129,19 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     },
   };
 }
+
+type Open = <A extends readonly unknown[], R>(work: (...args: A) => R) => (...args: A) => Promise<Awaited<R>>;
+
+const openedSchedule = (schedule: ReturnType<typeof schedules>, open: Open): ScheduleStore => ({
+  due: open(schedule.due),
+  nextDue: open(schedule.nextDue),
+  leased: open(schedule.leased),
+  scheduled: open(schedule.scheduled),
+  beat: open(schedule.beat),
+  workers: open(schedule.workers),
+  announce: open(schedule.announce),
+  servers: open(schedule.servers),
+});
 
 interface State {
   readonly world: StoreWorld;

@@ -16,6 +16,7 @@ import { openOutward } from "../../server/outward.ts";
 import { makeTenants, oneTenant } from "../../server/tenants.ts";
 import { addressWith, isPostgresAddress, tenantAt } from "../../store/postgres/address.ts";
 import { oneOf } from "../args.ts";
+import { present } from "../input.ts";
 import { readConsole } from "../console-files.ts";
 import { fileOf, makeOpening } from "../opening.ts";
 import { oneLine, plural } from "../text.ts";
@@ -48,6 +49,11 @@ export const serve = verb({
       value: logForms.join("|"),
       what: "a line on stderr for each request; by default none",
     },
+    "relay-address": {
+      type: "text",
+      value: "URL",
+      what: "where other servers of the store reach this one; by default where it listens",
+    },
     "allow-private": { type: "flag", what: "let hooks be at addresses of this machine and private networks" },
     otlp: {
       type: "text",
@@ -63,6 +69,8 @@ export const serve = verb({
       "not encrypted: put a proxy before it that is, and name it with --origin.",
     "/healthz and /readyz are for whoever watches over it, /metrics for Prometheus, with a token that may " +
       "operate. Webhooks of triggers are called at /v1/hooks/TOKEN.",
+    "Several servers may share a store: what a model says just now is heard at each of them, also where " +
+      "another one runs the session. They reach one another where they listen, or at --relay-address.",
     "Ctrl-C ends streams, finishes the steps in progress and gives everything back; a second one ends it " +
       "at once. Nothing that was acknowledged is lost either way.",
   ],
@@ -123,6 +131,8 @@ export const serve = verb({
       port,
       world,
       version,
+      engines: [opened],
+      ...present({ relayAddress: options["relay-address"] }),
       authorizer: (bound) =>
         makeAuthorizer({
           ...bound,

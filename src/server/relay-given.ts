@@ -1,0 +1,85 @@
+/**
+ * Deltas of answers that are made here, given to other servers that have the same store. Where this one is
+ * reached it says in the store, with a secret that is as old as the process.
+ */
+import type { ServerResponse } from "node:http";
+import { isSessionId } from "../core/ids.ts";
+import { makeProblem } from "../protocol/problem.ts";
+import { Engine } from "../runtime/engine.ts";
+import type { LivePart } from "../runtime/live.ts";
+import type { Hub } from "./hub.ts";
+import { ProblemError } from "./problem.ts";
+import { isProof, proofHeader } from "./relay-proof.ts";
+import type { Headers } from "./reply.ts";
+import type { Target } from "./router.ts";
+import { beatFrame, openSink } from "./sink.ts";
+
+export interface Giving {
+  /** Answers a request of another server, until either of them ends it. */
+  give(response: ServerResponse, asked: GivingAsked): void;
+  /** Takes back what it said in the store. */
+  stop(): Promise<void>;
+}
+
+export interface GivingAsked {
+  readonly target: Target;
+  readonly headers: Headers;
+  readonly stopping: AbortSignal;
+  readonly proof: string;
+}
+
+const secretBytes = 32;
+const announceMs = 5_000;
+/** A server that is not heard of for so long is not asked any more. */
+const holdsMs = 20_000;
+
+/** The same answer whatever is wrong: nobody learns which tenants there are. */
+export const strange = (): ProblemError =>
+  new ProblemError(
+    makeProblem("unauthorized", "this is for servers that have the same store", {
+      hint: `they come with the header ${proofHeader}`,
+    }),
+  );
+
+export function makeGiving(engine: Engine, hub: Hub, { address }: { readonly address: string }): Giving {
+  const { store, world, live, tenant, holder } = Engine.contextOf(engine);
+  const secret = Buffer.from(world.random(secretBytes)).toString("base64url");
+  const over = new AbortController();
+  const announce = (untilMs: number): Promise<void> => store.announce({ holder, address, secret, untilMs });
+  const announced = announcing();
+
+  async function announcing(): Promise<void> {
+    while (!over.signal.aborted) {
+      // Where that cannot be said, others hear finished messages, and whoever writes is told what is wrong.
+      await announce(store.now() + holdsMs).catch(() => undefined);
+      await world.sleep(announceMs, over.signal);
+    }
+  }
+
+  return {
+    give(response, { target, headers, stopping, proof }) {
+      const session = target.query.get("session");
+      if (session !== null && !isSessionId(session)) throw strange();
+      const asked = { tenant, session };
+      if (!isProof(world, proof, { secret, asked, nowMs: store.now() })) throw strange();
+      const sink = openSink(response, headers, stopping);
+      // One that is slow misses a part, sees that by where the next one begins, and leaves the rest out.
+      const heard = (part: LivePart): void => {
+        if (!sink.isFull) sink.write(`data: ${JSON.stringify(part)}\n\n`);
+      };
+      const stops = [live.overhear(session, heard), hub.beat(() => sink.write(beatFrame))];
+      const end = (): void => {
+        for (const stop of stops) stop();
+        sink.end();
+      };
+      sink.signal.addEventListener("abort", end, { once: true });
+      over.signal.addEventListener("abort", sink.end, { once: true, signal: sink.signal });
+      if (sink.signal.aborted || over.signal.aborted) end();
+    },
+    async stop() {
+      over.abort();
+      await announced;
+      await announce(0).catch(() => undefined);
+    },
+  };
+}

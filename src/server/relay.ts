@@ -1,0 +1,98 @@
+/**
+ * Relaying deltas between servers of one store: what is made here is given to the others, and what is made
+ * there is fetched for those who listen here.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { SkeinError } from "../core/error.ts";
+import { quote } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { makeProblem } from "../protocol/problem.ts";
+import type { Context } from "../runtime/engine-context.ts";
+import { Engine } from "../runtime/engine.ts";
+import type { Hub } from "./hub.ts";
+import { ProblemError } from "./problem.ts";
+import { makeFetching, type Fetching } from "./relay-fetched.ts";
+import { makeGiving, strange, type Giving } from "./relay-given.ts";
+import { proofHeader, relayPath, tenantIn } from "./relay-proof.ts";
+import type { Headers } from "./reply.ts";
+import type { Target } from "./router.ts";
+
+export interface RelayOptions {
+  /** Where others reach this server; null: nowhere, and it gives nothing. */
+  readonly address: string | null;
+  readonly hubOf: (engine: Engine) => Hub;
+  readonly stopping: AbortSignal;
+}
+
+export interface Relay {
+  /** From now on its deltas are given and fetched. To be called as often as one likes. */
+  attend(engine: Engine): void;
+  /** True when it has answered. */
+  answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    asked: { readonly target: Target; readonly headers: Headers },
+  ): boolean;
+  stop(): Promise<void>;
+}
+
+interface Attended {
+  readonly tenant: string;
+  readonly giving: Giving | null;
+  readonly fetching: Fetching;
+}
+
+const wildcards = ["0.0.0.0", "::", ""];
+
+/** By default where it listens; whoever listens everywhere does not know under which name it is reached. */
+export function relayAddress(bound: { readonly host: string; readonly url: string }): string | null {
+  return wildcards.includes(bound.host) ? null : bound.url;
+}
+
+/** An address as it is given by hand. */
+export function checkRelayAddress(given: string): string {
+  const url = given.length <= limit.hookUrlCharsMax ? URL.parse(given) : null;
+  const isFine = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+  if (isFine && url.search === "" && url.hash === "") return url.href.replace(/\/$/, "");
+  throw new SkeinError("invalid", `${quote(given)} is no address of a server`, {
+    hint: "such as http://10.0.0.5:7717",
+  });
+}
+
+export function makeRelay({ address, hubOf, stopping }: RelayOptions): Relay {
+  const attended = new Map<Context["store"], Attended>();
+  let isOver = false;
+
+  async function leave(store: Context["store"], { giving, fetching }: Attended): Promise<void> {
+    attended.delete(store);
+    fetching.stop();
+    await giving?.stop();
+  }
+
+  return {
+    attend(engine) {
+      const { store, tenant } = Engine.contextOf(engine);
+      if (isOver || attended.has(store)) return;
+      // A tenant that was closed and is opened again has another store.
+      for (const [before, one] of attended) if (one.tenant === tenant) void leave(before, one);
+      const hub = hubOf(engine);
+      const giving = address === null ? null : makeGiving(engine, hub, { address });
+      attended.set(store, { tenant, giving, fetching: makeFetching(engine, hub) });
+    },
+    answer(request, response, { target, headers }) {
+      if (target.path !== relayPath) return false;
+      if (request.method !== "GET")
+        throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET" });
+      const proof = String(request.headers[proofHeader] ?? "");
+      const tenant = tenantIn(proof);
+      const found = [...attended.values()].find((one) => one.tenant === tenant);
+      if (found === undefined || found.giving === null) throw strange();
+      found.giving.give(response, { target, headers, stopping, proof });
+      return true;
+    },
+    async stop() {
+      isOver = true;
+      await Promise.all([...attended].map(([store, one]) => leave(store, one)));
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/** Parts of an answer that come over several connections, late, twice or not at all. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { makeSessionId } from "../../src/core/ids.ts";
+import { limit } from "../../src/core/limit.ts";
+import type { Delta } from "../../src/model/port.ts";
+import { makeLive, type LiveDelta, type LivePart } from "../../src/runtime/live.ts";
+import { parsePart } from "../../src/server/relay-connection.ts";
+import { isHeldBy, makeParts } from "../../src/server/relay-fetched.ts";
+
+const session = makeSessionId({ nowMs: 1, random: new Uint8Array(10) });
+const text = (said: string): Delta => ({ type: "text", text: said });
+const spelled = (deltas: readonly Delta[]): string =>
+  deltas.map((one) => (one.type === "tool-call" ? `[${one.tool}]` : `${one.type}:${one.text}`)).join("");
+/** Neighbors as one, so that it does not matter in how many pieces they came. */
+const joined = (deltas: readonly Delta[]): string =>
+  spelled(
+    deltas.flatMap((one) =>
+      one.type === "tool-call" ? [one] : one.text.split("").map((t) => ({ ...one, text: t })),
+    ),
+  );
+
+const delta: fc.Arbitrary<Delta> = fc.oneof(
+  fc.string({ minLength: 1, maxLength: 5 }).map(text),
+  fc.string({ minLength: 1, maxLength: 5 }).map((said): Delta => ({ type: "reasoning", text: said })),
+  fc.constant<Delta>({ type: "tool-call", tool: "grep" }),
+);
+
+test("whatever comes twice or is lost, what is heard is the beginning of the answer, once", () => {
+  fc.assert(
+    fc.property(
+      fc.array(delta, { minLength: 1, maxLength: 20 }),
+      fc.array(fc.record({ from: fc.nat(20), lost: fc.array(fc.nat(20), { maxLength: 3 }) }), {
+        minLength: 1,
+        maxLength: 3,
+      }),
+      (answer, connections) => {
+        const [there, here] = [makeLive(), makeLive()];
+        const heard: Delta[] = [];
+        here.listen(session, ({ delta: one }) => heard.push(one));
+        const parts = makeParts({ live: here });
+        const published: Delta[] = [];
+        for (const [place, one] of answer.entries()) {
+          for (const { from, lost } of connections) {
+            let count = 0;
+            const take = (part: LivePart): void => {
+              count += 1;
+              const sent = parsePart(JSON.stringify(part));
+              assert.ok(sent !== null);
+              if (!lost.includes(count)) parts(sent);
+            };
+            if (from === place) there.overhear(session, take);
+          }
+          published.push(one);
+          there.publish(session, { type: "delta", requestSeq: 7, delta: one });
+        }
+        assert.ok(joined(published).startsWith(joined(heard)));
+        const isWhole = connections.some(({ from, lost }) => from < answer.length && lost.length === 0);
+        if (isWhole) assert.equal(joined(heard), joined(published));
+      },
+    ),
+  );
+});
+
+test("an answer that is over is not heard from its beginning any more, and one too long never is", () => {
+  const live = makeLive();
+  const said = (requestSeq: number, words: string): LiveDelta => ({
+    type: "delta",
+    requestSeq,
+    delta: text(words),
+  });
+  const soFar = (): LivePart[] => {
+    const parts: LivePart[] = [];
+    live.overhear(null, (part) => parts.push(part))();
+    return parts;
+  };
+  live.publish(session, said(3, "Hel"));
+  live.publish(session, said(3, "lo"));
+  assert.deepEqual(soFar(), [{ session, requestSeq: 3, after: 0, deltas: [text("Hello")] }]);
+  live.end(session, 2);
+  assert.equal(soFar().length, 1);
+  live.publish(session, said(9, "Next"));
+  assert.deepEqual(soFar(), [{ session, requestSeq: 9, after: 0, deltas: [text("Next")] }]);
+  live.end(session, 9);
+  assert.deepEqual(soFar(), []);
+  live.publish(session, said(11, "x".repeat(limit.liveAnswerCharsMax)));
+  assert.equal(soFar().length, 1);
+  live.publish(session, said(11, "y"));
+  assert.deepEqual(soFar(), []);
+});
+
+test("what comes from another server and is no part of an answer is passed over", () => {
+  const fine = { session, requestSeq: 1, after: 0, deltas: [text("a")] };
+  assert.deepEqual(parsePart(JSON.stringify(fine)), fine);
+  const wrong: unknown[] = [
+    null,
+    1,
+    { ...fine, session: "ses_../x" },
+    { ...fine, requestSeq: -1 },
+    { ...fine, after: 0.5 },
+    { ...fine, deltas: "a" },
+    { ...fine, deltas: [{ type: "text" }] },
+    { ...fine, deltas: [{ type: "tool-call", tool: 1 }] },
+    { ...fine, deltas: [null] },
+  ];
+  for (const one of wrong) assert.equal(parsePart(JSON.stringify(one)), null, JSON.stringify(one));
+  assert.equal(parsePart("{"), null);
+});
+
+test("a lease is of the process whose worker has it, by number or by name", () => {
+  const process = "host:12/4026";
+  for (const holder of [process, `${process}+2`, `builder@${process}`])
+    assert.equal(isHeldBy(holder, process), true, holder);
+  for (const holder of ["host:123/4026", "host:1/4026", "", "builder@host:2/4026"])
+    assert.equal(isHeldBy(holder, process), false, holder);
+});

@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { cpSync, existsSync, globSync, mkdirSync } from "node:fs";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, before, suite, test } from "node:test";
 import { runCommand } from "./command.ts";
 import { blocksOf } from "./markdown.ts";
@@ -46,6 +49,7 @@ suite("the packed package, installed in an empty folder", () => {
       "dist/index.d.ts",
       "dist/store/conformance.js",
       "dist/cli/main.js",
+      "dist/console/index.html",
     ]) {
       assert.ok(packed.includes(path), `${path} is missing`);
     }
@@ -74,6 +78,30 @@ suite("the packed package, installed in an empty folder", () => {
     );
   });
 
+  test("serves the console, with what the page asks for", async () => {
+    const words = ["--store", join(app, "skein.db"), "serve", "--port", "0", "--concurrency", "0", "--json"];
+    const child = spawn(process.execPath, [bin, ...words], {
+      cwd: app,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const ended = once(child, "exit");
+    try {
+      const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+      const { url } = JSON.parse(line) as { readonly url: string };
+      const page = await (await fetch(`${url}/s/any`)).text();
+      const [, script = ""] = /<script type="module"[^>]* src="(\/assets\/[^"]+\.js)"/.exec(page) ?? [];
+      const answer = await fetch(url + script);
+      assert.deepEqual(
+        [answer.status, answer.headers.get("content-type"), answer.headers.get("content-encoding")],
+        [200, "text/javascript; charset=utf-8", "gzip"],
+      );
+      assert.ok((await answer.text()).length > 10_000);
+    } finally {
+      child.kill("SIGINT");
+      await ended;
+    }
+  });
+
   test("says in one line that Node is too old", async (t) => {
     const oldNode = await findOldNode();
     if (oldNode === undefined) return t.skip("this machine has no Node older than 24");
@@ -98,6 +126,13 @@ async function pack(): Promise<string[]> {
     join(stage, "dist"),
   ];
   await run(process.execPath, tsc, root);
+  const vite = [
+    join(root, "node_modules/vite/bin/vite.js"),
+    "build",
+    "--config",
+    "src/console/vite.config.ts",
+  ];
+  await run(process.execPath, [...vite, "--outDir", join(stage, "dist/console"), "--emptyOutDir"], root);
   const json = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", scratch], stage);
   const [report] = JSON.parse(json) as { files: { path: string }[] }[];
   return (report?.files ?? []).map(({ path }) => path);

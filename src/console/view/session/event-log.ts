@@ -5,8 +5,9 @@
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, type Cell } from "../../cell.ts";
 import { tellError } from "../../part/toast.tsx";
+import type { LogEvent } from "./log-event.ts";
 
-export type LogEvent = ReturnType<RemoteSession["events"]> extends AsyncGenerator<infer E> ? E : never;
+export type { LogEvent } from "./log-event.ts";
 
 const pageEvents = 200;
 const pagesMax = 60;

@@ -1,0 +1,242 @@
+/**
+ * The story of a session: from events of a stretch of its log, what was said and done, in order, as it stands
+ * in the mind. An input stands where it was taken up; all that became of a call stands with it; what was
+ * rewound away is a line that can be unfolded.
+ */
+import type { EventOf } from "../../../core/event.ts";
+import type { SessionEventType } from "../../../core/catalogue.ts";
+import type { LogEvent } from "./log-event.ts";
+
+export type Range = readonly [fromSeq: number, toSeq: number];
+export type Ranges = readonly Range[];
+
+export function isOf<T extends SessionEventType>(
+  event: LogEvent | undefined,
+  ...types: readonly T[]
+): event is Extract<LogEvent, { readonly type: T }> {
+  return event !== undefined && (types as readonly string[]).includes(event.type);
+}
+
+export type Input = EventOf<"input.received"> | EventOf<"message.received">;
+
+/** A call, and all that became of it. */
+export interface Call {
+  readonly request: EventOf<"tool.requested">;
+  readonly approved?: EventOf<"tool.approved">;
+  readonly denied?: EventOf<"tool.denied">;
+  readonly started?: EventOf<"tool.started">;
+  readonly settled?: EventOf<"tool.settled">;
+  /** What came when it was settled already. */
+  readonly late?: EventOf<"tool.settled">;
+}
+
+interface Placed {
+  readonly key: string;
+  /** Where it stands. */
+  readonly seq: number;
+  /** It was rewound away. */
+  readonly isLost: boolean;
+}
+
+export type Entry = Placed &
+  (
+    | { readonly kind: "input"; readonly input: Input }
+    | { readonly kind: "answer"; readonly answer: EventOf<"model.responded"> }
+    | { readonly kind: "call"; readonly call: Call }
+    | { readonly kind: "note"; readonly event: LogEvent }
+    | { readonly kind: "lost"; readonly range: Range; readonly isOpen: boolean }
+  );
+
+export interface Told {
+  /** The event at a position; undefined while it is not here. */
+  readonly at: (seq: number) => LogEvent | undefined;
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  /** The positions of the transcript, as the state has them. */
+  readonly ranges: Ranges;
+  /** First positions of what was rewound away and is shown nevertheless. */
+  readonly unfolded: ReadonlySet<number>;
+}
+
+export interface Story {
+  readonly entries: readonly Entry[];
+  /** Inputs that no turn of the stretch took up, in order. */
+  readonly untaken: readonly Input[];
+  /** Whether all events of the stretch were here. */
+  readonly isWhole: boolean;
+}
+
+/** Other events that are told of, in a line. */
+const noted: ReadonlySet<string> = new Set(
+  [
+    ...["opened", "forked", "activated", "suspended", "slept", "woken", "interrupted", "closed", "reopened"],
+    ...["archived", "rewound", "merged", "migrated", "moved", "arrived"],
+  ].map((word) => `session.${word}`),
+).union(
+  new Set([
+    ...["document.loaded", "memory.carried", "transcript.compacted", "handoff.written", "checkpoint.saved"],
+    ...["zone.crossed", "budget.reached", "content.erased", "model.failed", "message.sent"],
+    ...["message.refused", "trigger.fired"],
+  ]),
+);
+
+export function storyOf(told: Told): Story {
+  const lost = lostRanges(told);
+  const entries: Entry[] = [];
+  const calls = new Map<number, number>();
+  const inputs = new Map<number, Input>();
+  let isWhole = true;
+  for (let seq = told.fromSeq; seq <= told.toSeq; seq++) {
+    const away = lost.find(([from, to]) => from <= seq && seq <= to);
+    const isOpen = away !== undefined && told.unfolded.has(away[0]);
+    if (away !== undefined && (seq === away[0] || seq === told.fromSeq))
+      entries.push({ kind: "lost", key: `lost${away[0]}`, seq, isLost: false, range: away, isOpen });
+    if (away !== undefined && !isOpen) {
+      [, seq] = away;
+      continue;
+    }
+    const event = told.at(seq);
+    if (event === undefined) isWhole = false;
+    else tell(event, { told, entries, calls, inputs, isLost: away !== undefined });
+  }
+  return { entries, untaken: [...inputs.values()], isWhole };
+}
+
+interface Telling {
+  readonly told: Told;
+  readonly entries: Entry[];
+  /** Where the entry of a call stands, by the position of its request. */
+  readonly calls: Map<number, number>;
+  /** What was received and not yet taken up, by position. */
+  readonly inputs: Map<number, Input>;
+  readonly isLost: boolean;
+}
+
+function tell(event: LogEvent, telling: Telling): void {
+  const { entries, calls, inputs, isLost } = telling;
+  const { seq } = event;
+  const placed = { seq, isLost };
+  if (isOf(event, "input.received", "message.received")) {
+    if (!isLost) inputs.set(seq, event);
+  } else if (isOf(event, "turn.started", "model.requested")) {
+    take(event, telling);
+  } else if (isOf(event, "model.responded")) {
+    if (saysSomething(event)) entries.push({ kind: "answer", key: `answer${seq}`, ...placed, answer: event });
+  } else if (isOf(event, "tool.requested")) {
+    calls.set(seq, entries.length);
+    entries.push({ kind: "call", key: `call${seq}`, ...placed, call: { request: event } });
+  } else if (isOf(event, "tool.approved", "tool.denied", "tool.started", "tool.settled")) {
+    goOn(event, telling);
+  } else if (isNoted(event)) {
+    entries.push({ kind: "note", key: `note${seq}`, ...placed, event });
+  }
+}
+
+function take(event: EventOf<"turn.started"> | EventOf<"model.requested">, telling: Telling): void {
+  const { told, entries, inputs, isLost } = telling;
+  for (const [seq] of event.body.inputs) {
+    const input = told.at(seq);
+    if (!isLost) inputs.delete(seq);
+    if (!isOf(input, "input.received", "message.received")) continue;
+    entries.push({ kind: "input", key: `input${event.seq}.${seq}`, seq: event.seq, isLost, input });
+  }
+}
+
+type After = EventOf<"tool.approved" | "tool.denied" | "tool.started" | "tool.settled">;
+
+function goOn(event: After, { entries, calls }: Telling): void {
+  const place = calls.get(event.cause ?? 0) ?? entries.findLastIndex((one) => isCall(one, event.body.call));
+  const entry = entries[place];
+  if (entry?.kind !== "call") return;
+  const isLate = event.type === "tool.settled" && event.body.late === true;
+  const part = isLate ? "late" : event.type.slice("tool.".length);
+  entries[place] = { ...entry, call: { ...entry.call, [part]: event } };
+}
+
+const isCall = (entry: Entry, call: string): boolean =>
+  entry.kind === "call" && entry.call.request.body.call === call;
+
+/** An answer that only calls tools is told of by the calls. */
+function saysSomething({ erased, body, content }: EventOf<"model.responded">): boolean {
+  if (erased || !["stop", "tool-calls"].includes(body.finish)) return true;
+  return (content?.blocks ?? []).some(
+    (block) => block.type !== "tool-call" && !("text" in block && String(block.text).trim() === ""),
+  );
+}
+
+function isNoted(event: LogEvent): boolean {
+  if (isOf(event, "turn.ended")) return event.body.outcome !== "completed";
+  // What a tool recorded is told of by its call.
+  if (isOf(event, "item.recorded", "item.retracted")) return event.cause === null;
+  if (isOf(event, "trigger.fired")) return event.body.opened !== undefined;
+  return noted.has(event.type);
+}
+
+/** What lies between the positions of the transcript, and what a rewind after the last of them left behind. */
+export function lostRanges({ at, fromSeq, toSeq, ranges }: Omit<Told, "unfolded">): Ranges {
+  const between = gapsIn(ranges);
+  const last = ranges.at(-1)?.[1] ?? 0;
+  const behind: Range[] = [];
+  for (let seq = toSeq; seq > Math.max(last, fromSeq - 1); seq--) {
+    const event = at(seq);
+    if (!isOf(event, "session.rewound")) continue;
+    const from = Math.max(last, event.body.toSeq) + 1;
+    if (from < seq) behind.unshift([from, seq - 1]);
+    seq = from;
+  }
+  return [...between, ...behind];
+}
+
+export function gapsIn(ranges: Ranges): Ranges {
+  const gaps: Range[] = [];
+  let next = 1;
+  for (const [from, to] of ranges) {
+    if (from > next) gaps.push([next, from - 1]);
+    next = to + 1;
+  }
+  return gaps;
+}
+
+/** So many positions back, those that were rewound away not counted. Never before the first. */
+export function stepBack(seq: number, steps: number, lost: Ranges): number {
+  let [from, left] = [seq, steps];
+  for (const [start, end] of lost.toReversed()) {
+    if (end >= from) {
+      if (start < from) from = start;
+      continue;
+    }
+    if (from - left > end) break;
+    left -= from - end - 1;
+    from = start;
+  }
+  return Math.max(1, from - left);
+}
+
+/** The entry that tells of a position: it stands there, or something of it does; else what comes next. */
+export function placeOf(entries: readonly Entry[], seq: number): number {
+  const own = entries.findIndex((entry) => positionsOf(entry).includes(seq));
+  if (own !== -1) return own;
+  const within = entries.findIndex(
+    (entry) => entry.kind === "lost" && entry.range[0] <= seq && seq <= entry.range[1],
+  );
+  if (within !== -1) return within;
+  const next = entries.findIndex((entry) => entry.seq >= seq);
+  return next === -1 ? entries.length - 1 : next;
+}
+
+function positionsOf(entry: Entry): readonly number[] {
+  if (entry.kind === "input") return [entry.input.seq, entry.seq];
+  if (entry.kind !== "call") return entry.kind === "lost" ? [] : [entry.seq];
+  return Object.values(entry.call).map((event: { readonly seq: number }) => event.seq);
+}
+
+export type Phase = "asked" | "waiting" | "running" | "denied" | "ok" | "error" | "unknown" | "skipped";
+
+/** How a call stands. */
+export function phaseOf({ request, approved, denied, started, settled }: Call): Phase {
+  if (settled !== undefined) return denied === undefined ? settled.body.status : "denied";
+  if (denied !== undefined) return "denied";
+  if (started !== undefined) return "running";
+  if (request.body.ask === true && approved === undefined) return "asked";
+  return "waiting";
+}

@@ -24,7 +24,6 @@ import type {
   SessionRow,
 } from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
-import type { ScheduleStore } from "./port-schedule.ts";
 import { entriesToErase, eraseEntries, refuseTooMany, splitPlace } from "./memory-erase.ts";
 import type { Log, Logs } from "./memory-log.ts";
 import {
@@ -132,7 +131,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
 
 type Open = <A extends readonly unknown[], R>(work: (...args: A) => R) => (...args: A) => Promise<Awaited<R>>;
 
-const openedSchedule = (schedule: ReturnType<typeof schedules>, open: Open): ScheduleStore => ({
+const openedSchedule = (schedule: ReturnType<typeof schedules>, open: Open) => ({
   due: open(schedule.due),
   nextDue: open(schedule.nextDue),
   leased: open(schedule.leased),

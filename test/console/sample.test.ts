@@ -1,4 +1,4 @@
-/** The sample family: really run, found by its label, gone with one call, and gone on with when broken off. */
+/** The sample family: really run, found by its label, gone with one call, gone on with when broken off. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { RemoteEngine } from "../../src/client/connect.ts";

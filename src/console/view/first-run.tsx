@@ -20,12 +20,12 @@ export function FirstRun({ open }: FirstRunProps): ReactNode {
       <h1>There are no sessions yet</h1>
       <ul className="first-lines">
         <li>
-          A <b>session</b> is one piece of work with one objective. An agent works on it in turns, and you see
-          every step.
+          A <b>session</b> is one piece of work with one objective. An agent works on it in turns, and every
+          step can be seen.
         </li>
         <li>
-          Whatever happens is kept in its <b>log</b>. Nothing is lost when a program stops, and any moment can
-          be looked at again.
+          Whatever happens is kept in its <b>log</b>. Nothing is lost when a program stops, and you can look
+          at any moment again.
         </li>
         <li>
           From any moment you can <b>fork</b> it to try something else, <b>rewind</b> it, and <b>merge</b>{" "}

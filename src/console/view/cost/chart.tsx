@@ -1,0 +1,103 @@
+/** Bars by day, stacked. The numbers stand beside and beneath it; the picture is for the eye alone. */
+import type { ReactNode } from "react";
+import { money, tokens } from "../../part/amount.ts";
+import { brief } from "../../part/visible.ts";
+import { stacked, ticksFor, measured, summed, type Measure, type Series } from "./sums.ts";
+
+export const colors = ["--accent", "--busy", "--rest", "--good", "--warn", "--ink-faint"] as const;
+export const colorOf = (place: number, { others }: Series): string =>
+  `var(${others > 0 ? "--ink-faint" : (colors[place] ?? "--ink-faint")})`;
+
+export const amountOf = (value: number, measure: Measure): string =>
+  measure === "cost" ? money(value) : tokens(value);
+
+export const nameOf = ({ group, others }: Series): string =>
+  others > 0 ? `${others} others` : group === null ? "No agent" : brief(group, 60);
+
+const dayName = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+export const dayText = (day: string): string => dayName.format(Date.parse(`${day}T00:00:00Z`));
+
+interface ChartProps {
+  readonly days: readonly string[];
+  readonly series: readonly Series[];
+  readonly measure: Measure;
+  readonly label: string;
+}
+
+export function Chart({ days, series, measure, label }: ChartProps): ReactNode {
+  const totals = days.map((_, place) => summed(series.map((one) => one.days[place]).filter(isSum)));
+  const ticks = ticksFor(Math.max(...totals.map((sum) => measured(sum, measure))));
+  const top = ticks.at(-1) ?? 1;
+  const bars = stacked(series, measure);
+  const wordsOf = (place: number): string =>
+    [
+      `${dayText(days[place] ?? "")}: ${amountOf(measured(totals[place] ?? summed([]), measure), measure)}`,
+      ...series
+        .filter((one) => measured(one.days[place] ?? summed([]), measure) > 0)
+        .map(
+          (one) => `${nameOf(one)}: ${amountOf(measured(one.days[place] ?? summed([]), measure), measure)}`,
+        ),
+    ].join("\n");
+  return (
+    <figure className="cost-chart">
+      <div className="cost-ticks number small faint" aria-hidden="true">
+        {ticks.map((tick) => (
+          <span key={tick} style={{ bottom: `${(tick / top) * 100}%` }}>
+            {amountOf(tick, measure)}
+          </span>
+        ))}
+      </div>
+      <svg
+        className="cost-bars"
+        viewBox={`0 0 ${days.length} 100`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={label}
+      >
+        {ticks.map((tick) => (
+          <line
+            key={tick}
+            x1="0"
+            x2={days.length}
+            y1={100 - (tick / top) * 100}
+            y2={100 - (tick / top) * 100}
+          />
+        ))}
+        {days.map((day, place) => (
+          <g key={day} className="cost-day">
+            <title>{wordsOf(place)}</title>
+            <rect className="cost-reach" x={place} y="0" width="1" height="100" />
+            {series.map((one, row) => {
+              const { from, to } = bars[row]?.[place] ?? { from: 0, to: 0 };
+              return to === from ? null : (
+                <rect
+                  key={nameOf(one)}
+                  x={place + 0.14}
+                  y={100 - (to / top) * 100}
+                  width="0.72"
+                  height={((to - from) / top) * 100}
+                  style={{ fill: colorOf(row, one) }}
+                />
+              );
+            })}
+          </g>
+        ))}
+      </svg>
+      <div className="cost-axis small faint" aria-hidden="true">
+        {axisDays(days).map((day) => (
+          <span key={day} style={{ left: `${((days.indexOf(day) + 0.5) / days.length) * 100}%` }}>
+            {dayText(day)}
+          </span>
+        ))}
+      </div>
+    </figure>
+  );
+}
+
+const isSum = <T,>(sum: T | undefined): sum is T => sum !== undefined;
+
+/** A few days, evenly, with the last. */
+function axisDays(days: readonly string[]): readonly string[] {
+  const step = Math.max(1, Math.ceil(days.length / 6));
+  return days.filter((_, place) => (days.length - 1 - place) % step === 0);
+}

@@ -1,0 +1,122 @@
+/** What models have cost: from rows to bars and sums. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  chosenOf,
+  dayRow,
+  daysUpTo,
+  measured,
+  seriesOf,
+  spans,
+  stacked,
+  summed,
+  ticksFor,
+  type DayRow,
+} from "../../src/console/view/cost/sums.ts";
+
+const days = ["2026-11-01", "2026-11-02", "2026-11-03"];
+const row = (day: string, group: string | null, nanoUsd: number, unpriced = 0): DayRow => ({
+  day,
+  group,
+  answers: 1,
+  nanoUsd,
+  unpriced,
+  inputTokens: 10,
+  outputTokens: 1,
+});
+
+test("days are those of UTC, up to today", () => {
+  assert.deepEqual(daysUpTo(Date.UTC(2026, 10, 3, 23, 59), 3), days);
+  assert.equal(daysUpTo(0, 90).length, 90);
+});
+
+test("a row of either kind of SQL is read, with numbers as texts", () => {
+  assert.deepEqual(dayRow(["2026-11-01", null, "2", "1500000000", 1, 20, "3"]), {
+    day: "2026-11-01",
+    group: null,
+    answers: 2,
+    nanoUsd: 1_500_000_000,
+    unpriced: 1,
+    inputTokens: 20,
+    outputTokens: 3,
+  });
+});
+
+test("the dearest come first, what is left is one series of others", () => {
+  const rows = [
+    row("2026-11-01", "a", 1),
+    row("2026-11-02", "a", 2),
+    row("2026-11-01", "b", 9),
+    row("2026-11-03", "c", 1, 1),
+    row("2026-11-03", null, 2),
+    row("2026-10-01", "long ago", 99),
+  ];
+  const series = seriesOf(rows, days, { measure: "cost", most: 3 });
+  assert.deepEqual(
+    series.map(({ group, others, sum, days: each }) => [
+      group,
+      others,
+      sum.nanoUsd,
+      each.map((day) => day.nanoUsd),
+    ]),
+    [
+      ["b", 0, 9, [9, 0, 0]],
+      ["a", 0, 3, [1, 2, 0]],
+      [null, 2, 3, [0, 0, 3]],
+    ],
+  );
+  assert.equal(series[2]?.sum.unpriced, 1);
+  assert.deepEqual(seriesOf([], days, { measure: "cost", most: 3 }), []);
+});
+
+const someRows = fc.array(
+  fc.record({
+    day: fc.constantFrom(...days),
+    group: fc.constantFrom("a", "b", "c", "d", "e", null),
+    answers: fc.nat(5),
+    nanoUsd: fc.nat(1e9),
+    unpriced: fc.nat(5),
+    inputTokens: fc.nat(1e6),
+    outputTokens: fc.nat(1e6),
+  }),
+);
+
+test("bars stand on one another without gaps, and their tops are the sums of the days", () => {
+  fc.assert(
+    fc.property(someRows, fc.constantFrom("cost" as const, "tokens" as const), (rows, measure) => {
+      const series = seriesOf(rows, days, { measure, most: 3 });
+      assert.ok(series.length <= 3);
+      const bars = stacked(series, measure);
+      for (const [place, day] of days.entries()) {
+        let top = 0;
+        for (const bar of bars) {
+          assert.equal(bar[place]?.from, top);
+          top = bar[place]?.to ?? -1;
+        }
+        assert.equal(top, measured(summed(rows.filter((one) => one.day === day)), measure));
+      }
+    }),
+  );
+});
+
+test("ticks are round, begin at nothing, reach over the largest, and are few", () => {
+  assert.deepEqual(ticksFor(0), [0, 1]);
+  assert.deepEqual(ticksFor(100), [0, 25, 50, 75, 100]);
+  assert.deepEqual(ticksFor(1_300), [0, 500, 1_000, 1_500]);
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1e15 }), (largest) => {
+      const ticks = ticksFor(largest);
+      assert.equal(ticks[0], 0);
+      assert.ok((ticks.at(-1) ?? 0) >= largest * (1 - 1e-9));
+      assert.ok(ticks.length >= 3 && ticks.length <= 6, `${ticks.length} for ${largest}`);
+    }),
+  );
+});
+
+test("what the address says otherwise is as if it said nothing", () => {
+  assert.deepEqual(
+    [chosenOf(spans, "90", 30), chosenOf(spans, "31", 30), chosenOf(spans, null, 30)],
+    [90, 30, 30],
+  );
+});

@@ -1,8 +1,113 @@
-/** The family as a graph. */
-import type { ReactNode } from "react";
+/** The family: who was forked from whom and what was merged into whom, as a graph, and what can be made of it. */
+import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { plural } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { WhenRead } from "../../part/trouble.tsx";
+import { refresh, useReading } from "../../reading.ts";
+import { goWith, useRoute } from "../../route.ts";
+import { engine } from "../../server.ts";
+import { after } from "../../world.ts";
 import { useScope } from "../session/scope.ts";
+import { Detail } from "./detail.tsx";
+import { FamilyCost } from "./family-cost.tsx";
+import { ForkDialog } from "./fork-dialog.tsx";
+import { Graph } from "./graph.tsx";
+import { drawFamily } from "./layout.ts";
+import { readCosts, titleOf, type Lineage, type Node } from "./relative.ts";
+import "../../style/family.css";
 
 export function Family(): ReactNode {
   const { id } = useScope();
-  return <p>Family {id}</p>;
+  const lineage = useReading(`session/${id}/lineage`, () => engine.lineage(id));
+  return <WhenRead of={lineage}>{(read) => <Drawn lineage={read} />}</WhenRead>;
+}
+
+const costsAfterMs = 1_500;
+
+/** Read once, and again a while after something has happened. */
+function useCosts({ nodes, session }: Lineage): ReturnType<typeof useReading<Costs>> {
+  const key = `family/${session}/cost`;
+  const ids = nodes.filter(({ status }) => status !== "absent").map((node) => node.session);
+  const heads = nodes.reduce((sum, { headSeq }) => sum + headSeq, 0);
+  const reading = useReading<Costs>(key, () => readCosts(engine, ids));
+  useEffect(() => after(costsAfterMs, () => refresh(key)), [key, heads]);
+  return reading;
+}
+
+type Costs = Awaited<ReturnType<typeof readCosts>>;
+
+function Drawn({ lineage }: { readonly lineage: Lineage }): ReactNode {
+  const { id } = useScope();
+  const { params } = useRoute();
+  const { nodes, left } = lineage;
+  const drawing = useMemo(() => drawFamily(nodes), [nodes]);
+  const costs = useCosts(lineage);
+  const [looked, setLooked] = useState<string | null>(null);
+  const [forked, setForked] = useState<Node | null>(null);
+  const byId = useMemo(() => new Map(nodes.map((node) => [node.session as string, node])), [nodes]);
+  const picked = byId.get(params.get("pick") ?? "") ?? null;
+  const other = picked ?? byId.get(id) ?? null;
+  const shown = byId.get(looked ?? "") ?? byId.get(id) ?? nodes[0];
+  const acts = { other, fork: setForked, pick: (node: Node) => goWith({ pick: node.session }) };
+  return (
+    <div className="family">
+      <div className="family-top">
+        <Legend nodes={nodes} left={left} />
+        {picked === null ? null : <Picked node={picked} />}
+      </div>
+      <div className="family-body">
+        <Graph drawing={drawing} nodes={byId} present={id} costs={costs.value} look={setLooked} acts={acts} />
+        {shown === undefined ? null : <Detail node={shown} nodes={byId} acts={acts} costs={costs.value} />}
+      </div>
+      {nodes.length > 1 ? null : (
+        <p className="soft">
+          It stands alone. A fork shares everything up to a position and goes its own way from there; what it
+          learns can be merged back.
+        </p>
+      )}
+      <WhenRead of={costs}>{(read) => <FamilyCost costs={read} nodes={byId} />}</WhenRead>
+      {forked === null ? null : <ForkDialog node={forked} close={() => setForked(null)} />}
+    </div>
+  );
+}
+
+function Legend({ nodes, left }: Pick<Lineage, "nodes" | "left">): ReactNode {
+  const merges = nodes.reduce((sum, { merged }) => sum + merged.length, 0);
+  return (
+    <p className="soft family-legend">
+      <span>
+        {plural(nodes.length, "session")}
+        {left === 0 ? "" : `; ${plural(left, "more")} with their forks are not shown`}
+      </span>
+      {nodes.length > 1 ? (
+        <span className="family-key">
+          <svg width="26" height="12" aria-hidden="true">
+            <path className="family-fork" d="M1 1V4Q1 10 8 10H25" />
+          </svg>
+          fork
+        </span>
+      ) : null}
+      {merges > 0 ? (
+        <span className="family-key">
+          <svg width="26" height="12" aria-hidden="true">
+            <path className="family-merge" d="M1 10C14 10 12 2 25 2" />
+          </svg>
+          merge
+        </span>
+      ) : null}
+    </p>
+  );
+}
+
+function Picked({ node }: { readonly node: Node }): ReactNode {
+  return (
+    <p className="family-picked" role="status">
+      <span className="cut">
+        <bdi>{titleOf(node)}</bdi> is chosen. What is compared or merged below is with it.
+      </span>
+      <Button size="small" act={() => goWith({ pick: null })}>
+        Choose none
+      </Button>
+    </p>
+  );
 }

@@ -1,0 +1,42 @@
+/** What can be done with a session of the family, and with it and another one. */
+import { mayIn, type Status } from "../../../protocol/library.ts";
+import type { Choice } from "../../part/menu.tsx";
+import { go, sessionPath } from "../../route.ts";
+import { titleOf, type Node } from "./relative.ts";
+
+export interface Acts {
+  /** With which others are compared and merged: the one that was chosen, or the one whose page it is. */
+  readonly other: Node | null;
+  readonly fork: (node: Node) => void;
+  readonly pick: (node: Node) => void;
+}
+
+/** Whether something can be merged into it. */
+const takes = ({ status, copy }: Node): boolean =>
+  status !== "absent" && copy !== true && mayIn(status as Status, "write");
+
+/** The main ones first. Of an absent session nothing is left to do. */
+export function choicesOf(node: Node, { other, fork, pick }: Acts): readonly Choice[] {
+  const { session, status } = node;
+  if (status === "absent") return [];
+  const open: Choice = { name: "Open", act: () => go(sessionPath(session)) };
+  const forking: Choice = { name: "Fork…", act: () => fork(node) };
+  const picking: Choice = { name: "Choose, to compare or merge with", act: () => pick(node), apart: true };
+  if (other === null || other.session === session || other.status === "absent")
+    return [open, forking, picking];
+  const name = `“${titleOf(other, 24)}”`;
+  const merge = (into: Node, from: Node): Choice["act"] =>
+    takes(into) ? () => go(sessionPath(into.session, "merge", { from: from.session })) : undefined;
+  return [
+    open,
+    forking,
+    {
+      name: `Compare with ${name}`,
+      act: () => go(sessionPath(other.session, "compare", { with: session })),
+      apart: true,
+    },
+    { name: `Merge it into ${name}`, act: merge(other, node) },
+    { name: `Merge ${name} into it`, act: merge(node, other) },
+    picking,
+  ];
+}

@@ -1,0 +1,96 @@
+/** What models have cost in the family, session by session, the dearest first. */
+import type { ReactNode } from "react";
+import { Link } from "../../link.tsx";
+import { count, money, plural, tokens } from "../../part/amount.ts";
+import { sessionPath } from "../../route.ts";
+import { sumCosts, titleOf, type Node, type SessionCost } from "./relative.ts";
+
+interface FamilyCostProps {
+  readonly costs: ReadonlyMap<string, SessionCost>;
+  readonly nodes: ReadonlyMap<string, Node>;
+}
+
+const shownMax = 20;
+
+export function FamilyCost({ costs, nodes }: FamilyCostProps): ReactNode {
+  const sum = sumCosts(costs.values());
+  const rows = [...costs.values()].toSorted(
+    (a, b) => b.nanoUsd - a.nanoUsd || b.inputTokens - a.inputTokens || (a.session < b.session ? -1 : 1),
+  );
+  if (rows.length === 0) return null;
+  const isFree = sum.nanoUsd === 0;
+  const share = (row: SessionCost): number =>
+    isFree ? row.inputTokens / Math.max(1, sum.inputTokens) : row.nanoUsd / sum.nanoUsd;
+  return (
+    <section className="family-cost" aria-label="What the family has cost">
+      <h2>
+        Cost of the family: {money(sum.nanoUsd)}
+        <span className="soft small">
+          {" "}
+          in {plural(sum.calls, "model call")}
+          {sum.unpriced === 0 ? "" : `; of ${plural(sum.unpriced, "call")} the price is not known`}
+        </span>
+      </h2>
+      <table className="plain">
+        <thead>
+          <tr>
+            <th scope="col">Session</th>
+            <th scope="col" className="family-share">
+              Share{isFree ? " of tokens" : ""}
+            </th>
+            <th scope="col" className="right family-wide">
+              Calls
+            </th>
+            <th scope="col" className="right family-wide">
+              Tokens in
+            </th>
+            <th scope="col" className="right family-wide">
+              Out
+            </th>
+            <th scope="col" className="right">
+              Cost
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, shownMax).map((row) => (
+            <Line key={row.session} row={row} share={share(row)} node={nodes.get(row.session)} />
+          ))}
+        </tbody>
+      </table>
+      {rows.length > shownMax ? (
+        <p className="soft small">and {plural(rows.length - shownMax, "more session")}</p>
+      ) : null}
+    </section>
+  );
+}
+
+interface LineProps {
+  readonly row: SessionCost;
+  readonly share: number;
+  readonly node: Node | undefined;
+}
+
+function Line({ row, share, node }: LineProps): ReactNode {
+  return (
+    <tr>
+      <td className="family-cost-name">
+        <Link to={sessionPath(row.session)} className="cut" dir="auto">
+          {node === undefined ? row.session.slice(-6) : titleOf(node)}
+        </Link>
+      </td>
+      <td className="family-share">
+        <span className="family-bar" title={`${Math.round(share * 100)} %`}>
+          <span style={{ width: `${share * 100}%` }} />
+        </span>
+        <span className="aside">{Math.round(share * 100)} percent</span>
+      </td>
+      <td className="right number family-wide">{count(row.calls)}</td>
+      <td className="right number family-wide">{tokens(row.inputTokens)}</td>
+      <td className="right number family-wide">{tokens(row.outputTokens)}</td>
+      <td className="right number">
+        {row.unpriced > 0 && row.nanoUsd === 0 ? "not known" : money(row.nanoUsd)}
+      </td>
+    </tr>
+  );
+}

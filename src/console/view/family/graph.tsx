@@ -1,0 +1,167 @@
+/**
+ * The graph: a row for each session, its words on the left and its lane on the right. The rows are a list, for
+ * whoever reads aloud and on a phone, where the lanes are left out. Of large families only what is seen is here.
+ */
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
+import { useShortcuts } from "../../shortcut.ts";
+import { after } from "../../world.ts";
+import { choicesOf, type Acts } from "./act.ts";
+import { LaneRow } from "./lane-row.tsx";
+import { Lanes } from "./lanes.tsx";
+import { relativeOf, type Drawing, type Lane, type Way } from "./layout.ts";
+import type { Node, SessionCost } from "./relative.ts";
+
+interface GraphProps {
+  readonly drawing: Drawing;
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly present: string;
+  readonly costs: ReadonlyMap<string, SessionCost> | undefined;
+  /** Called with the session that is looked at. */
+  readonly look: (session: string) => void;
+  readonly acts: Acts;
+}
+
+const wholeMax = 100;
+const restMs = 120;
+const ways: Readonly<Record<string, Way>> = {
+  ArrowUp: "up",
+  ArrowDown: "down",
+  ArrowLeft: "parent",
+  ArrowRight: "fork",
+  Home: "first",
+  End: "last",
+};
+
+export function Graph({ drawing, nodes, present, costs, look, acts }: GraphProps): ReactNode {
+  const box = useRef<HTMLDivElement>(null);
+  const { width, isNarrow } = useWidth(box);
+  const rowPx = isNarrow ? 60 : 48;
+  const [current, setCurrent] = useState(present);
+  const { shown, reveal } = useShown(box, drawing.lanes, rowPx);
+  const hovering = useRef<(() => void) | null>(null);
+  const focus = (session: string | null): void => {
+    if (session === null) return;
+    reveal(drawing.lanes.findIndex((lane) => lane.session === session));
+    setCurrent(session);
+    look(session);
+    // Where it was not in the page, it is there after the next drawing.
+    requestAnimationFrame(() => requestAnimationFrame(() => focusRow(box.current, session)));
+    focusRow(box.current, session);
+  };
+  const press = (event: KeyboardEvent): void => {
+    const way = ways[event.key];
+    const isMenu = (event.target as HTMLElement).closest("[role=menu]") !== null;
+    if (way === undefined || isMenu || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    focus(relativeOf(drawing, current, way));
+  };
+  const rest = (session: string): void => {
+    hovering.current?.();
+    hovering.current = after(restMs, () => look(session));
+  };
+  useKeys({ current, nodes, acts, move: (way) => focus(relativeOf(drawing, current, way)) });
+  useEffect(() => () => hovering.current?.(), []);
+  return (
+    <div
+      className="family-graph"
+      ref={box}
+      data-narrow={isNarrow || undefined}
+      onMouseLeave={() => hovering.current?.()}
+    >
+      <div className="family-canvas" style={{ height: drawing.lanes.length * rowPx }}>
+        <ol aria-label="The family" onKeyDown={press}>
+          {shown.map((lane) => (
+            <LaneRow
+              key={lane.session}
+              lane={lane}
+              rowPx={rowPx}
+              nodes={nodes}
+              isPresent={lane.session === present}
+              isCurrent={lane.session === current}
+              cost={costs?.get(lane.session)}
+              acts={acts}
+              focused={() => {
+                setCurrent(lane.session);
+                look(lane.session);
+              }}
+              rest={() => rest(lane.session)}
+            />
+          ))}
+        </ol>
+        {isNarrow || width === 0 ? null : (
+          <Lanes
+            drawing={drawing}
+            shown={shown}
+            nodes={nodes}
+            present={present}
+            rowPx={rowPx}
+            width={width}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+const focusRow = (box: HTMLElement | null, session: string): void =>
+  box?.querySelector<HTMLElement>(`[data-session="${CSS.escape(session)}"]`)?.focus();
+
+interface Keys {
+  readonly current: string;
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly acts: Acts;
+  readonly move: (way: Way) => void;
+}
+
+function useKeys({ current, nodes, acts, move }: Keys): void {
+  const choose = (word: string) => (): void => {
+    const node = nodes.get(current);
+    if (node === undefined) return;
+    choicesOf(node, acts)
+      .find(({ name }) => name.startsWith(word))
+      ?.act?.();
+  };
+  useShortcuts([
+    { key: "j", what: "Next session of the family", act: () => move("down") },
+    { key: "k", what: "Previous session of the family", act: () => move("up") },
+    { key: "c", what: "Compare the session that is looked at", act: choose("Compare") },
+    { key: "m", what: "Merge the session that is looked at", act: choose("Merge it") },
+    { key: "x", what: "Choose it, to compare or merge with", act: choose("Choose") },
+  ]);
+}
+
+/** How wide the place is, and whether it is too narrow for lanes. */
+function useWidth(box: RefObject<HTMLDivElement | null>): {
+  readonly width: number;
+  readonly isNarrow: boolean;
+} {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return { width, isNarrow: width > 0 && width < 560 };
+}
+
+interface Shown {
+  readonly shown: readonly Lane[];
+  readonly reveal: (place: number) => void;
+}
+
+function useShown(box: RefObject<HTMLDivElement | null>, lanes: readonly Lane[], rowPx: number): Shown {
+  const isWhole = lanes.length <= wholeMax;
+  const virtual = useWindowVirtualizer({
+    count: isWhole ? 0 : lanes.length,
+    estimateSize: () => rowPx,
+    overscan: 12,
+    scrollMargin: box.current?.offsetTop ?? 0,
+  });
+  useEffect(() => virtual.measure(), [rowPx]);
+  if (isWhole) return { shown: lanes, reveal: () => undefined };
+  const shown = virtual.getVirtualItems().flatMap(({ index }) => lanes[index] ?? []);
+  return { shown, reveal: (place) => virtual.scrollToIndex(place, { align: "auto" }) };
+}

@@ -1,0 +1,108 @@
+/** A session of the family in words: what it is called, how it stands, and what can be done with it. */
+import type { ReactNode } from "react";
+import { Link } from "../../link.tsx";
+import { money } from "../../part/amount.ts";
+import { Icon } from "../../part/icon.tsx";
+import { Menu } from "../../part/menu.tsx";
+import { Status } from "../../part/status.tsx";
+import { sessionPath } from "../../route.ts";
+import { choicesOf, type Acts } from "./act.ts";
+import type { Lane } from "./layout.ts";
+import { storyOf, titleOf, type Node, type SessionCost } from "./relative.ts";
+
+interface LaneRowProps {
+  readonly lane: Lane;
+  readonly rowPx: number;
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly isPresent: boolean;
+  /** Where Tab comes in. */
+  readonly isCurrent: boolean;
+  readonly cost: SessionCost | undefined;
+  readonly acts: Acts;
+  readonly focused: () => void;
+  readonly rest: () => void;
+}
+
+const indentMax = 8;
+
+export function LaneRow(props: LaneRowProps): ReactNode {
+  const { lane, rowPx, nodes, isPresent, isCurrent, acts, focused, rest } = props;
+  const node = nodes.get(lane.session);
+  if (node === undefined) return null;
+  const choices = choicesOf(node, acts);
+  const nameOf = (session: string): string => {
+    const found = nodes.get(session);
+    return found === undefined ? session.slice(-6) : titleOf(found);
+  };
+  return (
+    <li
+      className="family-row"
+      data-present={isPresent || undefined}
+      data-current={isCurrent || undefined}
+      style={{ top: lane.row * rowPx, height: rowPx }}
+      onFocus={focused}
+      onMouseEnter={rest}
+    >
+      <div className="family-label" style={{ paddingLeft: 12 + Math.min(lane.depth, indentMax) * 14 }}>
+        <div className="spread">
+          <div className="row">
+            <Name node={node} isPresent={isPresent} tabIndex={isCurrent ? 0 : -1} />
+            <Status status={node.status} />
+          </div>
+          <Under {...props} node={node} />
+          <span className="aside">{storyOf(node, nameOf).join(". ")}</span>
+        </div>
+        {choices.length === 0 ? null : (
+          <Menu label={`What can be done with ${titleOf(node)}`} choices={choices} kind="quiet">
+            <Icon name="more" />
+          </Menu>
+        )}
+      </div>
+    </li>
+  );
+}
+
+interface NameProps {
+  readonly node: Node;
+  readonly isPresent: boolean;
+  readonly tabIndex: number;
+}
+
+function Name({ node, isPresent, tabIndex }: NameProps): ReactNode {
+  const { session, status } = node;
+  if (status === "absent")
+    return (
+      <span className="cut family-name faint" data-session={session} tabIndex={tabIndex}>
+        {titleOf(node)}
+      </span>
+    );
+  return (
+    <Link
+      to={sessionPath(session)}
+      className="cut family-name"
+      data-session={session}
+      tabIndex={tabIndex}
+      aria-current={isPresent ? "page" : undefined}
+      dir="auto"
+    >
+      {titleOf(node)}
+    </Link>
+  );
+}
+
+/** The line below: where it left, where it is, what it has cost. */
+function Under({ node, isPresent, cost }: LaneRowProps & { readonly node: Node }): ReactNode {
+  const { parent, status, headSeq, merged } = node;
+  const words = [
+    ...(isPresent ? ["this session"] : []),
+    ...(parent === null ? [] : [`left at ${parent.seq}`]),
+    ...(status === "absent" ? ["not here any more"] : [`at ${headSeq}`]),
+    ...(merged.length === 0 ? [] : [`${merged.length} merged in`]),
+    ...(cost === undefined || cost.nanoUsd === 0 ? [] : [money(cost.nanoUsd)]),
+  ];
+  return (
+    <div className="small faint cut number" aria-hidden="true">
+      {words.join(" · ")}
+    </div>
+  );
+}

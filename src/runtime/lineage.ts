@@ -25,10 +25,12 @@ export interface LineageNode {
   /** 0 when it is absent. */
   readonly headSeq: number;
   readonly openedAt: number;
+  /** `at` of its last record; 0 when it is absent. */
+  readonly activeAt: number;
   /** It lives elsewhere, and is only read here. */
   readonly copy?: true;
-  /** What came into it since it was forked, and up to which position of the other. */
-  readonly merged: readonly { readonly from: string; readonly toSeq: number }[];
+  /** What came into it since it was forked, in order: up to where in the other, and where in its own log. */
+  readonly merged: readonly { readonly from: string; readonly toSeq: number; readonly seq: number }[];
 }
 
 export interface Lineage {
@@ -103,10 +105,33 @@ async function nodeOf(context: Context, place: Place, descendant: SessionId): Pr
     headSeq: head.seq,
     openedAt: standing.openedAt,
     ...(head.copy === true ? { copy: true as const } : {}),
-    merged: [...state.mind.bases.entries()]
-      .filter(([from, toSeq]) => fork.mind.bases.get(from) !== toSeq)
-      .map(([from, toSeq]) => ({ from, toSeq })),
+    activeAt: state.at,
+    merged: await mergesIn(context, place.session, state, fork),
   };
+}
+
+/** The last merge of each session that the mind still holds and a fork did not begin with. */
+async function mergesIn(
+  { store }: Context,
+  session: SessionId,
+  { mind, seq: headSeq }: State,
+  fork: State,
+): Promise<LineageNode["merged"]> {
+  const own = [...mind.bases.entries()].filter(([from, toSeq]) => fork.mind.bases.get(from) !== toSeq);
+  const seqs = new Map<string, number>();
+  for (let toSeq = headSeq; toSeq > 0 && seqs.size < own.length;) {
+    const range = { fromSeq: 1, toSeq, reverse: true, limit: limit.pageRecordsMax, contents: false };
+    const page = await store.read(session, { ...range, types: ["session.merged"] });
+    for (const { body, seq } of page) {
+      const { from, toSeq: upTo } = JSON.parse(body) as { readonly from: string; readonly toSeq: number };
+      const isWanted = own.some(([name, place]) => name === from && place === upTo);
+      if (isWanted && !seqs.has(from)) seqs.set(from, seq);
+    }
+    toSeq = (page.at(-1)?.seq ?? 1) - 1;
+  }
+  return own
+    .map(([from, toSeq]) => ({ from, toSeq, seq: seqs.get(from) ?? 0 }))
+    .toSorted((a, b) => a.seq - b.seq);
 }
 
 /** What a fork took over was merged before it; without merges nobody needs to look. */
@@ -126,6 +151,7 @@ async function absentNode({ states }: Context, place: Place, descendant: Session
     agent: known ? (standing.agent?.name ?? null) : null,
     headSeq: 0,
     openedAt: known ? standing.openedAt : 0,
+    activeAt: 0,
     merged: [],
   };
 }

@@ -151,7 +151,7 @@ async function findOldNode(): Promise<string | undefined> {
 }
 
 async function run(file: string, args: readonly string[], cwd: string, outside = false): Promise<string> {
-  const { code, stdout, stderr } = await runCommand(file, args, { cwd, outside });
+  const { code, stdout, stderr } = await runCommand(file, args, { cwd, outside, timeoutMs: 240_000 });
   assert.equal(code, 0, `${file} ${args.join(" ")}\n${stdout}${stderr}`);
   return stdout;
 }

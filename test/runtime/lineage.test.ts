@@ -28,13 +28,19 @@ for (const [name, make] of Object.entries(makers)) {
       [
         [root.id, 0, null, []],
         [early.id, 1, { session: root.id, seq: 1 }, []],
-        [late.id, 1, { session: root.id, seq: 2 }, [{ from: leaf.id, toSeq: 5 }]],
+        [late.id, 1, { session: root.id, seq: 2 }, [{ from: leaf.id, toSeq: 5, seq: 5 }]],
         [leaf.id, 2, { session: late.id, seq: 3 }, []],
         [after.id, 2, { session: late.id, seq: 5 }, []],
       ],
     );
     assert.deepEqual([lineage.session, lineage.left], [leaf.id, 0]);
-    const described = { status: "open", agent: "fixer", openedAt: startOfTime, merged: [] };
+    const described = {
+      status: "open",
+      agent: "fixer",
+      openedAt: startOfTime,
+      activeAt: startOfTime,
+      merged: [],
+    };
     assert.deepEqual(lineage.nodes[1], {
       session: early.id,
       depth: 1,
@@ -75,6 +81,33 @@ for (const [name, make] of Object.entries(makers)) {
     await assert.rejects(engine.lineage(root.id), { code: "not-found" });
   });
 }
+
+test("a merge is told by where it came in, the last of each session, and none that was rewound away", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const root = await engine.open({ objective: "o" });
+  const [one, two] = [await root.fork(), await root.fork()];
+  const merge = async (from: typeof one, value: number): Promise<number> => {
+    await from.record("fact", `x${value}`, value);
+    await root.record("fact", "y", value);
+    const { written } = await root.merge({ from: from.id });
+    assert.ok(written !== null);
+    return (await root.head()).seq;
+  };
+  const mergedIn = async () => (await root.lineage()).nodes[0]?.merged;
+  await merge(one, 1);
+  const secondSeq = await merge(one, 2);
+  const { seq: oneSeq } = await one.head();
+  assert.deepEqual(await mergedIn(), [{ from: one.id, toSeq: oneSeq, seq: secondSeq }]);
+  const thirdSeq = await merge(two, 3);
+  const { seq: twoSeq } = await two.head();
+  assert.deepEqual(await mergedIn(), [
+    { from: one.id, toSeq: oneSeq, seq: secondSeq },
+    { from: two.id, toSeq: twoSeq, seq: thirdSeq },
+  ]);
+  await root.rewind(secondSeq);
+  assert.deepEqual(await mergedIn(), [{ from: one.id, toSeq: oneSeq, seq: secondSeq }]);
+});
 
 test(
   "of a very large family the way to the one asked for is shown, the rest is counted",

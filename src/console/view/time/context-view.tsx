@@ -1,8 +1,127 @@
-/** The context: exactly what the model saw, or would see next. */
+/** The context: exactly what the model saw, or would see next; each part with what it is and why it is there. */
 import type { ReactNode } from "react";
+import { useCell } from "../../cell.ts";
+import { Link } from "../../link.tsx";
+import { count, plural, tokens } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { copyText } from "../../part/copy.tsx";
+import { brief } from "../../part/said.tsx";
+import { Empty, WhenRead } from "../../part/trouble.tsx";
+import { WindowBar } from "../../part/window-bar.tsx";
+import { sessionPath, useRoute } from "../../route.ts";
 import { useScope } from "../session/scope.ts";
+import { ContextParts } from "./context-parts.tsx";
+import { useContextAt, useSettled, type Context, type Which } from "./context-reading.ts";
+import "../../style/time.css";
+
+const settleMs = 500;
+/** While a slider is drawn nothing is read; shortly after, it is. */
+const restMs = 80;
 
 export function ContextView(): ReactNode {
+  const { at, log } = useScope();
+  const { params } = useRoute();
+  const headSeq = useCell(log.headSeq);
+  const named = params.get("context");
+  const which: Which = named === "sent" || named === "next" ? named : at === null ? "next" : "sent";
+  const seq = useSettled(at ?? headSeq, at === null ? settleMs : restMs);
+  const { isBehind, context } = useContextAt(seq, which);
+  return (
+    <div className="context" data-behind={isBehind || undefined}>
+      <Choice which={which} seq={seq} />
+      <WhenRead of={context}>
+        {(shown) => (
+          <>
+            <Facts context={shown} />
+            <WindowBar context={shown} />
+            {shown.parts.length === 0 ? (
+              <Empty title="Nothing would be sent">
+                <p>A context is made of instructions and of what was said. There is neither yet.</p>
+              </Empty>
+            ) : (
+              <ContextParts context={shown} />
+            )}
+          </>
+        )}
+      </WhenRead>
+    </div>
+  );
+}
+
+function Choice({ which, seq }: { readonly which: Which; readonly seq: number }): ReactNode {
+  const { id, at } = useScope();
+  const choices = [
+    ["sent", "What the model saw"],
+    ["next", "What would be sent next"],
+  ] as const;
+  return (
+    <nav className="row wrap context-choice" aria-label={`Context at ${count(seq)}`}>
+      {choices.map(([name, title]) => (
+        <Link
+          key={name}
+          className="button"
+          data-size="small"
+          to={sessionPath(id, "context", { at, context: name })}
+          aria-current={which === name ? "true" : undefined}
+        >
+          {title}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function Facts({ context }: { readonly context: Context }): ReactNode {
   const { id } = useScope();
-  return <p>ContextView {id}</p>;
+  const { requestSeq, model, renderer, digest, parts, tokens: sum, windowTokens, countedTokens } = context;
+  const whole = windowTokens === null ? "" : ` of ${tokens(windowTokens)}`;
+  return (
+    <div className="row wrap context-facts">
+      {requestSeq === null ? (
+        <span className="soft">Not sent yet</span>
+      ) : (
+        <span>
+          Sent by the request at{" "}
+          <Link to={sessionPath(id, "log", { seq: requestSeq })}>{count(requestSeq)}</Link>
+        </span>
+      )}
+      <Matches matches={context.matches} />
+      <span className="mono">{brief(model, 80)}</span>
+      <span className="number">
+        {tokens(sum)}
+        {whole} tokens{countedTokens === null ? "" : `, ${tokens(countedTokens)} by the provider`}
+      </span>
+      <span className="soft">{plural(parts.length, "part")}</span>
+      <span className="soft">renderer {renderer}</span>
+      <span className="mono faint" title={digest}>
+        {brief(digest, 200).slice(0, 12)}
+      </span>
+      <span className="spread" />
+      <Button size="small" act={() => copyText(JSON.stringify(context, null, 2), "the context as JSON")}>
+        Copy as JSON
+      </Button>
+    </div>
+  );
+}
+
+/** Whether what was rebuilt is what was sent, byte for byte. */
+function Matches({ matches }: { readonly matches: boolean | null }): ReactNode {
+  if (matches === null) return null;
+  return matches ? (
+    <span
+      className="mark"
+      data-tone="good"
+      title="Rebuilt from the log, its digest is the one of the request"
+    >
+      matches the log
+    </span>
+  ) : (
+    <span
+      className="mark"
+      data-tone="warn"
+      title="Its digest is not the one of the request: contents of it were erased since, or the log was changed. Verify it on the page Log."
+    >
+      differs from what was sent
+    </span>
+  );
 }

@@ -1,8 +1,164 @@
-/** The timeline: a slider over the whole log. */
-import type { ReactNode } from "react";
-import { useScope } from "../session/scope.ts";
+/**
+ * The timeline: a slider over the whole log. What is drawn over is shown by the whole page; where it rests,
+ * somebody may fork or rewind.
+ */
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useCell } from "../../cell.ts";
+import { count } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { actorWords, toneOfEvent, wordsOfEvent } from "../../part/event-words.ts";
+import { exact } from "../../part/moment.tsx";
+import { tell, tellError } from "../../part/toast.tsx";
+import { refresh, useReading } from "../../reading.ts";
+import { go, sessionPath, useRoute } from "../../route.ts";
+import { useShortcuts } from "../../shortcut.ts";
+import { after } from "../../world.ts";
+import type { LogEvent } from "../session/event-log.ts";
+import { useScope, type Scope, type State } from "../session/scope.ts";
+import { ContextSummary } from "./context-summary.tsx";
+import { marksKey, turnFrom, useEventAt, useMarks } from "./reading.ts";
+import { RewindDialog } from "./rewind-dialog.tsx";
+import { Scrubber, type Moves } from "./scrubber.tsx";
+import "../../style/time.css";
+
+const restMs = 220;
 
 export function Timeline(): ReactNode {
-  const { id } = useScope();
-  return <p>Timeline {id}</p>;
+  const scope = useScope();
+  const { at, log, session } = scope;
+  const headSeq = useCell(log.headSeq);
+  const [thumb, setThumb] = useState<number | null>(null);
+  const seq = Math.min(thumb ?? at ?? headSeq, headSeq);
+  const moves = useMoves(scope, { seq, headSeq, setThumb });
+  const event = useEventAt(seq, thumb !== null);
+  const marks = useMarks();
+  // What was rewound away is a matter of now, wherever somebody looks.
+  const { value: now } = useReading<State>(`session/${session.id}/state/now`, () => session.state({}));
+  const isPast = thumb !== null || at !== null;
+  return (
+    <section className="time" aria-label="Timeline" data-past={isPast || undefined}>
+      <div className="time-line">
+        <Steps seq={seq} headSeq={headSeq} moves={moves} />
+        <Happened event={event} />
+        {isPast ? <Ways seq={seq} isDrawn={thumb !== null} /> : null}
+      </div>
+      <Scrubber
+        seq={seq}
+        headSeq={headSeq}
+        marks={marks}
+        ranges={now?.transcript.ranges ?? []}
+        words={event === undefined ? "" : wordsOfEvent(event)}
+        moves={moves}
+      />
+    </section>
+  );
+}
+
+interface Place {
+  readonly seq: number;
+  readonly headSeq: number;
+  readonly setThumb: (seq: number | null) => void;
+}
+
+/** The thumb goes at once; the page follows as it can, and the address when it rests. */
+function useMoves({ session, travel }: Scope, { seq, headSeq, setThumb }: Place): Moves {
+  const waiting = useRef<(() => void) | null>(null);
+  const latest = useRef({ seq, headSeq, travel });
+  latest.current = { seq, headSeq, travel };
+  useEffect(() => () => waiting.current?.(), []);
+  const draw = (to: number): void => {
+    waiting.current?.();
+    setThumb(to);
+    latest.current.seq = to;
+    latest.current.travel(to, { resting: false });
+  };
+  const rest = (to: number): void => {
+    waiting.current?.();
+    setThumb(null);
+    latest.current.travel(to >= latest.current.headSeq ? null : to);
+  };
+  const step = (to: number): void => {
+    draw(to);
+    waiting.current = after(restMs, () => rest(to));
+  };
+  const turn = async (by: 1 | -1): Promise<void> => {
+    const found = await turnFrom(session, latest.current.seq, by);
+    step(found ?? (by === 1 ? latest.current.headSeq : 1));
+  };
+  return { draw, rest, step, turn: (by) => void turn(by).catch(tellError) };
+}
+
+function Steps({ seq, headSeq, moves }: Omit<Place, "setThumb"> & { readonly moves: Moves }): ReactNode {
+  const back = (): void => moves.step(Math.max(1, seq - 1));
+  const on = (): void => moves.step(Math.min(headSeq, seq + 1));
+  useShortcuts([
+    { key: "[", what: "The event before", act: back },
+    { key: "]", what: "The event after", act: on },
+    { key: "{", what: "The turn before", act: () => moves.turn(-1) },
+    { key: "}", what: "The turn after", act: () => moves.turn(1) },
+  ]);
+  return (
+    <div className="row time-steps">
+      <Button kind="quiet" size="small" aria-label="The event before" disabled={seq <= 1} act={back}>
+        ‹
+      </Button>
+      <span className="number">
+        {count(seq)} <span className="faint">of {count(headSeq)}</span>
+      </span>
+      <Button kind="quiet" size="small" aria-label="The event after" disabled={seq >= headSeq} act={on}>
+        ›
+      </Button>
+    </div>
+  );
+}
+
+/** What the event did, who did it, and when. */
+function Happened({ event }: { readonly event: LogEvent | undefined }): ReactNode {
+  if (event === undefined) return <div className="time-event spread" />;
+  const words = wordsOfEvent(event);
+  return (
+    <div className="time-event spread" title={words}>
+      <span className="mark mono" data-tone={toneOfEvent(event) ?? undefined}>
+        {event.type}
+      </span>
+      <span className="said cut spread">{words}</span>
+      <span className="time-who faint small cut">
+        {actorWords(event.actor)} · {exact(event.at)}
+      </span>
+    </div>
+  );
+}
+
+/** What can be done from here. */
+function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolean }): ReactNode {
+  const { id, session, travel } = useScope();
+  const [asks, setAsks] = useState(false);
+  const route = useRoute();
+  const showsContext = route.at === "session" && route.aspect === "context";
+  const fork = async (): Promise<void> => {
+    const made = await session.fork({ atSeq: seq });
+    refresh(marksKey(id));
+    tell(`Forked at ${count(seq)}. This is the fork.`, {
+      name: "Go back",
+      act: () => go(sessionPath(id, "transcript", { at: seq })),
+    });
+    go(sessionPath(made.id));
+  };
+  return (
+    <>
+      {showsContext ? null : <ContextSummary seq={seq} isDrawn={isDrawn} />}
+      <div className="row time-ways">
+        <Button size="small" disabled={isDrawn} act={fork}>
+          Fork from here
+        </Button>
+        <Button size="small" disabled={isDrawn} act={() => setAsks(true)}>
+          Rewind to here
+        </Button>
+        <Button size="small" kind="quiet" act={() => travel(null)}>
+          Back to now
+        </Button>
+      </div>
+      {asks ? <RewindDialog seq={seq} close={() => setAsks(false)} /> : null}
+    </>
+  );
 }

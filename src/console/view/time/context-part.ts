@@ -1,0 +1,92 @@
+/** A part of a context as it is shown: a title, a line of it, and its pieces when it is unfolded. */
+import type { Part } from "../../../core/part.ts";
+import { plural } from "../../part/amount.ts";
+import { brief } from "../../part/visible.ts";
+
+export interface Piece {
+  readonly title: string | null;
+  readonly text: string;
+  /** Shown as it is, in mono. */
+  readonly isCode: boolean;
+}
+
+export interface ShownPart {
+  readonly title: string;
+  readonly line: string;
+  readonly pieces: readonly Piece[];
+  /** Names of contents that are gone. */
+  readonly gaps: readonly string[];
+}
+
+const prose = (text: string, title: string | null = null): Piece => ({ title, text, isCode: false });
+const code = (value: unknown, title: string | null = null): Piece => ({
+  title,
+  text: JSON.stringify(value, null, 2) ?? "",
+  isCode: true,
+});
+
+type Message = Extract<Part, { readonly part: "message" }>;
+
+function messagePieces({ content }: Message): readonly Piece[] {
+  return content.map((block): Piece => {
+    switch (block.type) {
+      case "text":
+        return prose(block.text);
+      case "reasoning":
+        return prose(block.text, "Reasoning");
+      case "tool-call":
+        return code(block.input, `Call of ${block.tool}`);
+      case "tool-result":
+        return { title: `${block.tool} gave back: ${block.status}`, text: block.text, isCode: true };
+      case "image":
+        return prose(`${block.mediaType}, ${block.blob}`, "Image");
+      case "file":
+        return prose(`${block.name ?? "without a name"}, ${block.mediaType}, ${block.blob}`, "File");
+    }
+  });
+}
+
+const roles = { user: "Input", assistant: "Model", tool: "Tool results" } as const;
+
+function piecesOf(part: Part): { readonly title: string; readonly pieces: readonly Piece[] } {
+  switch (part.part) {
+    case "settings":
+      return { title: "Settings", pieces: [code(part.settings)] };
+    case "tools":
+      return {
+        title: plural(part.tools.length, "tool"),
+        pieces: part.tools.map((tool) => code(tool.input, `${tool.name}: ${tool.description}`)),
+      };
+    case "system":
+      return { title: "Instructions", pieces: [prose(part.text)] };
+    case "message":
+      return { title: roles[part.role], pieces: messagePieces(part) };
+  }
+}
+
+const gapForm = /\[erased: ([^\]\n]{1,200})\]/g;
+/** Gaps stand at the beginning of what is gone; a text of any length is not gone through for them. */
+const searchedChars = 100_000;
+
+const made = new WeakMap<Part, ShownPart>();
+
+export function shownPart(part: Part): ShownPart {
+  const known = made.get(part) ?? show(part);
+  made.set(part, known);
+  return known;
+}
+
+function show(part: Part): ShownPart {
+  const { title, pieces } = piecesOf(part);
+  const gaps = pieces.flatMap(({ text }) =>
+    [...text.slice(0, searchedChars).matchAll(gapForm)].map(([, what = ""]) => what),
+  );
+  const said = part.part === "tools" ? part.tools.map(({ name }) => name).join(", ") : firstLine(pieces);
+  return { title, line: brief(said, 160), pieces, gaps };
+}
+
+function firstLine(pieces: readonly Piece[]): string {
+  const [first] = pieces;
+  if (first === undefined) return "";
+  return first.title === null ? first.text.slice(0, 1_000) : `${first.title} ${first.text.slice(0, 1_000)}`;
+}

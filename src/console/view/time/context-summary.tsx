@@ -1,0 +1,40 @@
+/** The context in a line: which model, how many tokens, of what. It leads to the whole of it. */
+import type { ReactNode } from "react";
+import { Link } from "../../link.tsx";
+import { count, tokens } from "../../part/amount.ts";
+import { brief } from "../../part/said.tsx";
+import { WindowBar } from "../../part/window-bar.tsx";
+import { sessionPath } from "../../route.ts";
+import { useScope } from "../session/scope.ts";
+import { useContextAt } from "./context-reading.ts";
+
+interface ContextSummaryProps {
+  readonly seq: number;
+  /** While the slider is drawn nothing is read. */
+  readonly isDrawn: boolean;
+}
+
+export function ContextSummary({ seq, isDrawn }: ContextSummaryProps): ReactNode {
+  const { id } = useScope();
+  const {
+    isBehind,
+    context: { value },
+  } = useContextAt(isDrawn ? null : seq, "sent");
+  if (value === undefined) return <span className="time-context" />;
+  const { requestSeq, model } = value;
+  return (
+    <Link
+      className="time-context"
+      to={sessionPath(id, "context", { at: seq })}
+      data-behind={isBehind || isDrawn || undefined}
+      title={
+        requestSeq === null ? "What the model would be sent" : `What the model saw at ${count(requestSeq)}`
+      }
+    >
+      <span className="small cut">
+        {brief(model, 60)} · {tokens(value.tokens)} tokens
+      </span>
+      <WindowBar context={value} compact />
+    </Link>
+  );
+}

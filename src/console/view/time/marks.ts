@@ -1,0 +1,98 @@
+/**
+ * What is marked on the timeline: few things, and those that somebody looks for. A log of any length has no
+ * more marks than there is room for.
+ */
+import { toneOfEvent, wordsOfEvent, type Told } from "../../part/event-words.ts";
+
+/** In the order in which they give way to one another where there is room for one only: the last one stays. */
+export const markKinds = ["turn", "compaction", "merge", "fork", "checkpoint", "rewind", "trouble"] as const;
+export type MarkKind = (typeof markKinds)[number];
+
+export interface Mark {
+  readonly seq: number;
+  readonly kind: MarkKind;
+  readonly words: string;
+}
+
+/** Turns are many: beyond so many they say nothing any more, and are left out. */
+export const turnsMax = 400;
+export const marksMax = 1_000;
+
+export const turnTypes = ["turn.started"] as const;
+/** What is asked for by type; each has few events, also in a long log. */
+export const markedTypes = [
+  "transcript.compacted",
+  "session.merged",
+  "session.forked",
+  "session.rewound",
+  "checkpoint.saved",
+  "model.failed",
+  "budget.reached",
+  "session.suspended",
+  "session.interrupted",
+  "message.refused",
+] as const;
+
+const kinds: Readonly<Record<string, MarkKind>> = {
+  "turn.started": "turn",
+  "transcript.compacted": "compaction",
+  "session.merged": "merge",
+  "session.forked": "fork",
+  "session.rewound": "rewind",
+};
+
+/** Null: it is not marked. A checkpoint stands where it points to. */
+export function markOf(event: Told & { readonly seq: number; readonly turn: number | null }): Mark | null {
+  if (event.type === "checkpoint.saved") {
+    const { seq = event.seq } = event.body as { readonly seq?: number };
+    return { seq, kind: "checkpoint", words: wordsOfEvent(event) };
+  }
+  const kind = kinds[event.type] ?? (toneOfEvent(event) === null ? undefined : "trouble");
+  if (kind === undefined) return null;
+  const words = kind === "turn" && event.turn !== null ? `Turn ${event.turn}` : wordsOfEvent(event);
+  return { seq: event.seq, kind, words };
+}
+
+const rank = (kind: MarkKind): number => markKinds.indexOf(kind);
+
+/** At most one for each column of the bar: the one that matters most, and of equal ones the first. */
+export function sampleMarks(marks: readonly Mark[], headSeq: number, columns: number): readonly Mark[] {
+  const chosen = new Map<number, Mark>();
+  for (const mark of marks) {
+    if (mark.seq < 1 || mark.seq > headSeq) continue;
+    const column = Math.floor(shareOf(mark.seq, headSeq) * (columns - 1));
+    const there = chosen.get(column);
+    if (there === undefined || rank(mark.kind) > rank(there.kind)) chosen.set(column, mark);
+  }
+  return [...chosen.entries()].toSorted(([a], [b]) => a - b).map(([, mark]) => mark);
+}
+
+/** Where a position stands on the bar, 0 to 1. */
+export const shareOf = (seq: number, headSeq: number): number =>
+  headSeq <= 1 ? 1 : Math.min(1, Math.max(0, (seq - 1) / (headSeq - 1)));
+
+/** The position at a place of the bar. */
+export const seqAt = (share: number, headSeq: number): number =>
+  Math.min(headSeq, Math.max(1, Math.round(share * (headSeq - 1)) + 1));
+
+type Ranges = readonly (readonly [number, number])[];
+
+/** What was rewound away: the gaps between what is in the mind. */
+export function lostStretches(ranges: Ranges): Ranges {
+  return ranges.flatMap(([from], place): Ranges => {
+    const before = ranges[place - 1]?.[1] ?? 0;
+    return from > before + 1 ? [[before + 1, from - 1]] : [];
+  });
+}
+
+/** The mark next to a position, if one is near enough. */
+export function markNear(marks: readonly Mark[], seq: number, within: number): Mark | null {
+  let best: Mark | null = null;
+  for (const mark of marks) {
+    const far = Math.abs(mark.seq - seq);
+    if (far > within) continue;
+    const nearest = best === null ? Infinity : Math.abs(best.seq - seq);
+    if (far < nearest || (far === nearest && best !== null && rank(mark.kind) > rank(best.kind))) best = mark;
+  }
+  return best;
+}

@@ -1,0 +1,114 @@
+/** What the timeline reads of a log: its marks, one event, and the turn before or after a position. */
+import { useEffect, useMemo, useState } from "react";
+import type { RemoteSession } from "../../../client/connect.ts";
+import { useCell } from "../../cell.ts";
+import { brief } from "../../part/visible.ts";
+import { useReading } from "../../reading.ts";
+import type { EventLog, LogEvent } from "../session/event-log.ts";
+import { useScope } from "../session/scope.ts";
+import { latestReader, type LatestReader } from "./latest.ts";
+import { markedTypes, markOf, marksMax, turnsMax, turnTypes, type Mark } from "./marks.ts";
+
+type EventsOptions = NonNullable<Parameters<RemoteSession["events"]>[0]>;
+
+async function gathered(session: RemoteSession, options: EventsOptions): Promise<LogEvent[]> {
+  const events: LogEvent[] = [];
+  for await (const event of session.events(options)) events.push(event);
+  return events;
+}
+
+interface Marked {
+  readonly toSeq: number;
+  readonly marks: readonly Mark[];
+}
+
+/** By types and in small numbers: never the whole log. */
+async function readMarks(session: RemoteSession, toSeq: number): Promise<Marked> {
+  const [turns, others, { nodes }] = await Promise.all([
+    gathered(session, { types: turnTypes, toSeq, limit: turnsMax + 1 }),
+    gathered(session, { types: markedTypes, toSeq, reverse: true, limit: marksMax }),
+    session.lineage(),
+  ]);
+  const shown = turns.length > turnsMax ? others : [...turns, ...others];
+  const forks = nodes.flatMap(({ parent, name, objective }): Mark[] => {
+    if (parent?.session !== session.id) return [];
+    const what = brief(name ?? objective ?? "", 80);
+    return [{ seq: parent.seq, kind: "fork", words: what === "" ? "A fork left here" : `Fork: ${what}` }];
+  });
+  return { toSeq, marks: [...shown.flatMap((event) => markOf(event) ?? []), ...forks] };
+}
+
+/** Their place among readings: what is made here is read again, what is heard live is added. */
+export const marksKey = (id: string): string => `marks/${id}`;
+
+export function useMarks(): readonly Mark[] {
+  const { id, session, log } = useScope();
+  const { value } = useReading(marksKey(id), () => readMarks(session, log.headSeq.get()));
+  const version = useCell(log.version);
+  return useMemo(
+    () => (value === undefined ? [] : [...value.marks, ...heardSince(log, value.toSeq)]),
+    [value, log, version],
+  );
+}
+
+const heardMax = 2_000;
+
+function heardSince(log: EventLog, toSeq: number): readonly Mark[] {
+  const marks: Mark[] = [];
+  const headSeq = log.headSeq.get();
+  for (let seq = Math.max(toSeq + 1, headSeq - heardMax); seq <= headSeq; seq++) {
+    const event = log.peek(seq);
+    const mark = event === undefined ? null : markOf(event);
+    if (mark !== null) marks.push(mark);
+  }
+  return marks;
+}
+
+/** The event at a position. While a slider is drawn it is read alone; at rest, with those around it. */
+export function useEventAt(seq: number, isDrawn: boolean): LogEvent | undefined {
+  const { session, log } = useScope();
+  useCell(log.version);
+  const [single, setSingle] = useState<LogEvent | null>(null);
+  const reader = useMemo(
+    (): LatestReader<LogEvent | undefined> =>
+      latestReader({
+        load: async (place) => (await gathered(session, { fromSeq: place, toSeq: place }))[0],
+        tell: (_, event) => setSingle(event ?? null),
+        // The state at the same position tells of it.
+        fail: () => undefined,
+      }),
+    [session],
+  );
+  const known = log.peek(seq) ?? (single?.seq === seq ? single : undefined);
+  useEffect(() => {
+    if (log.peek(seq) !== undefined) return;
+    if (isDrawn) reader.ask(seq);
+    else log.at(seq);
+  }, [log, reader, seq, isDrawn]);
+  return known;
+}
+
+/** Where the turn before or after a position began; null when there is none. */
+export async function turnFrom(session: RemoteSession, seq: number, step: 1 | -1): Promise<number | null> {
+  const range = step === 1 ? { fromSeq: seq + 1 } : { toSeq: Math.max(1, seq - 1), reverse: true };
+  if (step === -1 && seq <= 1) return null;
+  const [found] = await gathered(session, { types: turnTypes, limit: 1, ...range });
+  return found?.seq ?? null;
+}
+
+/** The last request at or before a position: what the model was sent there. */
+export async function requestBefore(session: RemoteSession, seq: number): Promise<number | null> {
+  const range = { types: ["model.requested"], toSeq: seq, reverse: true, limit: 1 };
+  const [found] = await gathered(session, range);
+  return found?.seq ?? null;
+}
+
+/** How many events of some types there are after a position, up to a number. */
+export async function countAfter(
+  session: RemoteSession,
+  seq: number,
+  types: readonly string[],
+  most: number,
+): Promise<number> {
+  return (await gathered(session, { types, fromSeq: seq + 1, limit: most })).length;
+}

@@ -1,0 +1,130 @@
+/** Asks before a rewind: what would be left out, and what is to become of inputs and files. */
+import { useState, type ReactNode } from "react";
+import { useCell } from "../../cell.ts";
+import { count, plural } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { Dialog } from "../../part/dialog.tsx";
+import { brief } from "../../part/said.tsx";
+import { tell } from "../../part/toast.tsx";
+import { WhenRead } from "../../part/trouble.tsx";
+import { refresh, useReading } from "../../reading.ts";
+import type { RemoteSession } from "../../../client/connect.ts";
+import { useScope } from "../session/scope.ts";
+import { countAfter, marksKey } from "./reading.ts";
+
+interface RewindDialogProps {
+  readonly seq: number;
+  readonly close: () => void;
+}
+
+const countedMax = 500;
+const itemsShown = 8;
+
+export function RewindDialog({ seq, close }: RewindDialogProps): ReactNode {
+  const { id, session, state, log, travel, reread } = useScope();
+  const headSeq = useCell(log.headSeq);
+  const [requeue, setRequeue] = useState(false);
+  const [files, setFiles] = useState(false);
+  const [reason, setReason] = useState("");
+  const writes = state.bindings.some(({ kind, mode }) => kind === "directory" && mode === "write");
+  const rewind = async (): Promise<void> => {
+    const why = reason.trim() === "" ? {} : { reason: reason.trim() };
+    const done = await session.rewind(seq, {
+      ...why,
+      ...(requeue ? { requeue } : {}),
+      ...(files ? { files } : {}),
+    });
+    const restored =
+      done.files === undefined ? "" : ` ${plural(done.files.restored.length, "file")} put back.`;
+    tell(`Rewound to ${count(seq)}.${restored}`);
+    close();
+    refresh(marksKey(id));
+    reread();
+    travel(null);
+  };
+  return (
+    <Dialog title={`Rewind to ${count(seq)}`} close={close}>
+      <p className="soft">
+        The session goes on with what it knew at {count(seq)}. What came after stays in the log and can be
+        gone back to; money that was spent stays spent, and messages that were sent stay sent.
+      </p>
+      <LeftOut seq={seq} headSeq={headSeq} />
+      <label className="row">
+        <input type="checkbox" checked={requeue} onChange={(event) => setRequeue(event.target.checked)} />
+        Queue the inputs since then again
+      </label>
+      {writes ? (
+        <label className="row">
+          <input type="checkbox" checked={files} onChange={(event) => setFiles(event.target.checked)} />
+          Put files back as they were
+        </label>
+      ) : null}
+      <label className="labeled">
+        <span>Reason, if you like</span>
+        <input
+          className="field"
+          value={reason}
+          maxLength={2_000}
+          onChange={(e) => setReason(e.target.value)}
+        />
+      </label>
+      <div className="dialog-actions">
+        <Button act={close}>Leave it</Button>
+        <Button kind="bad" act={rewind}>
+          Rewind to {count(seq)}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+const upTo = (value: number, one: string): string =>
+  value >= countedMax ? `${count(countedMax)} ${one}s or more` : plural(value, one);
+
+function LeftOut({ seq, headSeq }: { readonly seq: number; readonly headSeq: number }): ReactNode {
+  const { id, session } = useScope();
+  const reading = useReading(`session/${id}/rewind/${seq}`, async () => {
+    const [turns, inputs, changed] = await Promise.all([
+      countAfter(session, seq, ["turn.started"], countedMax),
+      countAfter(session, seq, ["input.received", "message.received"], countedMax),
+      session.diff(seq, undefined, { only: ["items"] }),
+    ]);
+    return { turns, inputs, items: changed.items ?? [] };
+  });
+  return (
+    <WhenRead of={reading}>
+      {({ turns, inputs, items }) => (
+        <div className="sheet sheet-pad stack">
+          <h2>Left out</h2>
+          <p className="number">
+            {plural(headSeq - seq, "event")}: {upTo(turns, "turn")}, {upTo(inputs, "input")}
+          </p>
+          {items.length === 0 ? <p className="soft">The items are the same there as now.</p> : null}
+          <ul className="stack time-items">
+            {items.slice(0, itemsShown).map((item) => (
+              <li key={`${item.kind}/${item.key}`} className="said">
+                {itemWords(item)}
+              </li>
+            ))}
+          </ul>
+          {items.length > itemsShown ? (
+            <p className="soft">And {count(items.length - itemsShown)} more items</p>
+          ) : null}
+        </div>
+      )}
+    </WhenRead>
+  );
+}
+
+type ItemChange = NonNullable<Awaited<ReturnType<RemoteSession["diff"]>>["items"]>[number];
+
+const valueWords = (item: ItemChange["from"]): string =>
+  item === null ? "" : item.erased ? "erased" : brief(JSON.stringify(item.value) ?? "", 80);
+
+/** What the rewind would do to it: from there to now, read backwards. */
+function itemWords({ change, kind, key, from, to }: ItemChange): string {
+  const name = `${kind} ${brief(key, 80)}`;
+  if (change === "added") return `Without ${name}: ${valueWords(to)}`;
+  if (change === "removed") return `With ${name} again: ${valueWords(from)}`;
+  return `With ${name} as it was: ${valueWords(from)}, now ${valueWords(to)}`;
+}

@@ -79,7 +79,7 @@ function View({ route, open }: { readonly route: Route; readonly open: () => voi
     case "search":
       return <Search params={route.params} />;
     case "agents":
-      return <Agents name={route.name} />;
+      return <Agents name={route.name} params={route.params} />;
     case "triggers":
       return <Triggers />;
     case "workers":

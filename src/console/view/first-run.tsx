@@ -28,8 +28,8 @@ export function FirstRun({ open }: FirstRunProps): ReactNode {
           at any moment again.
         </li>
         <li>
-          From any moment you can <b>fork</b> it to try something else, <b>rewind</b> it, and <b>merge</b>{" "}
-          what was learned.
+          From any moment you can <b>fork</b> it to try something else, <b>rewind</b> it, or <b>merge</b> what
+          was learned.
         </li>
       </ul>
       {progress === null ? <FirstSteps open={open} /> : <Making progress={progress} />}

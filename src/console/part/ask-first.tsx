@@ -1,0 +1,31 @@
+/** A question before something is done that cannot be taken back. */
+import type { ReactNode } from "react";
+import { Button } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
+
+interface AskFirstProps {
+  readonly title: string;
+  /** What the button says that does it. */
+  readonly does: string;
+  readonly act: () => Promise<unknown>;
+  readonly close: () => void;
+  readonly children: ReactNode;
+}
+
+export function AskFirst({ title, does, act, close, children }: AskFirstProps): ReactNode {
+  const run = async (): Promise<void> => {
+    await act();
+    close();
+  };
+  return (
+    <Dialog title={title} close={close}>
+      <div className="stack soft">{children}</div>
+      <div className="dialog-actions">
+        <Button act={close}>Leave it</Button>
+        <Button kind="bad" act={run}>
+          {does}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

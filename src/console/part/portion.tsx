@@ -1,0 +1,26 @@
+/** The first of many rows, and the next ones when they are asked for. */
+import { useState, type ReactNode } from "react";
+import { count } from "./amount.ts";
+
+const portionRows = 100;
+
+interface PortionProps<T> {
+  readonly of: readonly T[];
+  readonly children: (shown: readonly T[]) => ReactNode;
+}
+
+export function Portion<T>({ of, children }: PortionProps<T>): ReactNode {
+  const [most, setMost] = useState(portionRows);
+  return (
+    <>
+      {children(of.slice(0, most))}
+      {of.length <= most ? null : (
+        <div className="row">
+          <button type="button" className="button" onClick={() => setMost(most + portionRows)}>
+            Show more: {count(of.length - most)} are left
+          </button>
+        </div>
+      )}
+    </>
+  );
+}

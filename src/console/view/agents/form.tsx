@@ -1,0 +1,79 @@
+/** A new agent, or a new version of one. */
+import { useId, useState, type ReactNode } from "react";
+import { Form, Labeled } from "../../part/form.tsx";
+import { tell } from "../../part/toast.tsx";
+import { refresh } from "../../reading.ts";
+import { go } from "../../route.ts";
+import { engine } from "../../server.ts";
+import { definitionOf, type AgentForm } from "./definition.ts";
+
+interface AgentFormProps {
+  readonly first: AgentForm;
+  /** The version that it was made from; null for a new agent. */
+  readonly version: number | null;
+  /** Names of models that are known here. */
+  readonly models: readonly string[];
+  readonly close: () => void;
+}
+
+export function AgentDialog({ first, version, models, close }: AgentFormProps): ReactNode {
+  const [form, setForm] = useState(first);
+  const list = useId();
+  const set = (field: keyof AgentForm) => (event: { readonly target: { readonly value: string } }) =>
+    setForm({ ...form, [field]: event.target.value });
+  const send = async (): Promise<void> => {
+    const added = await engine.addAgent(definitionOf(form));
+    refresh("agents");
+    close();
+    tell(
+      added.version === version
+        ? "Nothing was changed: this is the newest version already."
+        : `${added.name} has version ${added.version}. Sessions that are open keep theirs.`,
+    );
+    go(`/agents/${encodeURIComponent(added.name)}`);
+  };
+  return (
+    <Form
+      wide
+      title={version === null ? "New agent" : `A new version of ${first.name}`}
+      does={version === null ? "Add the agent" : "Add the version"}
+      send={send}
+      close={close}
+    >
+      {version !== null ? null : (
+        <Labeled name="Name" hint="letters, digits, dots and dashes">
+          <input className="field" required autoFocus value={form.name} onChange={set("name")} />
+        </Labeled>
+      )}
+      <Labeled name="Description">
+        <input className="field" value={form.description} onChange={set("description")} />
+      </Labeled>
+      <Labeled name="Model" hint="provider/model; empty: as the session says">
+        <input className="field mono" list={list} value={form.model} onChange={set("model")} />
+      </Labeled>
+      <datalist id={list}>
+        {models.map((model) => (
+          <option key={model} value={model} />
+        ))}
+      </datalist>
+      <Labeled name="Instructions">
+        <textarea
+          className="field"
+          required
+          rows={8}
+          value={form.instructions}
+          onChange={set("instructions")}
+        />
+      </Labeled>
+      <Labeled name="Settings" hint="tools, permissions, budget, stepsMax, zones, memory …, as JSON">
+        <textarea
+          className="field mono"
+          rows={6}
+          spellCheck={false}
+          value={form.rest}
+          onChange={set("rest")}
+        />
+      </Labeled>
+    </Form>
+  );
+}

@@ -1,5 +1,5 @@
 /** What can be done with a session of the family, and with it and another one. */
-import { mayIn, type Status } from "../../../protocol/library.ts";
+import { mayIn } from "../../../protocol/library.ts";
 import type { Choice } from "../../part/menu.tsx";
 import { go, sessionPath } from "../../route.ts";
 import { titleOf, type Node } from "./relative.ts";
@@ -13,7 +13,7 @@ export interface Acts {
 
 /** Whether something can be merged into it. */
 const takes = ({ status, copy }: Node): boolean =>
-  status !== "absent" && copy !== true && mayIn(status as Status, "write");
+  status !== "absent" && copy !== true && mayIn(status, "write");
 
 /** The main ones first. Of an absent session nothing is left to do. */
 export function choicesOf(node: Node, { other, fork, pick }: Acts): readonly Choice[] {

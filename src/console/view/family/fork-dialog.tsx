@@ -1,5 +1,5 @@
 /** A fork of a session of the family, from any position of it. */
-import { useState, type FormEvent, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { Button } from "../../part/button.tsx";
 import { Dialog } from "../../part/dialog.tsx";
 import { tell, tellError } from "../../part/toast.tsx";
@@ -28,7 +28,7 @@ export function ForkDialog({ node, close }: ForkDialogProps): ReactNode {
     tell(`Forked at ${seq}.`);
     go(sessionPath(made.id));
   };
-  const submit = (event: FormEvent): void => {
+  const submit = (event: { preventDefault(): void }): void => {
     event.preventDefault();
     setBusy(true);
     fork()

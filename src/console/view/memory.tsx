@@ -1,6 +1,209 @@
-/** Memory. */
-import type { ReactNode } from "react";
+/** Memory: what later sessions are to know, where it came from, and how it is ended. */
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { plural } from "../part/amount.ts";
+import { AskFirst } from "../part/ask-first.tsx";
+import { Button } from "../part/button.tsx";
+import { actorWords } from "../part/event-words.ts";
+import { Ago } from "../part/moment.tsx";
+import { Portion } from "../part/portion.tsx";
+import { Json } from "../part/said.tsx";
+import { SessionName } from "../part/session-name.tsx";
+import { tell } from "../part/toast.tsx";
+import { Empty, WhenRead } from "../part/trouble.tsx";
+import { brief } from "../part/visible.ts";
+import { refresh, useReading } from "../reading.ts";
+import { goWith } from "../route.ts";
+import { engine } from "../server.ts";
+import { useShortcuts } from "../shortcut.ts";
+import { after } from "../world.ts";
+import { useHeard } from "./heard.ts";
+import { RememberDialog, scopes } from "./memory/form.tsx";
+import "../style/places.css";
+
+type Entry = Awaited<ReturnType<typeof engine.memory>>[number];
 
 export function Memory({ params }: { readonly params: URLSearchParams }): ReactNode {
-  return <h1>Memory {String(params)}</h1>;
+  const [isAdding, setAdding] = useState(false);
+  const text = params.get("q") ?? "";
+  const scope = scopes.find((one) => one === params.get("scope"));
+  const owner = params.get("owner");
+  const reading = useReading(`memory/${scope ?? ""}/${owner ?? ""}/${text}`, () =>
+    engine.memory({
+      ...(text.trim() === "" ? {} : { text }),
+      ...(scope === undefined ? {} : { scope }),
+      ...(owner === null ? {} : { owner }),
+    }),
+  );
+  useHeard(/^memory\./, ["memory"]);
+  useShortcuts([{ key: "a", what: "Remember something", act: () => setAdding(true) }]);
+  const isFiltered = text.trim() !== "" || scope !== undefined || owner !== null;
+  return (
+    <div className="places">
+      <div className="head">
+        <h1 className="spread">Memory</h1>
+        <Button kind="main" act={() => setAdding(true)}>
+          Remember
+        </Button>
+      </div>
+      <Filter text={text} scope={scope ?? ""} owner={owner} />
+      <WhenRead of={reading}>{(entries) => <Entries entries={entries} isFiltered={isFiltered} />}</WhenRead>
+      {isAdding ? <RememberDialog close={() => setAdding(false)} /> : null}
+    </div>
+  );
+}
+
+interface FilterProps {
+  readonly text: string;
+  readonly scope: string;
+  readonly owner: string | null;
+}
+
+const restMs = 200;
+
+function Filter({ text, scope, owner }: FilterProps): ReactNode {
+  const [typed, setTyped] = useState(text);
+  const told = useRef(text);
+  const waiting = useRef<(() => void) | null>(null);
+  useEffect(() => {
+    if (told.current === text) return;
+    told.current = text;
+    setTyped(text);
+  }, [text]);
+  useEffect(() => () => waiting.current?.(), []);
+  const type = (value: string): void => {
+    setTyped(value);
+    waiting.current?.();
+    waiting.current = after(restMs, () => {
+      told.current = value;
+      goWith({ q: value }, { replace: true });
+    });
+  };
+  return (
+    <div className="places-filter">
+      <input
+        className="field"
+        type="search"
+        aria-label="Words in what is remembered"
+        placeholder="Words in what is remembered"
+        value={typed}
+        onChange={({ target }) => type(target.value)}
+      />
+      <select
+        className="field"
+        aria-label="Scope"
+        value={scope}
+        onChange={({ target }) => goWith({ scope: target.value })}
+      >
+        <option value="">Every scope</option>
+        {scopes.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+      {owner === null ? null : (
+        <Button act={() => goWith({ owner: null })}>Not only of {brief(owner, 40)}</Button>
+      )}
+    </div>
+  );
+}
+
+interface EntriesProps {
+  readonly entries: readonly Entry[];
+  readonly isFiltered: boolean;
+}
+
+function Entries({ entries, isFiltered }: EntriesProps): ReactNode {
+  if (entries.length === 0 && isFiltered)
+    return (
+      <Empty title="Nothing of that is remembered">
+        <Button act={() => goWith({ q: null, scope: null, owner: null })}>Show everything</Button>
+      </Empty>
+    );
+  if (entries.length === 0)
+    return (
+      <Empty title="Nothing is remembered yet">
+        <p>
+          What is remembered is carried into sessions that are opened later, where it matters to their
+          objective. Promote an item of a session, let an agent do so, or remember something here.
+        </p>
+      </Empty>
+    );
+  return (
+    <>
+      <p className="soft small" role="status">
+        {plural(entries.length, "entry", "entries")}, the newest first
+      </p>
+      <Portion of={entries}>
+        {(shown) => (
+          <ul>
+            {shown.map((entry) => (
+              <EntryRow
+                key={`${entry.scope} ${entry.owner ?? ""} ${entry.kind} ${entry.key}`}
+                entry={entry}
+              />
+            ))}
+          </ul>
+        )}
+      </Portion>
+    </>
+  );
+}
+
+function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
+  const [isAsking, setAsking] = useState(false);
+  const { scope, owner, kind, key, value, because, erased, origin, actor, at } = entry;
+  const forget = async (): Promise<void> => {
+    await engine.forget({ scope, kind, key, ...(owner === null ? {} : { owner }) });
+    refresh("memory");
+    tell(`${brief(key, 60)} is forgotten.`);
+  };
+  return (
+    <li className="places-row">
+      <div className="spread">
+        <p className="row wrap">
+          <b className="said">{brief(key, 120)}</b>
+          <span className="mark">{kind}</span>
+          <Scope scope={scope} owner={owner} />
+        </p>
+        {erased ? <p className="faint">Its content was erased.</p> : <Json value={value} chars={600} />}
+        {because === null ? null : <p className="soft said">Because {brief(because, 400)}</p>}
+        <p className="faint small places-when">
+          <Ago at={at} />
+          <span>by {actorWords(actor)}</span>
+          {origin === null ? <span>from no session</span> : <Origin origin={origin} />}
+        </p>
+      </div>
+      <Button size="small" kind="quiet" act={() => setAsking(true)} aria-label={`Forget ${brief(key, 60)}`}>
+        Forget
+      </Button>
+      {isAsking ? (
+        <AskFirst
+          title={`Forget ${brief(key, 60)}?`}
+          does="Forget it"
+          act={forget}
+          close={() => setAsking(false)}
+        >
+          <p>Sessions that are opened from now on do not get it. Those that carry it keep it.</p>
+        </AskFirst>
+      ) : null}
+    </li>
+  );
+}
+
+function Scope({ scope, owner }: Pick<Entry, "scope" | "owner">): ReactNode {
+  if (owner === null) return <span className="mark">{scope}</span>;
+  return (
+    <button type="button" className="mark places-owner" onClick={() => goWith({ scope, owner })}>
+      {scope} {brief(scope === "user" ? owner.slice(-6) : owner, 40)}
+    </button>
+  );
+}
+
+function Origin({ origin }: { readonly origin: NonNullable<Entry["origin"]> }): ReactNode {
+  return (
+    <span>
+      from <SessionName id={origin.session} to={origin.seq} />
+    </span>
+  );
 }

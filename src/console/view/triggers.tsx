@@ -1,6 +1,250 @@
-/** Triggers. */
-import type { ReactNode } from "react";
+/** Triggers: templates, which open sessions, and sessions that something wakes. */
+import { useState, type ReactNode } from "react";
+import { Link } from "../link.tsx";
+import { count } from "../part/amount.ts";
+import { AskFirst } from "../part/ask-first.tsx";
+import { Button } from "../part/button.tsx";
+import { Ago, exact } from "../part/moment.tsx";
+import { Portion } from "../part/portion.tsx";
+import { SessionName } from "../part/session-name.tsx";
+import { Status } from "../part/status.tsx";
+import { tell } from "../part/toast.tsx";
+import { Empty, WhenRead } from "../part/trouble.tsx";
+import { brief } from "../part/visible.ts";
+import { refresh, useReading } from "../reading.ts";
+import { go, sessionPath } from "../route.ts";
+import { engine, sessionOf } from "../server.ts";
+import { useShortcuts } from "../shortcut.ts";
+import { useHeard } from "./heard.ts";
+import { TemplateDialog } from "./triggers/form.tsx";
+import { specWords } from "./triggers/spec.ts";
+import { readWaiting, type Row } from "./triggers/waiting.ts";
+import "../style/places.css";
+
+type Template = Awaited<ReturnType<typeof engine.triggers>>[number];
 
 export function Triggers(): ReactNode {
-  return <h1>Triggers</h1>;
+  const [isAdding, setAdding] = useState(false);
+  const templates = useReading("triggers/templates", () => engine.triggers());
+  const waiting = useReading("triggers/sessions", () => readWaiting(engine));
+  useHeard(/^(?:trigger|session)\./, ["triggers"]);
+  useShortcuts([{ key: "a", what: "New template", act: () => setAdding(true) }]);
+  return (
+    <div className="places">
+      <div className="head">
+        <h1 className="spread">Triggers</h1>
+        <Button kind="main" act={() => setAdding(true)}>
+          New template
+        </Button>
+      </div>
+      <section>
+        <h2>Templates</h2>
+        <p className="soft">Each opens a new session whenever it fires.</p>
+        <WhenRead of={templates}>{(list) => <Templates list={list} />}</WhenRead>
+      </section>
+      <section>
+        <h2>Sessions that something wakes</h2>
+        <WhenRead of={waiting}>
+          {({ rows, left }) => (
+            <>
+              <WaitingSessions rows={rows} />
+              {left === null ? null : (
+                <p className="faint">Among the {count(left)} that were active last. There are more.</p>
+              )}
+            </>
+          )}
+        </WhenRead>
+      </section>
+      {isAdding ? <TemplateDialog close={() => setAdding(false)} /> : null}
+    </div>
+  );
+}
+
+function Templates({ list }: { readonly list: readonly Template[] }): ReactNode {
+  if (list.length === 0)
+    return (
+      <Empty title="There are no templates yet">
+        <p>
+          A template opens a session by itself: every morning, once an hour, or when another program calls its
+          address.
+        </p>
+      </Empty>
+    );
+  return (
+    <Portion of={list}>
+      {(shown) => (
+        <ul>
+          {shown.map((template) => (
+            <TemplateRow key={template.name} template={template} />
+          ))}
+        </ul>
+      )}
+    </Portion>
+  );
+}
+
+function TemplateRow({ template }: { readonly template: Template }): ReactNode {
+  const [isAsking, setAsking] = useState(false);
+  const { name, spec, open, nextMs, fired } = template;
+  const fire = async (): Promise<void> => {
+    const session = await engine.fire(name);
+    refresh("triggers");
+    tell("A session was opened.", { name: "Go there", act: () => go(sessionPath(session.id)) });
+  };
+  const remove = async (): Promise<void> => {
+    await engine.untrigger(name);
+    refresh("triggers");
+    tell(`The template ${brief(name, 60)} is removed.`);
+  };
+  return (
+    <li className="places-row">
+      <div className="spread">
+        <p className="row wrap">
+          <b className="said">{brief(name, 80)}</b>
+          {open?.labels?.["sample"] === "yes" ? <span className="mark">sample</span> : null}
+          <span className="soft">{specWords(spec, exact)}</span>
+        </p>
+        <p className="said">{open === null ? "" : brief(open.objective, 200)}</p>
+        <p className="faint small places-when">
+          {nextMs === null ? null : (
+            <span>
+              Next <Ago at={nextMs} />
+            </span>
+          )}
+          {fired === null ? <span>Has not fired yet</span> : <Fired fired={fired} />}
+        </p>
+      </div>
+      <div className="row">
+        <Button size="small" act={fire}>
+          Fire now
+        </Button>
+        <Button size="small" kind="quiet" act={() => setAsking(true)}>
+          Remove
+        </Button>
+      </div>
+      {isAsking ? (
+        <AskFirst
+          title={`Remove ${brief(name, 60)}?`}
+          does="Remove the template"
+          act={remove}
+          close={() => setAsking(false)}
+        >
+          <p>It does not fire any more. The sessions that it opened go on.</p>
+        </AskFirst>
+      ) : null}
+    </li>
+  );
+}
+
+function Fired({ fired }: { readonly fired: NonNullable<Template["fired"]> }): ReactNode {
+  return (
+    <span>
+      Fired <Ago at={fired.at} />
+      {fired.opened === null ? null : (
+        <>
+          , opened <SessionName id={fired.opened} />
+        </>
+      )}
+    </span>
+  );
+}
+
+function WaitingSessions({ rows }: { readonly rows: readonly Row[] }): ReactNode {
+  if (rows.length === 0)
+    return (
+      <p className="soft">
+        None. A session gets a trigger on its own page, or when it is opened; it sleeps until that fires.
+      </p>
+    );
+  return (
+    <Portion of={rows}>
+      {(shown) => (
+        <ul>
+          {shown.map((row) => (
+            <WaitingRow key={row.session} row={row} />
+          ))}
+        </ul>
+      )}
+    </Portion>
+  );
+}
+
+function WaitingRow({ row }: { readonly row: Row }): ReactNode {
+  const { session, name, objective, status, triggers, dueMs, labels } = row;
+  const reading = useReading(`triggers/of/${session}`, async () => (await sessionOf(session)).triggers());
+  return (
+    <li className="places-row places-stack">
+      <p className="row wrap">
+        <Link to={sessionPath(session)} dir="auto">
+          {brief(name ?? objective ?? session, 100)}
+        </Link>
+        <Status status={status} />
+        {labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
+        {dueMs === null ? null : (
+          <span className="faint small">
+            due <Ago at={dueMs} />
+          </span>
+        )}
+      </p>
+      {reading.value === undefined ? (
+        <p className="soft said">{brief(triggers ?? "", 200)}</p>
+      ) : (
+        <ul>
+          {reading.value.map((trigger) => (
+            <OwnTrigger key={trigger.name} session={session} trigger={trigger} />
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+type Trigger = Awaited<ReturnType<Awaited<ReturnType<typeof sessionOf>>["triggers"]>>[number];
+
+interface OwnTriggerProps {
+  readonly session: string;
+  readonly trigger: Trigger;
+}
+
+function OwnTrigger({ session, trigger }: OwnTriggerProps): ReactNode {
+  const [isAsking, setAsking] = useState(false);
+  const { name, spec, firedAt } = trigger;
+  const fire = async (): Promise<void> => {
+    await (await sessionOf(session)).fire(name);
+    refresh("triggers");
+    tell(`${brief(name, 60)} was fired: the session is told, and woken.`);
+  };
+  const remove = async (): Promise<void> => {
+    await (await sessionOf(session)).untrigger(name);
+    refresh("triggers");
+    tell(`The trigger ${brief(name, 60)} is removed.`);
+  };
+  return (
+    <li className="row wrap">
+      <span className="spread">
+        <span className="said">{brief(name, 80)}</span> <span className="soft">{specWords(spec, exact)}</span>{" "}
+        {firedAt === null ? null : (
+          <span className="faint small">
+            fired <Ago at={firedAt} />
+          </span>
+        )}
+      </span>
+      <Button size="small" act={fire}>
+        Fire now
+      </Button>
+      <Button size="small" kind="quiet" act={() => setAsking(true)}>
+        Remove
+      </Button>
+      {isAsking ? (
+        <AskFirst
+          title={`Remove ${brief(name, 60)}?`}
+          does="Remove the trigger"
+          act={remove}
+          close={() => setAsking(false)}
+        >
+          <p>It does not wake the session any more. What it brought about stays.</p>
+        </AskFirst>
+      ) : null}
+    </li>
+  );
 }

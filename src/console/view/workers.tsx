@@ -1,6 +1,179 @@
-/** Workers. */
-import type { ReactNode } from "react";
+/** Workers: who runs sessions of this store, and which; and what the store holds. */
+import { useEffect, type ReactNode } from "react";
+import { Link } from "../link.tsx";
+import { bytes, count, plural } from "../part/amount.ts";
+import { Ago } from "../part/moment.tsx";
+import { Empty, WhenRead } from "../part/trouble.tsx";
+import { brief } from "../part/visible.ts";
+import { refresh, useReading } from "../reading.ts";
+import { sessionPath } from "../route.ts";
+import { engine } from "../server.ts";
+import { every, now } from "../world.ts";
+import { useHeard } from "./heard.ts";
+import "../style/places.css";
+
+type Worker = Awaited<ReturnType<typeof engine.workers>>[number];
+type Row = Awaited<ReturnType<typeof engine.sessions>>["rows"][number];
+
+const lookMs = 5_000;
+const runningMax = 500;
 
 export function Workers(): ReactNode {
-  return <h1>Workers</h1>;
+  const reading = useReading("workers", async () => {
+    const [workers, running, open] = await Promise.all([
+      engine.workers(),
+      engine.sessions({ status: "running", limit: runningMax }),
+      engine.sessions({ status: "open", limit: runningMax }),
+    ]);
+    return { workers, running: running.rows, due: open.rows.filter(({ runnable }) => runnable).length };
+  });
+  useHeard(/^(?:lease|turn)\./, ["workers"]);
+  // That somebody is gone, nobody says: one has to look.
+  useEffect(() => every(lookMs, () => document.hidden || refresh("workers")), []);
+  return (
+    <div className="places">
+      <div className="head">
+        <h1>Workers</h1>
+      </div>
+      <WhenRead of={reading}>{(value) => <Shown {...value} />}</WhenRead>
+      <Store />
+    </div>
+  );
+}
+
+interface ShownProps {
+  readonly workers: readonly Worker[];
+  readonly running: readonly Row[];
+  /** Sessions that have something to do and nobody does it. */
+  readonly due: number;
+}
+
+/** A holder is named as the worker, or as the worker at a process. */
+const isRunBy = ({ runBy }: Row, name: string): boolean =>
+  runBy === name || runBy?.startsWith(`${name}@`) === true;
+
+function Shown({ workers, running, due }: ShownProps): ReactNode {
+  const nowMs = now();
+  const present = workers.filter(({ untilMs }) => untilMs > nowMs);
+  const gone = workers.filter(({ untilMs }) => untilMs <= nowMs);
+  const others = running.filter((row) => !present.some(({ name }) => isRunBy(row, name)));
+  return (
+    <>
+      {present.length === 0 ? (
+        <Empty title="Nobody is at work">
+          <p>
+            Sessions run only while somebody asks them. <code>skein up</code> starts a worker, and so does{" "}
+            <code>skein serve</code> unless it was told <code>--concurrency 0</code>.
+          </p>
+        </Empty>
+      ) : null}
+      {due === 0 ? null : (
+        <p className="places-note">
+          {due === 1 ? "One session has" : `${count(due)} sessions have`} something to do and{" "}
+          {due === 1 ? "waits" : "wait"} for a place.
+        </p>
+      )}
+      <ul>
+        {present.map((worker) => (
+          <WorkerRow
+            key={worker.name}
+            worker={worker}
+            rows={running.filter((row) => isRunBy(row, worker.name))}
+          />
+        ))}
+      </ul>
+      {others.length === 0 ? null : (
+        <section>
+          <h2>Run by others</h2>
+          <p className="soft">By a program that asked for it, and not by a worker.</p>
+          <Rows rows={others} />
+        </section>
+      )}
+      {gone.length === 0 ? null : (
+        <section>
+          <h2>Gone within the last hour</h2>
+          {gone.map(({ name, untilMs }) => (
+            <p key={name} className="soft">
+              <span className="mono said">{brief(name, 100)}</span>, heard of until <Ago at={untilMs} />
+            </p>
+          ))}
+        </section>
+      )}
+    </>
+  );
+}
+
+function WorkerRow({ worker, rows }: { readonly worker: Worker; readonly rows: readonly Row[] }): ReactNode {
+  const { name, sinceMs, concurrency, limits } = worker;
+  return (
+    <li className="places-row places-stack">
+      <p className="row wrap">
+        <span className="mark" data-tone={rows.length > 0 ? "busy" : "good"}>
+          <span className="dot" data-beats={rows.length > 0 || undefined} />
+          {rows.length > 0 ? "at work" : "ready"}
+        </span>
+        <b className="mono said">{brief(name, 100)}</b>
+      </p>
+      <p className="soft">
+        {rows.length} of {plural(concurrency, "place")} taken. At work since <Ago at={sinceMs} />
+        {limits.length === 0 ? "." : `. It keeps to ${plural(limits.length, "limit")}.`}
+      </p>
+      <Places taken={rows.length} of={concurrency} />
+      <Rows rows={rows} />
+    </li>
+  );
+}
+
+const placesShown = 32;
+
+/** For the eye alone: the words say the same. */
+function Places({ taken, of }: { readonly taken: number; readonly of: number }): ReactNode {
+  return (
+    <div className="places-slots" aria-hidden="true">
+      {Array.from({ length: Math.min(of, placesShown) }, (_, place) => (
+        <span key={place} data-on={place < taken || undefined} />
+      ))}
+    </div>
+  );
+}
+
+function Rows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
+  return (
+    <ul>
+      {rows.map(({ session, name, objective, agent, runBy }) => (
+        <li key={session} className="row wrap">
+          <Link to={sessionPath(session)} dir="auto">
+            {brief(name ?? objective ?? session, 100)}
+          </Link>
+          <span className="soft said">{brief(agent ?? "", 60)}</span>
+          {runBy === null ? <span className="faint small">its lease has run out</span> : null}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Store(): ReactNode {
+  const reading = useReading("workers/store", () => engine.stats());
+  return (
+    <section>
+      <h2>The store</h2>
+      <WhenRead of={reading}>
+        {({ driver, version, durability, sessions, records, bytes: size, blobs }) => (
+          <dl className="facts">
+            <dt>kept in</dt>
+            <dd>
+              {driver} {version}, acknowledged once on {durability}
+            </dd>
+            <dt>holds</dt>
+            <dd className="number">
+              {plural(sessions, "session")}, {plural(records, "record")}, {plural(blobs, "blob")}
+            </dd>
+            <dt>takes</dt>
+            <dd className="number">{bytes(size)}</dd>
+          </dl>
+        )}
+      </WhenRead>
+    </section>
+  );
 }

@@ -1,0 +1,94 @@
+/** Something to remember that comes from no session. */
+import { useState, type ReactNode } from "react";
+import { Form, Labeled } from "../../part/form.tsx";
+import { tell } from "../../part/toast.tsx";
+import { refresh, useReading } from "../../reading.ts";
+import { engine } from "../../server.ts";
+
+export const scopes = ["workspace", "agent", "user"] as const;
+type Scope = (typeof scopes)[number];
+const kinds = ["fact", "decision", "task", "artifact"] as const;
+
+const scopeNames: Readonly<Record<Scope, string>> = {
+  workspace: "All sessions",
+  agent: "Sessions of one agent",
+  user: "Sessions of mine",
+};
+
+interface Remembered {
+  readonly scope: Scope;
+  readonly owner: string;
+  readonly kind: (typeof kinds)[number];
+  readonly key: string;
+  readonly value: string;
+  readonly because: string;
+}
+
+const empty: Remembered = { scope: "workspace", owner: "", kind: "fact", key: "", value: "", because: "" };
+
+export function RememberDialog({ close }: { readonly close: () => void }): ReactNode {
+  const [form, setForm] = useState(empty);
+  const agents = useReading("agents", () => engine.agents());
+  const set = (field: keyof Remembered) => (event: { readonly target: { readonly value: string } }) =>
+    setForm({ ...form, [field]: event.target.value });
+  const send = async (): Promise<void> => {
+    const { scope, owner, kind, key, value, because } = form;
+    await engine.remember({
+      scope,
+      kind,
+      key: key.trim(),
+      value,
+      ...(scope === "agent" ? { owner } : {}),
+      ...(because.trim() === "" ? {} : { because: because.trim() }),
+    });
+    refresh("memory");
+    tell(`${key.trim()} is remembered.`);
+    close();
+  };
+  return (
+    <Form title="Remember" does="Remember it" send={send} close={close}>
+      <Labeled name="For">
+        <select className="field" value={form.scope} onChange={set("scope")}>
+          {scopes.map((scope) => (
+            <option key={scope} value={scope}>
+              {scopeNames[scope]}
+            </option>
+          ))}
+        </select>
+      </Labeled>
+      {form.scope === "agent" ? (
+        <Labeled name="Agent">
+          <select className="field" required value={form.owner} onChange={set("owner")}>
+            <option value="">Choose one</option>
+            {(agents.value ?? []).map(({ name }) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </Labeled>
+      ) : null}
+      <div className="places-pair">
+        <Labeled name="Key" hint="by which it is named">
+          <input className="field" required autoFocus value={form.key} onChange={set("key")} />
+        </Labeled>
+        <Labeled name="Kind">
+          <select className="field" value={form.kind} onChange={set("kind")}>
+            {kinds.map((kind) => (
+              <option key={kind}>{kind}</option>
+            ))}
+          </select>
+        </Labeled>
+      </div>
+      <Labeled name="What is to be remembered">
+        <textarea className="field" required rows={3} value={form.value} onChange={set("value")} />
+      </Labeled>
+      <Labeled name="Because" hint={form.kind === "decision" ? "a decision has a reason" : "may be left out"}>
+        <input
+          className="field"
+          required={form.kind === "decision"}
+          value={form.because}
+          onChange={set("because")}
+        />
+      </Labeled>
+    </Form>
+  );
+}

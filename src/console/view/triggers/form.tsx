@@ -1,0 +1,139 @@
+/** A new template: when it fires, and what the sessions are opened with. */
+import { useState, type ReactNode } from "react";
+import { Button } from "../../part/button.tsx";
+import { Dialog } from "../../part/dialog.tsx";
+import { Form, Labeled } from "../../part/form.tsx";
+import { tell } from "../../part/toast.tsx";
+import { refresh, useReading } from "../../reading.ts";
+import { engine } from "../../server.ts";
+import { emptySpec, formKinds, kindNames, specOf, type SpecForm } from "./spec.ts";
+
+interface Opens {
+  readonly name: string;
+  readonly objective: string;
+  readonly agent: string;
+  readonly model: string;
+}
+
+const emptyOpens: Opens = { name: "", objective: "", agent: "", model: "" };
+
+export function TemplateDialog({ close }: { readonly close: () => void }): ReactNode {
+  const [spec, setSpec] = useState(emptySpec);
+  const [opens, setOpens] = useState(emptyOpens);
+  const [token, setToken] = useState<string | null>(null);
+  const agents = useReading("agents", () => engine.agents());
+  const set = (field: keyof Opens) => (event: { readonly target: { readonly value: string } }) =>
+    setOpens({ ...opens, [field]: event.target.value });
+  const send = async (): Promise<void> => {
+    const { objective, agent, model, name } = opens;
+    const open = {
+      objective,
+      ...(agent === "" ? {} : { agent }),
+      ...(model.trim() === "" ? {} : { model: model.trim() }),
+    };
+    const made = await engine.trigger(name.trim(), specOf(spec), { open });
+    refresh("triggers");
+    if (made.token === undefined) {
+      tell(`The template ${made.name} is set.`);
+      close();
+    } else setToken(made.token);
+  };
+  if (token !== null) return <Token token={token} close={close} />;
+  return (
+    <Form title="New template" does="Set the template" send={send} close={close}>
+      <p className="soft">Whenever it fires, a new session is opened.</p>
+      <Labeled name="Name" hint="one of the same name is replaced">
+        <input className="field" required autoFocus value={opens.name} onChange={set("name")} />
+      </Labeled>
+      <SpecFields spec={spec} set={setSpec} />
+      <Labeled name="Objective of each session">
+        <textarea className="field" required rows={2} value={opens.objective} onChange={set("objective")} />
+      </Labeled>
+      <Labeled name="Agent">
+        <select className="field" value={opens.agent} onChange={set("agent")}>
+          <option value="">None</option>
+          {(agents.value ?? []).map(({ name }) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </Labeled>
+      <Labeled name="Model" hint="provider/model; empty: that of the agent">
+        <input className="field mono" value={opens.model} onChange={set("model")} />
+      </Labeled>
+    </Form>
+  );
+}
+
+interface SpecFieldsProps {
+  readonly spec: SpecForm;
+  readonly set: (spec: SpecForm) => void;
+}
+
+function SpecFields({ spec, set }: SpecFieldsProps): ReactNode {
+  const put = (field: keyof SpecForm) => (event: { readonly target: { readonly value: string } }) =>
+    set({ ...spec, [field]: event.target.value });
+  return (
+    <>
+      <Labeled name="It fires">
+        <select className="field" value={spec.kind} onChange={put("kind")}>
+          {formKinds.map((kind) => (
+            <option key={kind} value={kind}>
+              {kindNames[kind]}
+            </option>
+          ))}
+        </select>
+      </Labeled>
+      {spec.kind === "cron" ? (
+        <div className="places-pair">
+          <Labeled name="Cron line" hint="minute hour day month weekday">
+            <input className="field mono" required value={spec.cron} onChange={put("cron")} />
+          </Labeled>
+          <Labeled name="Time zone" hint="empty: UTC">
+            <input className="field" placeholder="Europe/Vienna" value={spec.zone} onChange={put("zone")} />
+          </Labeled>
+        </div>
+      ) : null}
+      {spec.kind === "every" ? (
+        <Labeled name="Every so many minutes">
+          <input
+            className="field number"
+            required
+            inputMode="decimal"
+            value={spec.everyMinutes}
+            onChange={put("everyMinutes")}
+          />
+        </Labeled>
+      ) : null}
+      {spec.kind === "at" ? (
+        <Labeled name="Day and time" hint="where you are">
+          <input className="field" required type="datetime-local" value={spec.at} onChange={put("at")} />
+        </Labeled>
+      ) : null}
+    </>
+  );
+}
+
+function Token({ token, close }: { readonly token: string; readonly close: () => void }): ReactNode {
+  const address = `${location.origin}/v1/hooks/${token}`;
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(address);
+    tell("The address is copied.");
+  };
+  return (
+    <Dialog title="The address of the webhook" close={close}>
+      <p>
+        It is shown this once: keep it. Whoever has it can fire the template, and nothing else. The body of
+        the call becomes the first input of the session.
+      </p>
+      <pre className="said places-code">{address}</pre>
+      <p className="soft">For example:</p>
+      <pre className="said places-code">curl -X POST {address} -d &quot;Order 1042 came in&quot;</pre>
+      <div className="dialog-actions">
+        <Button act={copy}>Copy the address</Button>
+        <Button kind="main" act={close}>
+          I have kept it
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,83 @@
+/** Triggers in words, and as they are written in a form. */
+import type { RemoteEngine } from "../../../client/connect.ts";
+import { span } from "../../part/moment.tsx";
+import { brief } from "../../part/visible.ts";
+
+export type Spec = Parameters<RemoteEngine["trigger"]>[1];
+
+/** Those that need nothing but what a person can type here. */
+export const formKinds = ["cron", "every", "at", "webhook"] as const;
+export type FormKind = (typeof formKinds)[number];
+
+export const kindNames: Readonly<Record<FormKind, string>> = {
+  cron: "At times, by a cron line",
+  every: "Again and again",
+  at: "Once, at a time",
+  webhook: "When its address is called",
+};
+
+export interface SpecForm {
+  readonly kind: FormKind;
+  readonly cron: string;
+  readonly zone: string;
+  readonly everyMinutes: string;
+  /** As a field for a date and a time gives it. */
+  readonly at: string;
+}
+
+export const emptySpec: SpecForm = {
+  kind: "cron",
+  cron: "0 9 * * 1-5",
+  zone: "",
+  everyMinutes: "60",
+  at: "",
+};
+
+const minuteMs = 60_000;
+
+/** Throws when something is missing. What cron lines and zones may be, the server knows. */
+export function specOf({ kind, cron, zone, everyMinutes, at }: SpecForm): Spec {
+  switch (kind) {
+    case "cron":
+      return { kind, cron: cron.trim(), ...(zone.trim() === "" ? {} : { zone: zone.trim() }) };
+    case "every": {
+      const everyMs = Math.round(Number(everyMinutes) * minuteMs);
+      if (!(everyMs >= 1_000)) throw new Error("Say every how many minutes: at least one second.");
+      return { kind, everyMs };
+    }
+    case "at": {
+      const atMs = Date.parse(at);
+      if (Number.isNaN(atMs)) throw new Error("Say at which day and time.");
+      return { kind, at: atMs };
+    }
+    case "webhook":
+      return { kind };
+  }
+}
+
+/** What makes it fire, in a few words. */
+export function specWords(spec: Spec | null, exact: (at: number) => string): string {
+  if (spec === null) return "cannot be read: it was erased, or a newer program wrote it";
+  switch (spec.kind) {
+    case "at":
+      return `once, ${exact(spec.at)}`;
+    case "every":
+      return `every ${span(spec.everyMs)}`;
+    case "cron":
+      return `cron ${brief(spec.cron, 80)}${spec.zone === undefined ? "" : `, ${brief(spec.zone, 60)}`}`;
+    case "file":
+      return `files at ${brief(spec.path, 80)}`;
+    case "git":
+      return `commits in ${brief(spec.path, 80)}`;
+    case "webhook":
+      return "when its address is called";
+    case "message":
+      return spec.topic === undefined ? "any message" : `messages on ${brief(spec.topic, 60)}`;
+    case "session":
+      return spec.on === "end" ? "when other sessions end" : "when other sessions record something";
+    case "query":
+      return `a check every ${span(spec.everyMs)}`;
+    case "resource":
+      return `changes of ${brief(spec.binding, 60)}`;
+  }
+}

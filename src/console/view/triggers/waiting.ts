@@ -1,0 +1,35 @@
+/** Sessions that have triggers: looked for among those that are not over. */
+import type { RemoteEngine } from "../../../client/connect.ts";
+
+export type Row = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
+
+export interface Waiting {
+  readonly rows: readonly Row[];
+  /** So many were looked at; there are more. */
+  readonly left: number | null;
+}
+
+const pageRows = 500;
+const pagesMax = 10;
+
+/** What time brings first comes first; what waits for something else is after it, by name. */
+export async function readWaiting(engine: Pick<RemoteEngine, "sessions">): Promise<Waiting> {
+  const found: Row[] = [];
+  let cursor: string | null = null;
+  let seen = 0;
+  for (let pages = 0; pages < pagesMax; pages++) {
+    const page: Awaited<ReturnType<RemoteEngine["sessions"]>> = await engine.sessions({
+      status: ["open", "running", "suspended", "sleeping"],
+      limit: pageRows,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    found.push(...page.rows.filter(({ triggers }) => triggers !== null && triggers !== ""));
+    seen += page.rows.length;
+    ({ cursor } = page);
+    if (cursor === null) break;
+  }
+  return { rows: found.toSorted(byTime), left: cursor === null ? null : seen };
+}
+
+const byTime = (a: Row, b: Row): number =>
+  (a.dueMs ?? Infinity) - (b.dueMs ?? Infinity) || (a.name ?? "").localeCompare(b.name ?? "");

@@ -28,7 +28,7 @@ export function ContextView(): ReactNode {
   const { isBehind, context } = useContextAt(seq, which);
   return (
     <div className="context" data-behind={isBehind || undefined}>
-      <Choice which={which} seq={seq} />
+      <Choice which={which} seq={seq} context={context.value} />
       <WhenRead of={context}>
         {(shown) => (
           <>
@@ -48,7 +48,13 @@ export function ContextView(): ReactNode {
   );
 }
 
-function Choice({ which, seq }: { readonly which: Which; readonly seq: number }): ReactNode {
+interface ChoiceProps {
+  readonly which: Which;
+  readonly seq: number;
+  readonly context: Context | undefined;
+}
+
+function Choice({ which, seq, context }: ChoiceProps): ReactNode {
   const { id, at } = useScope();
   const choices = [
     ["sent", "What the model saw"],
@@ -67,6 +73,15 @@ function Choice({ which, seq }: { readonly which: Which; readonly seq: number })
           {title}
         </Link>
       ))}
+      <span className="spread" />
+      <Button
+        size="small"
+        kind="quiet"
+        disabled={context === undefined}
+        act={() => copyText(JSON.stringify(context, null, 2), "the context as JSON")}
+      >
+        Copy as JSON
+      </Button>
     </nav>
   );
 }
@@ -96,10 +111,6 @@ function Facts({ context }: { readonly context: Context }): ReactNode {
       <span className="mono faint" title={digest}>
         {brief(digest, 200).slice(0, 12)}
       </span>
-      <span className="spread" />
-      <Button size="small" act={() => copyText(JSON.stringify(context, null, 2), "the context as JSON")}>
-        Copy as JSON
-      </Button>
     </div>
   );
 }

@@ -6,8 +6,9 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useCell } from "../../cell.ts";
 import { count } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
-import { actorWords, toneOfEvent, wordsOfEvent } from "../../part/event-words.ts";
+import { actorWords, wordsOfEvent } from "../../part/event-words.ts";
 import { exact } from "../../part/moment.tsx";
+import { brief } from "../../part/said.tsx";
 import { tell, tellError } from "../../part/toast.tsx";
 import { refresh, useReading } from "../../reading.ts";
 import { go, sessionPath, useRoute } from "../../route.ts";
@@ -118,13 +119,11 @@ function Happened({ event }: { readonly event: LogEvent | undefined }): ReactNod
   const words = wordsOfEvent(event);
   return (
     <div className="time-event spread" title={words}>
-      <span className="mark mono" data-tone={toneOfEvent(event) ?? undefined}>
-        {event.type}
-      </span>
-      <span className="said cut spread">{words}</span>
-      <span className="time-who faint small cut">
-        {actorWords(event.actor)} · {exact(event.at)}
-      </span>
+      <p className="said cut">{words}</p>
+      <p className="small faint cut">
+        <span className="mono">{brief(event.type, 80)}</span> · {actorWords(event.actor)} ·{" "}
+        <time dateTime={new Date(event.at).toISOString()}>{exact(event.at)}</time>
+      </p>
     </div>
   );
 }
@@ -154,8 +153,8 @@ function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolea
         <Button size="small" disabled={isDrawn} act={() => setAsks(true)}>
           Rewind to here
         </Button>
-        <Button size="small" kind="quiet" act={() => travel(null)}>
-          Back to now
+        <Button size="small" kind="quiet" title="Back to now" act={() => travel(null)}>
+          Now
         </Button>
       </div>
       {asks ? <RewindDialog seq={seq} close={() => setAsks(false)} /> : null}

@@ -170,7 +170,7 @@ function Store(): ReactNode {
               {plural(sessions, "session")}, {plural(records, "record")}, {plural(blobs, "blob")}
             </dd>
             <dt>takes</dt>
-            <dd className="number">{bytes(size)}</dd>
+            <dd className="number">{size === null ? "unknown" : bytes(size)}</dd>
           </dl>
         )}
       </WhenRead>

@@ -22,6 +22,7 @@ import { sendBytes, sendJson, sendText, type Headers } from "./reply.ts";
 import type { Route, Target } from "./router.ts";
 import { sessionHandlers } from "./session-handlers.ts";
 import { openSink, problemFrame } from "./sink.ts";
+import { endWithToken } from "./token-end.ts";
 import { streamed, streamOpeners, wantsStream, type Streamed, type StreamGiven } from "./streams.ts";
 
 export interface Desk {
@@ -133,10 +134,7 @@ async function stream(
   };
   const run = await streamOpeners[id](call, params as never, given);
   const sink = openSink(response, headers, desk.stopping);
-  // A token that holds no more ends what it began to read.
-  const unbeat = given.hub.beat(() => {
-    void who.stands().then((stands) => (stands ? null : sink.end()), sink.end);
-  });
+  const unwatch = endWithToken(who, given.hub, sink.end);
   desk.streaming(1, who.tenant);
   try {
     await run(sink);
@@ -144,7 +142,7 @@ async function stream(
     sink.write(problemFrame(given.problemOf(error)));
   } finally {
     desk.streaming(-1, who.tenant);
-    unbeat();
+    unwatch();
     sink.end();
   }
 }

@@ -20,6 +20,8 @@ export interface Authorized {
   readonly tenant: string;
   readonly scopes: readonly Scope[];
   readonly actor: string;
+  /** The id of their token. */
+  readonly token: string;
   /** When their token ends; null: never. */
   readonly expiresAt: number | null;
   /** Whether the token holds still. For whoever stays long: a stream ends when it does not. */
@@ -136,14 +138,14 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     const waitMs = known.take(holder.id);
     if (waitMs > 0) return tooOften(waitMs);
     if (!byHeader && !isMeant(incoming)) return noPage();
-    const { scopes, tenant, actor, expiresAt } = holder;
+    const { id: token, scopes, tenant, actor, expiresAt } = holder;
     if (operation.scope !== null && !allows(scopes, operation.scope)) {
       return makeProblem("forbidden", `this token has not the scope "${operation.scope}"`, {
         hint: `it has ${scopes.join(", ")}; "skein tokens add --scope ${operation.scope}" makes another`,
       });
     }
     const stands = async (): Promise<boolean> => (await holderOf(text)) !== null;
-    return { engine: acting(engine, holder), tenant, scopes, actor, expiresAt, stands };
+    return { engine: acting(engine, holder), tenant, scopes, actor, token, expiresAt, stands };
   }
 
   return {

@@ -4,19 +4,17 @@
  */
 import type { ServerResponse } from "node:http";
 import { isSessionId } from "../core/ids.ts";
-import { makeProblem } from "../protocol/problem.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { LivePart } from "../runtime/live.ts";
 import type { Hub } from "./hub.ts";
-import { ProblemError } from "./problem.ts";
-import { isProof, proofHeader } from "./relay-proof.ts";
+import { isProof } from "./relay-proof.ts";
 import type { Headers } from "./reply.ts";
 import type { Target } from "./router.ts";
 import { beatFrame, openSink } from "./sink.ts";
 
 export interface Giving {
-  /** Answers a request of another server, until either of them ends it. */
-  give(response: ServerResponse, asked: GivingAsked): void;
+  /** Answers another server, until either of them ends it. False when it does not show that it is one. */
+  give(response: ServerResponse, asked: GivingAsked): boolean;
   /** Takes back what it said in the store. */
   stop(): Promise<void>;
 }
@@ -30,18 +28,16 @@ export interface GivingAsked {
 
 const secretBytes = 32;
 const announceMs = 5_000;
+/** A store that does not take it so often is closed, or as good as that. */
+const failuresMax = 12;
 /** A server that is not heard of for so long is not asked any more. */
 const holdsMs = 20_000;
 
-/** The same answer whatever is wrong: nobody learns which tenants there are. */
-export const strange = (): ProblemError =>
-  new ProblemError(
-    makeProblem("unauthorized", "this is for servers that have the same store", {
-      hint: `they come with the header ${proofHeader}`,
-    }),
-  );
-
-export function makeGiving(engine: Engine, hub: Hub, { address }: { readonly address: string }): Giving {
+export function makeGiving(
+  engine: Engine,
+  hub: Hub,
+  { address, gone }: { readonly address: string; readonly gone: () => void },
+): Giving {
   const { store, world, live, tenant, holder } = Engine.contextOf(engine);
   const secret = Buffer.from(world.random(secretBytes)).toString("base64url");
   const over = new AbortController();
@@ -49,19 +45,24 @@ export function makeGiving(engine: Engine, hub: Hub, { address }: { readonly add
   const announced = announcing();
 
   async function announcing(): Promise<void> {
-    while (!over.signal.aborted) {
+    for (let failures = 0; failures < failuresMax && !over.signal.aborted;) {
       // Where that cannot be said, others hear finished messages, and whoever writes is told what is wrong.
-      await announce(store.now() + holdsMs).catch(() => undefined);
+      const isSaid = await announce(store.now() + holdsMs).then(
+        () => true,
+        () => false,
+      );
+      failures = isSaid ? 0 : failures + 1;
       await world.sleep(announceMs, over.signal);
     }
+    if (!over.signal.aborted) gone();
   }
 
   return {
     give(response, { target, headers, stopping, proof }) {
       const session = target.query.get("session");
-      if (session !== null && !isSessionId(session)) throw strange();
+      if (session !== null && !isSessionId(session)) return false;
       const asked = { tenant, session };
-      if (!isProof(world, proof, { secret, asked, nowMs: store.now() })) throw strange();
+      if (!isProof(world, proof, { secret, asked, nowMs: store.now() })) return false;
       const sink = openSink(response, headers, stopping);
       // One that is slow misses a part, sees that by where the next one begins, and leaves the rest out.
       const heard = (part: LivePart): void => {
@@ -75,6 +76,7 @@ export function makeGiving(engine: Engine, hub: Hub, { address }: { readonly add
       sink.signal.addEventListener("abort", end, { once: true });
       over.signal.addEventListener("abort", sink.end, { once: true, signal: sink.signal });
       if (sink.signal.aborted || over.signal.aborted) end();
+      return true;
     },
     async stop() {
       over.abort();

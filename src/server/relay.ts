@@ -12,7 +12,7 @@ import { Engine } from "../runtime/engine.ts";
 import type { Hub } from "./hub.ts";
 import { ProblemError } from "./problem.ts";
 import { makeFetching, type Fetching } from "./relay-fetched.ts";
-import { makeGiving, strange, type Giving } from "./relay-given.ts";
+import { makeGiving, type Giving } from "./relay-given.ts";
 import { proofHeader, relayPath, tenantIn } from "./relay-proof.ts";
 import type { Headers } from "./reply.ts";
 import type { Target } from "./router.ts";
@@ -63,20 +63,20 @@ export function makeRelay({ address, hubOf, stopping }: RelayOptions): Relay {
   const attended = new Map<Context["store"], Attended>();
   let isOver = false;
 
-  async function leave(store: Context["store"], { giving, fetching }: Attended): Promise<void> {
+  async function leave(store: Context["store"]): Promise<void> {
+    const found = attended.get(store);
     attended.delete(store);
-    fetching.stop();
-    await giving?.stop();
+    found?.fetching.stop();
+    await found?.giving?.stop();
   }
 
   return {
     attend(engine) {
       const { store, tenant } = Engine.contextOf(engine);
       if (isOver || attended.has(store)) return;
-      // A tenant that was closed and is opened again has another store.
-      for (const [before, one] of attended) if (one.tenant === tenant) void leave(before, one);
       const hub = hubOf(engine);
-      const giving = address === null ? null : makeGiving(engine, hub, { address });
+      const gone = (): void => void leave(store);
+      const giving = address === null ? null : makeGiving(engine, hub, { address, gone });
       attended.set(store, { tenant, giving, fetching: makeFetching(engine, hub) });
     },
     answer(request, response, { target, headers }) {
@@ -85,14 +85,25 @@ export function makeRelay({ address, hubOf, stopping }: RelayOptions): Relay {
         throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET" });
       const proof = String(request.headers[proofHeader] ?? "");
       const tenant = tenantIn(proof);
-      const found = [...attended.values()].find((one) => one.tenant === tenant);
-      if (found === undefined || found.giving === null) throw strange();
-      found.giving.give(response, { target, headers, stopping, proof });
+      // A tenant that was closed and is opened again has two, of which one knows the secret.
+      const isGiven = [...attended.values()].some(
+        (one) =>
+          one.tenant === tenant && one.giving?.give(response, { target, headers, stopping, proof }) === true,
+      );
+      if (!isGiven) throw strange();
       return true;
     },
     async stop() {
       isOver = true;
-      await Promise.all([...attended].map(([store, one]) => leave(store, one)));
+      await Promise.all([...attended.keys()].map(leave));
     },
   };
 }
+
+/** The same answer whatever is wrong: nobody learns which tenants there are. */
+const strange = (): ProblemError =>
+  new ProblemError(
+    makeProblem("unauthorized", "this is for servers that have the same store", {
+      hint: `they come with the header ${proofHeader}`,
+    }),
+  );

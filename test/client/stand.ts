@@ -27,6 +27,7 @@ function authorizerFor(bound: { readonly host: string; readonly port: number }):
         tenant: "default",
         scopes: ["admin"],
         actor: "user",
+        token: "none",
         expiresAt: null,
         stands: async () => true,
       };

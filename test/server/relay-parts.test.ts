@@ -16,7 +16,7 @@ const spelled = (deltas: readonly Delta[]): string =>
 /** Neighbors as one, so that it does not matter in how many pieces they came. */
 const joined = (deltas: readonly Delta[]): string =>
   spelled(
-    deltas.flatMap((one) =>
+    deltas.flatMap((one): Delta[] =>
       one.type === "tool-call" ? [one] : one.text.split("").map((t) => ({ ...one, text: t })),
     ),
   );

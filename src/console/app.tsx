@@ -49,7 +49,9 @@ export function App(): ReactNode {
           <View route={route} open={() => setOver("open")} />
         </main>
       </div>
-      {over === "palette" ? <Palette close={put} open={() => setOver("open")} /> : null}
+      {over === "palette" ? (
+        <Palette close={put} open={() => setOver("open")} keys={() => setOver("keys")} />
+      ) : null}
       {over === "open" ? <OpenDialog close={put} /> : null}
       {over === "keys" ? <Keys close={put} /> : null}
       <Toasts />

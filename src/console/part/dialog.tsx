@@ -4,12 +4,14 @@ import { useEffect, useRef, type ReactNode } from "react";
 interface DialogProps {
   readonly title: string;
   readonly wide?: boolean;
+  /** The title is read aloud only: what is inside says it, or needs none. */
+  readonly bare?: boolean;
   readonly close: () => void;
   readonly children: ReactNode;
 }
 
 /** Is there while it is open. */
-export function Dialog({ title, wide = false, close, children }: DialogProps): ReactNode {
+export function Dialog({ title, wide = false, bare = false, close, children }: DialogProps): ReactNode {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const dialog = element.current;
@@ -21,13 +23,14 @@ export function Dialog({ title, wide = false, close, children }: DialogProps): R
       className="dialog"
       aria-label={title}
       data-wide={wide || undefined}
+      data-bare={bare || undefined}
       onClose={close}
       onClick={(event) => {
         if (event.target === element.current) close();
       }}
     >
       <div className="stack">
-        <h1>{title}</h1>
+        {bare ? null : <h1>{title}</h1>}
         {children}
       </div>
     </dialog>

@@ -1,11 +1,225 @@
 /** A new session, in two keystrokes: n, and Enter once it is said what for. */
-import type { ReactNode } from "react";
+import { useId, useState, type KeyboardEvent, type ReactNode } from "react";
+import { limit } from "../../protocol/library.ts";
+import { Button } from "../part/button.tsx";
 import { Dialog } from "../part/dialog.tsx";
+import { tell, tellError } from "../part/toast.tsx";
+import { Trouble } from "../part/trouble.tsx";
+import { brief } from "../part/visible.ts";
+import { refresh, useReading } from "../reading.ts";
+import { go, sessionPath } from "../route.ts";
+import { engine } from "../server.ts";
+import { freshKey } from "../world.ts";
+import "../style/palette.css";
+import "../style/sessions.css";
+import { fieldsOf, lastUsed, openingOf, type Fields, type LastUsed } from "./opening.ts";
+
+const kept = "skein-opened-with";
+
+function before(): LastUsed {
+  return lastUsed(localStorage.getItem(kept));
+}
 
 export function OpenDialog({ close }: { readonly close: () => void }): ReactNode {
+  const [fields, setFields] = useState<Fields>(() => fieldsOf(before()));
+  const [isMore, setMore] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const set = (part: Partial<Fields>): void => setFields({ ...fields, ...part });
+  const open = async (): Promise<void> => {
+    if (isBusy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await openWith(fields);
+      close();
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  const enter = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    event.currentTarget.form?.requestSubmit();
+  };
   return (
     <Dialog title="New session" close={close}>
-      <p />
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void open();
+        }}
+      >
+        <label className="labeled">
+          <span>Objective: what is it for?</span>
+          <textarea
+            className="field"
+            autoFocus
+            required
+            rows={3}
+            maxLength={limit.objectiveCharsMax}
+            placeholder="Find out why the nightly import is slow"
+            value={fields.objective}
+            onChange={({ target }) => set({ objective: target.value })}
+            onKeyDown={enter}
+          />
+        </label>
+        {error === null ? null : <Trouble error={error} />}
+        <Who fields={fields} />
+        <details open={isMore} onToggle={({ currentTarget }) => setMore(currentTarget.open)}>
+          <summary className="soft">More</summary>
+          {isMore ? <More fields={fields} set={set} /> : null}
+        </details>
+        <div className="dialog-actions">
+          <Button act={close} kind="quiet">
+            Cancel
+          </Button>
+          <Button kind="main" disabled={isBusy}>
+            Open <kbd className="key sessions-key">Enter</kbd>
+          </Button>
+        </div>
+      </form>
     </Dialog>
+  );
+}
+
+/** Opened once, also when the answer was lost; a first message follows, and is sent once as well. */
+async function openWith(fields: Fields): Promise<void> {
+  const session = await engine.open(openingOf(fields));
+  const { agent, model, first } = fields;
+  localStorage.setItem(kept, JSON.stringify({ agent, model } satisfies LastUsed));
+  refresh("sessions");
+  go(sessionPath(session.id));
+  if (first.trim() === "") return;
+  try {
+    await session.input(first, { key: freshKey() });
+  } catch (error) {
+    tell("The session is open, but its first message did not get through.");
+    tellError(error);
+  }
+}
+
+/** Who will work on it, in a line: seen before Enter is pressed. */
+function Who({ fields }: { readonly fields: Fields }): ReactNode {
+  const { agent, model } = fields;
+  const whose = agent === "" ? "No agent" : `Agent ${brief(agent, 60)}`;
+  const which =
+    model !== ""
+      ? `model ${brief(model, 80)}`
+      : agent === ""
+        ? "the model that the server is set up with"
+        : "its own model";
+  return (
+    <p className="small soft">
+      {whose}, {which}.{model === "offline/offline" ? ` ${offline}` : ""}
+      {model === "" && agent === "" ? ` Without a key of a provider that is offline/offline. ${offline}` : ""}
+    </p>
+  );
+}
+
+const offline = "It needs neither key nor network, understands simple sentences, and costs nothing.";
+
+interface MoreProps {
+  readonly fields: Fields;
+  readonly set: (part: Partial<Fields>) => void;
+}
+
+/** Models that somebody used already, or an agent has. */
+async function knownModels(): Promise<readonly string[]> {
+  const [agents, used] = await Promise.all([
+    engine.agents().catch(() => []),
+    // A store without SQL knows of none.
+    engine.query("SELECT DISTINCT model FROM costs LIMIT 50").catch(() => ({ rows: [] })),
+  ]);
+  const names = [
+    ...agents.map(({ model }) => model),
+    ...used.rows.map(([model]) => model),
+    "offline/offline",
+  ];
+  return [...new Set(names.filter((name) => typeof name === "string"))];
+}
+
+function More({ fields, set }: MoreProps): ReactNode {
+  const agents = useReading("agents", () => engine.agents()).value ?? [];
+  const models = useReading("models", knownModels).value ?? [];
+  const list = useId();
+  const known = agents.map(({ name }) => name);
+  const names = fields.agent === "" || known.includes(fields.agent) ? known : [...known, fields.agent];
+  return (
+    <div className="open-more">
+      <label className="labeled">
+        <span>Agent</span>
+        <select
+          className="field"
+          value={fields.agent}
+          onChange={({ target }) => set({ agent: target.value })}
+        >
+          <option value="">None</option>
+          {names.map((name) => (
+            <option key={name} value={name}>
+              {brief(name, 60)}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label className="labeled">
+        <span>Model</span>
+        <input
+          className="field"
+          list={list}
+          placeholder={fields.agent === "" ? "As the server is set up" : "As the agent says"}
+          value={fields.model}
+          onChange={({ target }) => set({ model: target.value })}
+        />
+        <datalist id={list}>
+          {models.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+      </label>
+      <Details fields={fields} set={set} />
+    </div>
+  );
+}
+
+const details = [
+  ["name", "Name", "By default the objective", "text"],
+  ["labels", "Labels", "team=blue, stage=2", "text"],
+  ["priority", "Priority, 0 (first) to 9", "5", "number"],
+  ["usd", "At most, in dollars", "No limit", "number"],
+  ["steps", "At most, in steps", "No limit", "number"],
+] as const;
+
+function Details({ fields, set }: MoreProps): ReactNode {
+  return (
+    <>
+      {details.map(([name, title, hint, type]) => (
+        <label className="labeled" key={name}>
+          <span>{title}</span>
+          <input
+            className="field"
+            type={type}
+            min={0}
+            max={name === "priority" ? limit.priorityMax : undefined}
+            step={name === "usd" ? "any" : 1}
+            maxLength={name === "name" ? limit.nameCharsMax : undefined}
+            placeholder={hint}
+            value={fields[name]}
+            onChange={({ target }) => set({ [name]: target.value })}
+          />
+        </label>
+      ))}
+      <label className="labeled open-first">
+        <span>First message: it begins to work at once</span>
+        <textarea
+          className="field"
+          rows={3}
+          value={fields.first}
+          onChange={({ target }) => set({ first: target.value })}
+        />
+      </label>
+    </>
   );
 }

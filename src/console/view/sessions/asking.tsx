@@ -1,5 +1,5 @@
 /** What is asked before something is done with sessions: how urgent, or whether really. */
-import { useState, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import { limit } from "../../../protocol/library.ts";
 import { plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
@@ -31,6 +31,8 @@ const priorities = Array.from({ length: limit.priorityMax + 1 }, (_, priority) =
 
 function AskPriority({ rows, close }: AskProps): ReactNode {
   const [only] = rows;
+  const usual = useRef<HTMLButtonElement>(null);
+  useEffect(() => usual.current?.focus(), []);
   const set = (priority: number): void => {
     close();
     void perform(actionOf("prioritize"), rows, { priority });
@@ -54,7 +56,7 @@ function AskPriority({ rows, close }: AskProps): ReactNode {
             key={priority}
             type="button"
             className="button number"
-            autoFocus={priority === (only?.priority ?? 5)}
+            ref={priority === (only?.priority ?? 5) ? usual : undefined}
             aria-pressed={rows.length === 1 && only?.priority === priority}
             onClick={() => set(priority)}
           >

@@ -8,11 +8,12 @@ import { Button } from "../../part/button.tsx";
 import type { Choice } from "../../part/menu.tsx";
 import { tell } from "../../part/toast.tsx";
 import { Empty, Trouble } from "../../part/trouble.tsx";
-import { refresh, useReading } from "../../reading.ts";
+import { useReading } from "../../reading.ts";
 import { go, sessionPath } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after, every } from "../../world.ts";
+import { FirstRun, SampleNote } from "../first-run.tsx";
 import { actionOf, actions, doable, eitherOf, isEntitled, keyOfAction, type Action } from "./action.ts";
 import { Ask, type Asking } from "./asking.tsx";
 import { chosen, clearSelected, selected, toggle } from "./chosen.ts";
@@ -22,7 +23,7 @@ import { listNamed, removeEverywhere, rowsMax, sessionList, type Listing, type S
 import { perform } from "./perform.ts";
 import { Selection } from "./selection.tsx";
 import { Table } from "./table.tsx";
-import { refreshTotals, useSamples, useTotals, type Totals } from "./totals.ts";
+import { refreshTotals, useTotals, type Totals } from "./totals.ts";
 import "../../style/sessions.css";
 
 interface SessionsProps {
@@ -49,18 +50,16 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
   const picked = useCell(selected);
   const rows = listing.rows.filter(({ session }) => picked.has(session));
   useRowKeys(list, act);
+  const isEmpty = listing.isBegun && listing.isWhole && listing.rows.length === 0;
+  if (isEmpty && !isFiltered(filter)) return <FirstRun open={open} />;
   return (
     <div className="sessions">
       <Head filter={filter} totals={totals} open={open} />
-      <Samples isBegun={listing.isBegun} />
+      {listing.isBegun ? <SampleNote /> : null}
       <Filters filter={filter} />
       <Progress filter={filter} list={list} listing={listing} totals={totals} />
       {listing.error === undefined ? null : <Failed list={list} error={listing.error} />}
-      {listing.isBegun && listing.isWhole && listing.rows.length === 0 ? (
-        <Nothing filter={filter} open={open} />
-      ) : (
-        <Table filter={filter} list={list} listing={listing} choices={choices} />
-      )}
+      {isEmpty ? <NoneFits /> : <Table filter={filter} list={list} listing={listing} choices={choices} />}
       <Selection rows={rows} me={me} act={act} />
       {asking === null ? null : <Ask asking={asking} close={() => setAsking(null)} />}
     </div>
@@ -104,7 +103,6 @@ function useLive(list: SessionList): void {
     recount();
     if (event.type === "session.deleted") {
       removeEverywhere((event.body as { readonly session: string }).session);
-      refresh("sessions/samples");
     }
     const now = gathered.current;
     now.sinceMs = Math.min(now.sinceMs, event.at);
@@ -264,29 +262,14 @@ function Failed({ list, error }: { readonly list: SessionList; readonly error: E
   );
 }
 
-function Nothing({ filter, open }: { readonly filter: Filter; readonly open: () => void }): ReactNode {
-  if (isFiltered(filter))
-    return (
-      <Empty title="No session fits">
-        <p>
-          The filter looks at names and objectives. What was said in a session is found by the search over
-          everything, with <kbd className="key">/</kbd>.
-        </p>
-        <Button act={() => go("/")}>Show all sessions</Button>
-      </Empty>
-    );
+function NoneFits(): ReactNode {
   return (
-    <Empty title="There are no sessions yet">
+    <Empty title="No session fits">
       <p>
-        A session is one piece of work with one objective. Everything that happens in it is kept in its log.
+        The filter looks at names and objectives. What was said in a session is found by the search over
+        everything, with <kbd className="key">/</kbd>.
       </p>
-      <Button kind="main" act={open}>
-        New session <kbd className="key sessions-key">n</kbd>
-      </Button>
+      <Button act={() => go("/")}>Show all sessions</Button>
     </Empty>
   );
-}
-
-function Samples({ isBegun }: { readonly isBegun: boolean }): ReactNode {
-  return useSamples(isBegun) ? <p className="sessions-samples soft">Some of these are samples.</p> : null;
 }

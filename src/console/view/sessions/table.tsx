@@ -41,7 +41,7 @@ export function Table({ filter, list, listing, choices }: TableProps): ReactNode
   const { rows, isWhole, isReading, error } = listing;
   const at = useCell(chosen);
   const picked = useCell(selected);
-  const height = useNarrow() ? 98 : 52;
+  const height = useNarrow() ? 84 : 52;
   const body = useRef<HTMLDivElement>(null);
   const grid = useRef<HTMLDivElement>(null);
   const margin = useMargin(body);

@@ -32,10 +32,3 @@ export const useTotals = (isBegun: boolean): Totals | undefined =>
   useReading(isBegun ? "sessions/totals" : null, readTotals).value;
 
 export const refreshTotals = (): void => refresh("sessions/totals");
-
-/** Whether any session is marked as a sample. */
-export const useSamples = (isBegun: boolean): boolean =>
-  useReading(isBegun ? "sessions/samples" : null, async () => {
-    const { rows } = await engine.sessions({ labels: { sample: "yes" }, limit: 1 });
-    return rows.length > 0;
-  }).value === true;

@@ -1,0 +1,117 @@
+/** Calls an operation by its id, with parameters by their names, and says what came of it. */
+import { operationOf, type OperationId } from "../../protocol/operations.ts";
+import { refresh } from "../reading.ts";
+import { engine, sessionOf } from "../server.ts";
+
+export type Outcome =
+  /** A session that was made. */
+  | { readonly what: "made"; readonly session: string }
+  /** A position of a session. */
+  | { readonly what: "place"; readonly session: string; readonly seq: number }
+  | { readonly what: "file"; readonly name: string; readonly bytes: number }
+  /** Nothing to be shown: it was written. */
+  | { readonly what: "done" }
+  | { readonly what: "answer"; readonly value: unknown };
+
+interface Given {
+  readonly session: string | null;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** The bytes of a file that was chosen. */
+  readonly file: File | null;
+}
+
+type Method = (...given: readonly unknown[]) => unknown;
+
+export async function call(id: OperationId, { session, params, file }: Given): Promise<Outcome> {
+  const operation = operationOf(id);
+  const { of, args, path, takes } = operation;
+  const options = Object.fromEntries(Object.entries(params).filter(([name]) => !args.includes(name)));
+  const target = of === "engine" ? engine : await sessionOf(session ?? "");
+  const method = (target as unknown as Readonly<Record<string, Method>>)[operation.call];
+  if (method === undefined) throw new Error(`There is no call ${id}.`);
+  const given = [
+    ...(of === "engine" && path.includes("{id}") ? [session ?? ""] : []),
+    ...(takes === "bytes" ? [await source(id, file)] : []),
+    ...args.map((name) => params[name]),
+    ...(Object.keys(operation.params.shape).length > args.length ? [options] : []),
+  ];
+  const result = await method(...given);
+  const outcome = await outcomeOf(id, result, session);
+  if (operation.method !== "GET") reread(session);
+  return outcome;
+}
+
+async function source(id: OperationId, file: File | null): Promise<unknown> {
+  if (file === null) throw new Error("Choose a file first.");
+  if (id === "engine.putBlob") return new Uint8Array(await file.arrayBuffer());
+  return pieces(file);
+}
+
+async function* pieces(file: File): AsyncGenerator<Uint8Array> {
+  const reader = file.stream().getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    yield value;
+  }
+}
+
+async function outcomeOf(id: OperationId, result: unknown, session: string | null): Promise<Outcome> {
+  if (isStream(result)) return file(id, await gather(result), session);
+  if (result instanceof Uint8Array) return file(id, [result as Uint8Array<ArrayBuffer>], session);
+  if (typeof result !== "object" || result === null)
+    return result === undefined ? { what: "done" } : { what: "answer", value: result };
+  const { id: made, seq, fork, session: owner } = result as Readonly<Record<string, unknown>>;
+  if (typeof made === "string" && typeof fork === "function") return { what: "made", session: made };
+  if (typeof seq === "number" && typeof fork === "function")
+    return { what: "place", session: (owner as { readonly id: string }).id, seq };
+  const keys = Object.keys(result);
+  const isWritten = keys.length > 0 && keys.every((key) => ["seq", "headSeq", "duplicate"].includes(key));
+  return isWritten ? { what: "done" } : { what: "answer", value: plainOf(result) };
+}
+
+const isStream = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+
+/** Bytes as they are; anything else a line of JSON each. */
+async function gather(stream: AsyncIterable<unknown>): Promise<(string | Uint8Array<ArrayBuffer>)[]> {
+  const all: (string | Uint8Array<ArrayBuffer>)[] = [];
+  for await (const one of stream)
+    all.push(one instanceof Uint8Array ? (one as Uint8Array<ArrayBuffer>) : `${JSON.stringify(one)}\n`);
+  return all;
+}
+
+const endings: Readonly<Partial<Record<OperationId, string>>> = {
+  "engine.export": "skein",
+  "session.records": "jsonl",
+};
+
+/** Handed to the browser, which keeps it where it keeps what is downloaded. */
+function file(
+  id: OperationId,
+  all: readonly (string | Uint8Array<ArrayBuffer>)[],
+  session: string | null,
+): Outcome {
+  const blob = new Blob([...all], { type: "application/octet-stream" });
+  const name = `${(session ?? "skein").slice(-8)}.${endings[id] ?? "bin"}`;
+  const address = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(address);
+  return { what: "file", name, bytes: blob.size };
+}
+
+/** Maps as lists of entries: JSON has none. */
+const plainOf = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (_, one: unknown) =>
+      one instanceof Map ? [...one] : one instanceof Set ? [...one] : one,
+    ),
+  );
+
+function reread(session: string | null): void {
+  for (const prefix of ["sessions", "agents", "memory", "triggers", "workers"]) refresh(prefix);
+  if (session !== null) refresh(`session/${session}`);
+}

@@ -1,0 +1,249 @@
+/** What a command is to be given, and what came of it. */
+import { useId, useState, type ReactNode } from "react";
+import { operationOf, type OperationId } from "../../protocol/operations.ts";
+import { Button } from "../part/button.tsx";
+import { bytes } from "../part/amount.ts";
+import { Json } from "../part/said.tsx";
+import { Trouble } from "../part/trouble.tsx";
+import { useReading } from "../reading.ts";
+import { engine } from "../server.ts";
+import { brief } from "../part/visible.ts";
+import type { Outcome } from "./call.ts";
+import { commands, needsSession } from "./commands.ts";
+import { fieldsOf, paramsOf, titleOf, type Field, type Typed } from "./form.ts";
+
+export interface Sent {
+  readonly session: string | null;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly file: File | null;
+}
+
+interface CommandFormProps {
+  readonly id: OperationId;
+  /** The one that is looked at; null: it is asked for. */
+  readonly session: string | null;
+  readonly send: (sent: Sent) => Promise<void>;
+  readonly back: () => void;
+}
+
+/** Fields of the form; of a way to a view only those that it needs. */
+export function shownFields(id: OperationId): readonly Field[] {
+  const { does } = commands[id];
+  const all = fieldsOf(operationOf(id));
+  if (does.how !== "go") return all;
+  return all.filter(({ name }) => does.fields?.includes(name) === true);
+}
+
+export function CommandForm({ id, session, send, back }: CommandFormProps): ReactNode {
+  const operation = operationOf(id);
+  const { title, does } = commands[id];
+  const fields = shownFields(id);
+  const asksSession = needsSession(id) && session === null;
+  const [typed, setTyped] = useState<Typed>({});
+  const [named, setNamed] = useState("");
+  const [file, setFile] = useState<File | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (): Promise<void> => {
+    setBusy(true);
+    setError(null);
+    try {
+      await send({ session: session ?? (named.trim() || null), params: paramsOf(fields, typed), file });
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  return (
+    <form
+      className="stack palette-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <div>
+        <h1>{title}</h1>
+        <p className="soft">{operation.summary}</p>
+      </div>
+      {asksSession ? <SessionField named={named} setNamed={setNamed} /> : null}
+      {operation.takes === "bytes" ? <FileField setFile={setFile} /> : null}
+      {fields.map((field, nth) => (
+        <FieldInput
+          key={field.name}
+          field={field}
+          isFirst={nth === 0 && !asksSession}
+          value={typed[field.name] ?? ""}
+          set={(value) => setTyped({ ...typed, [field.name]: value })}
+        />
+      ))}
+      {error === null ? null : <Trouble error={error} />}
+      <div className="dialog-actions">
+        {does.how === "form" && does.bad !== undefined ? <p className="palette-bad">{does.bad}</p> : null}
+        <Button kind="quiet" act={back}>
+          Back
+        </Button>
+        <Button kind={does.how === "form" && does.bad !== undefined ? "bad" : "main"} disabled={isBusy}>
+          {isBusy ? "Working…" : title}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function SessionField({
+  named,
+  setNamed,
+}: {
+  readonly named: string;
+  readonly setNamed: (text: string) => void;
+}): ReactNode {
+  const list = useId();
+  const rows = useReading("sessions/palette/", () => engine.sessions({ limit: 50 })).value?.rows ?? [];
+  return (
+    <label className="labeled">
+      <span>Session: its id, or an ending that only one has</span>
+      <input
+        className="field"
+        required
+        autoFocus
+        list={list}
+        value={named}
+        onChange={({ target }) => setNamed(target.value)}
+      />
+      <datalist id={list}>
+        {rows.map(({ session, name, objective }) => (
+          <option key={session} value={session}>
+            {brief(name || objective || "", 80)}
+          </option>
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+function FileField({ setFile }: { readonly setFile: (file: File | null) => void }): ReactNode {
+  return (
+    <label className="labeled">
+      <span>File</span>
+      <input
+        className="field"
+        type="file"
+        required
+        onChange={({ target }) => setFile(target.files?.[0] ?? null)}
+      />
+    </label>
+  );
+}
+
+interface FieldInputProps {
+  readonly field: Field;
+  readonly isFirst: boolean;
+  readonly value: string;
+  readonly set: (value: string) => void;
+}
+
+function FieldInput({ field, isFirst, value, set }: FieldInputProps): ReactNode {
+  const { kind, isRequired, name } = field;
+  if (kind === "flag")
+    return (
+      <label className="row palette-flag">
+        <input
+          type="checkbox"
+          autoFocus={isFirst}
+          checked={value === "true"}
+          onChange={({ target }) => set(target.checked ? "true" : "")}
+        />
+        {titleOf(name)}
+      </label>
+    );
+  return (
+    <label className="labeled">
+      <span>
+        {titleOf(name)}
+        {isRequired ? "" : ", if wanted"}
+      </span>
+      <Typing field={field} isFirst={isFirst} value={value} set={set} />
+    </label>
+  );
+}
+
+function Typing({ field, isFirst, value, set }: FieldInputProps): ReactNode {
+  const { kind, isRequired, choices, charsMax, hint } = field;
+  const given = {
+    className: kind === "json" ? "field mono" : "field",
+    required: isRequired,
+    autoFocus: isFirst,
+    value,
+  };
+  if (kind === "choice")
+    return (
+      <select {...given} onChange={({ target }) => set(target.value)}>
+        <option value="">{isRequired ? "Choose" : "Not given"}</option>
+        {choices.map((choice) => (
+          <option key={choice} value={choice}>
+            {{ true: "Yes", false: "No" }[choice] ?? choice}
+          </option>
+        ))}
+      </select>
+    );
+  if (kind === "long" || kind === "json" || kind === "loose")
+    return (
+      <textarea
+        {...given}
+        rows={kind === "loose" ? 1 : 3}
+        maxLength={charsMax}
+        placeholder={hint}
+        spellCheck={kind === "long"}
+        onChange={({ target }) => set(target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          event.currentTarget.form?.requestSubmit();
+        }}
+      />
+    );
+  return (
+    <input
+      {...given}
+      type={kind === "number" ? "number" : "text"}
+      step="any"
+      maxLength={charsMax}
+      placeholder={hint}
+      onChange={({ target }) => set(target.value)}
+    />
+  );
+}
+
+interface AnswerProps {
+  readonly id: OperationId;
+  readonly outcome: Extract<Outcome, { readonly what: "answer" | "file" }>;
+  readonly back: () => void;
+}
+
+export function Answer({ id, outcome, back }: AnswerProps): ReactNode {
+  const copy = async (): Promise<void> => {
+    if (outcome.what === "answer")
+      await navigator.clipboard.writeText(JSON.stringify(outcome.value, null, 2));
+  };
+  return (
+    <div className="stack palette-form">
+      <h1>{commands[id].title}</h1>
+      {outcome.what === "file" ? (
+        <p>
+          {outcome.name}: {bytes(outcome.bytes)} were handed to the browser.
+        </p>
+      ) : (
+        <div className="palette-answer" tabIndex={0} role="region" aria-label="What came back">
+          <Json value={outcome.value} />
+        </div>
+      )}
+      <div className="dialog-actions">
+        <Button kind="quiet" act={back} autoFocus>
+          Back
+        </Button>
+        {outcome.what === "answer" ? <Button act={copy}>Copy as JSON</Button> : null}
+      </div>
+    </div>
+  );
+}

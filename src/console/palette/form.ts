@@ -1,0 +1,182 @@
+/** The form of an operation, made from the schema of what it takes; and what was typed, as it is sent. */
+import { z } from "zod";
+import type { Operation } from "../../protocol/operation.ts";
+
+export type Kind = "text" | "long" | "number" | "flag" | "choice" | "list" | "pairs" | "loose" | "json";
+
+export interface Field {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly isRequired: boolean;
+  readonly choices: readonly string[];
+  readonly charsMax: number | undefined;
+  /** Left empty it is null. */
+  readonly orNull: boolean;
+  /** What to write there, in a word or two. */
+  readonly hint: string;
+}
+
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly additionalProperties?: unknown;
+  readonly properties?: unknown;
+  readonly maxLength?: number;
+}
+
+const known = new WeakMap<Operation, readonly Field[]>();
+
+/** Those that must be given come first. */
+export function fieldsOf(operation: Operation): readonly Field[] {
+  const before = known.get(operation);
+  if (before !== undefined) return before;
+  const { properties = {}, required = [] } = z.toJSONSchema(operation.params, {
+    io: "input",
+    unrepresentable: "any",
+  }) as {
+    readonly properties?: Readonly<Record<string, Schema>>;
+    readonly required?: readonly string[];
+  };
+  const isNeeded = (name: string): boolean => required.includes(name) || operation.args.includes(name);
+  const fields = Object.entries(properties).map(([name, schema]) =>
+    fieldOf(name, schema, isNeeded(name) && !isOptional(operation, name)),
+  );
+  const sorted = fields.toSorted((a, b) => Number(b.isRequired) - Number(a.isRequired));
+  known.set(operation, sorted);
+  return sorted;
+}
+
+const isOptional = ({ params }: Operation, name: string): boolean =>
+  (params.shape[name] as { readonly def?: { readonly type?: string } } | undefined)?.def?.type === "optional";
+
+function fieldOf(name: string, given: Schema, isRequired: boolean): Field {
+  const options = given.anyOf ?? [given];
+  const orNull = options.some(({ type }) => type === "null");
+  const some = options.filter(({ type }) => type !== "null");
+  const [only] = some;
+  const schema = some.length === 1 && only !== undefined ? only : given;
+  const kind = kindOf(schema, isRequired);
+  return {
+    name,
+    kind,
+    isRequired: isRequired && !orNull,
+    choices: kind !== "choice" ? [] : schema.type === "boolean" ? ["true", "false"] : textsOf(schema.enum),
+    charsMax: schema.maxLength,
+    orNull,
+    hint: hintOf(kind, schema),
+  };
+}
+
+const textsOf = (values: readonly unknown[] = []): string[] => values.map(String);
+const shortChars = 400;
+
+function kindOf(schema: Schema, isRequired: boolean): Kind {
+  const { type, items, additionalProperties: more } = schema;
+  if (schema.enum !== undefined) return "choice";
+  if (type === "string") return (schema.maxLength ?? Infinity) <= shortChars ? "text" : "long";
+  if (type === "integer" || type === "number") return "number";
+  // One that must be given says yes or no; of others, silence is no.
+  if (type === "boolean") return isRequired ? "choice" : "flag";
+  if (type === "array") return items?.type === "string" ? "list" : "json";
+  if (type === "object")
+    return schema.properties === undefined && (more as Schema | undefined)?.type === "string"
+      ? "pairs"
+      : "json";
+  return type === undefined ? "loose" : "json";
+}
+
+function hintOf(kind: Kind, schema: Schema): string {
+  const hints: Readonly<Partial<Record<Kind, string>>> = {
+    list: textsOf(schema.items?.enum).join(", ") || "one, another",
+    pairs: "key=value, key=value",
+    loose:
+      schema.anyOf?.some(({ type }) => type === "integer") === true ? "a position or a name" : "text or JSON",
+    json: schema.type === "array" ? "[ … ]" : "{ … }",
+  };
+  return hints[kind] ?? "";
+}
+
+/** What is typed: a text for each field, also for a flag: "true", or nothing. */
+export type Typed = Readonly<Record<string, string>>;
+
+/** Only what was given; throws in words where it cannot be read. */
+export function paramsOf(fields: readonly Field[], typed: Typed): Record<string, unknown> {
+  const params: Record<string, unknown> = {};
+  for (const field of fields) {
+    const value = valueOf(field, typed[field.name] ?? "");
+    if (value !== undefined) params[field.name] = value;
+  }
+  return params;
+}
+
+export function valueOf(field: Field, text: string): unknown {
+  if (text.trim() === "") {
+    if (field.orNull) return null;
+    return field.isRequired && (field.kind === "text" || field.kind === "long") ? text : undefined;
+  }
+  switch (field.kind) {
+    case "text":
+    case "long":
+      return text;
+    case "number":
+      return numberOf(field, text);
+    case "flag":
+      return text === "true" ? true : undefined;
+    case "choice":
+      return field.choices.join() === "true,false" ? text === "true" : text;
+    case "list":
+      return text.split(/[,\n]/).flatMap((one) => (one.trim() === "" ? [] : [one.trim()]));
+    case "pairs":
+      return pairsOf(field, text);
+    case "loose":
+      return looseOf(text);
+    case "json":
+      return jsonOf(field, text);
+  }
+}
+
+function numberOf({ name }: Field, text: string): number {
+  const value = Number(text);
+  if (Number.isNaN(value)) throw new Error(`${name} is no number`);
+  return value;
+}
+
+function pairsOf({ name }: Field, text: string): Record<string, string> {
+  const pairs = text.split(/[,\n]/).flatMap((piece) => {
+    if (piece.trim() === "") return [];
+    const [, key, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(piece) ?? [];
+    if (key === undefined || value === undefined) throw new Error(`${name}: write key=value, key=value`);
+    return [[key, value] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+/** A number, an object or a list where it is one; else the text as it stands. */
+function looseOf(text: string): unknown {
+  if (!/^\s*(?:-?\d+(?:\.\d+)?\s*$|[[{"]|true\s*$|false\s*$|null\s*$)/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function jsonOf({ name, hint }: Field, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${name} is no JSON such as ${hint}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** `withForks` as people read it: "With forks". */
+export function titleOf(name: string): string {
+  const words = name.replace(
+    /([a-z])([A-Z])/g,
+    (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`,
+  );
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

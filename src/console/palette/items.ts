@@ -1,0 +1,150 @@
+/** What the palette offers for what was typed, the best first. */
+import { operationIds, type OperationId } from "../../protocol/operations.ts";
+import { brief } from "../part/visible.ts";
+import { commands, needsSession, otherWords } from "./commands.ts";
+import { matchOf } from "./match.ts";
+
+/** A session as the palette lists it. */
+export interface Known {
+  readonly session: string;
+  readonly status: string;
+  readonly name: string | null;
+  readonly objective: string | null;
+}
+
+/** What the page itself can do. */
+export interface Own {
+  readonly id: string;
+  readonly title: string;
+  readonly key?: string;
+  readonly act: () => void;
+}
+
+export type Item =
+  | { readonly kind: "call"; readonly id: OperationId; readonly title: string; readonly places: Places }
+  | {
+      readonly kind: "own";
+      readonly id: string;
+      readonly title: string;
+      readonly own: Own;
+      readonly places: Places;
+    }
+  | {
+      readonly kind: "session";
+      readonly id: string;
+      readonly title: string;
+      readonly known: Known;
+      readonly places: Places;
+    }
+  | {
+      readonly kind: "goto" | "search";
+      readonly id: string;
+      readonly title: string;
+      readonly text: string;
+      readonly places: Places;
+    };
+type Places = readonly number[];
+
+interface Offer {
+  readonly query: string;
+  readonly sessions: readonly Known[];
+  readonly own: readonly Own[];
+  readonly recent: readonly string[];
+  /** Whether there is a session that its calls would act on. */
+  readonly hasSession: boolean;
+}
+
+const shownMax = 60;
+const sessionsAtFirst = 6;
+
+export function offered(offer: Offer): readonly Item[] {
+  const { query, sessions } = offer;
+  const all: { readonly item: Item; readonly score: number }[] = [
+    ...callsFor(offer),
+    ...ownFor(offer),
+    ...(query === "" ? sessions.slice(0, sessionsAtFirst) : sessions).flatMap((known) =>
+      sessionFor(offer, known),
+    ),
+  ];
+  const best = all
+    .toSorted((a, b) => b.score - a.score)
+    .slice(0, shownMax)
+    .map(({ item }) => item);
+  return [...best, ...lastFor(query, best)];
+}
+
+/** What was chosen lately counts for more, a little where something was typed. */
+function lately({ recent, query }: Offer, id: string): number {
+  const place = recent.indexOf(id);
+  return place < 0 ? 0 : query === "" ? 100 - place : 4 - place / 4;
+}
+
+function callsFor(offer: Offer): { item: Item; score: number }[] {
+  const { query, hasSession } = offer;
+  return operationIds.flatMap((id) => {
+    const { title, does } = commands[id];
+    if (does.how === "elsewhere") return [];
+    const byTitle = matchOf(query, title);
+    const byName = byTitle === null ? matchOf(query, `${id} ${otherWords[id] ?? ""}`) : null;
+    const match = byTitle ?? byName;
+    if (match === null) return [];
+    // On the page of a session its own calls are nearer.
+    const near = needsSession(id) === hasSession ? 3 : 0;
+    const score = match.score + near + lately(offer, id) - (byTitle === null ? 10 : 0);
+    return [{ item: { kind: "call", id, title, places: byTitle?.places ?? [] }, score }];
+  });
+}
+
+function ownFor(offer: Offer): { item: Item; score: number }[] {
+  return offer.own.flatMap((own) => {
+    const match = matchOf(offer.query, own.title);
+    if (match === null) return [];
+    const score = match.score + 5 + lately(offer, own.id);
+    return [{ item: { kind: "own", id: own.id, title: own.title, own, places: match.places }, score }];
+  });
+}
+
+function sessionFor(offer: Offer, known: Known): { item: Item; score: number }[] {
+  const { query } = offer;
+  const title = brief(known.name || known.objective || known.session, 100);
+  const item = (places: Places): Item => ({ kind: "session", id: known.session, title, known, places });
+  if (query === "") return [{ item: item([]), score: 50 }];
+  if (isEnding(query) && known.session.endsWith(query.toLowerCase())) return [{ item: item([]), score: 60 }];
+  const match = matchOf(query, title);
+  if (match !== null) return [{ item: item(match.places), score: match.score + 1 }];
+  // What is cut off here may hold it still.
+  const isInText = [known.name, known.objective].some((said) =>
+    said?.toLowerCase().includes(query.toLowerCase()),
+  );
+  return isInText ? [{ item: item([]), score: 2 }] : [];
+}
+
+/** Such as the last letters of an id. */
+const isEnding = (query: string): boolean => /^(?:ses_)?[0-9a-z]{4,26}$/i.test(query) && /\d/.test(query);
+
+/** Ways on for what is typed, whatever else was found. */
+function lastFor(query: string, found: readonly Item[]): Item[] {
+  const text = query.trim();
+  if (text === "") return [];
+  const isThere = found.some(({ kind, id }) => kind === "session" && id.endsWith(text.toLowerCase()));
+  return [
+    ...(isEnding(text) && !isThere
+      ? [
+          {
+            kind: "goto",
+            id: "goto",
+            title: `Go to the session that ends in ${text}`,
+            text,
+            places: [],
+          } as const,
+        ]
+      : []),
+    {
+      kind: "search",
+      id: "search-for",
+      title: `Search over everything for “${brief(text, 60)}”`,
+      text,
+      places: [],
+    },
+  ];
+}

@@ -1,0 +1,76 @@
+/** What is asked for a new session, from what was typed. */
+import type { RemoteEngine } from "../../client/connect.ts";
+import { labelsOf } from "./sessions/filter.ts";
+
+/** As typed; empty is left open. */
+export interface Fields {
+  readonly objective: string;
+  readonly agent: string;
+  readonly model: string;
+  readonly name: string;
+  readonly labels: string;
+  readonly priority: string;
+  readonly usd: string;
+  readonly steps: string;
+  readonly first: string;
+}
+
+/** Who worked on the last one that was opened here. */
+export interface LastUsed {
+  readonly agent: string;
+  readonly model: string;
+}
+
+const nothing: LastUsed = { agent: "", model: "" };
+
+/** From what a browser kept, which may be anything. */
+export function lastUsed(kept: string | null): LastUsed {
+  let value: unknown;
+  try {
+    value = JSON.parse(kept ?? "null");
+  } catch {
+    return nothing;
+  }
+  const { agent, model } = (typeof value === "object" && value !== null ? value : {}) as Partial<
+    Record<keyof LastUsed, unknown>
+  >;
+  return {
+    agent: typeof agent === "string" ? agent : "",
+    model: typeof model === "string" ? model : "",
+  };
+}
+
+export const fieldsOf = ({ agent, model }: LastUsed): Fields => ({
+  objective: "",
+  agent,
+  model,
+  name: "",
+  labels: "",
+  priority: "",
+  usd: "",
+  steps: "",
+  first: "",
+});
+
+type Opening = Parameters<RemoteEngine["open"]>[0];
+
+export function openingOf(fields: Fields): Opening {
+  const [agent, model, name] = [fields.agent.trim(), fields.model.trim(), fields.name.trim()];
+  const labels = labelsOf(fields.labels);
+  const [priority, usd, steps] = [fields.priority, fields.usd, fields.steps].map(numberOf);
+  const budget = {
+    ...(usd === undefined ? {} : { usd }),
+    ...(steps === undefined ? {} : { steps }),
+  };
+  return {
+    objective: fields.objective.trim(),
+    ...(agent === "" ? {} : { agent }),
+    ...(model === "" ? {} : { model }),
+    ...(name === "" ? {} : { name }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(Object.keys(budget).length === 0 ? {} : { budget }),
+  };
+}
+
+const numberOf = (text: string): number | undefined => (text.trim() === "" ? undefined : Number(text));

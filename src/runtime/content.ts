@@ -68,3 +68,14 @@ export async function* readChunks(store: Store, hash: string): AsyncGenerator<Ui
   if (chunks === undefined) throw new SkeinError("not-found", `blob ${quote(hash)} is not in the store`);
   yield* chunks;
 }
+
+/** Reads under way at once for one answer: with a store that is elsewhere each has its way there and back. */
+const besideMax = 16;
+
+/** What is read for each, in the order that they were given in. */
+export async function sideBySide<T, R>(of: readonly T[], read: (one: T) => Promise<R>): Promise<R[]> {
+  const found: R[] = [];
+  for (let from = 0; from < of.length; from += besideMax)
+    found.push(...(await Promise.all(of.slice(from, from + besideMax).map(read))));
+  return found;
+}

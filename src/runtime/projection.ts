@@ -7,9 +7,9 @@ import { SkeinError } from "../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { includes } from "../core/range.ts";
-import { transcriptRanges, type State } from "../core/state.ts";
+import { transcriptRanges, type ItemRef, type State } from "../core/state.ts";
 import type { ItemRow, Store } from "../store/port.ts";
-import { contentOf, readContent } from "./content.ts";
+import { contentOf, readContent, sideBySide } from "./content.ts";
 import type { StateReader } from "./state-reader.ts";
 
 /** What is done so far, for whoever shows progress. */
@@ -87,26 +87,16 @@ export interface Item {
   readonly erased: boolean;
 }
 
-export async function readItems(store: Store, session: LogId, state: State): Promise<Item[]> {
-  const items: Item[] = [];
-  for (const { kind, key, status, seq } of state.mind.items.values()) {
-    const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
-    if (record === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
-    const raw = await contentOf(store, record);
-    const content = raw as { value: unknown; because?: string } | undefined;
-    const because = content?.because ?? null;
-    items.push({
-      kind,
-      key,
-      value: content?.value ?? null,
-      because,
-      status,
-      seq,
-      at: record.at,
-      erased: raw === undefined,
-    });
-  }
-  return items;
+export const readItems = (store: Store, session: LogId, { mind }: State): Promise<Item[]> =>
+  sideBySide([...mind.items.values()], (ref) => readItem(store, session, ref));
+
+async function readItem(store: Store, session: LogId, { kind, key, status, seq }: ItemRef): Promise<Item> {
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  if (record === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
+  const raw = await contentOf(store, record);
+  const content = raw as { value: unknown; because?: string } | undefined;
+  const { value = null, because = null } = content ?? {};
+  return { kind, key, value, because, status, seq, at: record.at, erased: raw === undefined };
 }
 
 /** Every string in a content, in order, as one text. */

@@ -17,7 +17,7 @@ import {
   type Used,
 } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
-import { readContent } from "./content.ts";
+import { readContent, sideBySide } from "./content.ts";
 import { readItems, type Item } from "./projection.ts";
 import type { World } from "./world.ts";
 
@@ -98,29 +98,36 @@ export async function viewState(
   state: State,
 ): Promise<StateView> {
   const { mind, standing, seq, at } = state;
-  const field = async (ref: Ref | null, name: string): Promise<string | null> => {
+  const field = async (ref: Ref | null, part: string): Promise<string | null> => {
     const content = ref === null ? undefined : await readContent(store, session, ref.seq);
-    const value = (content as Record<string, unknown> | undefined)?.[name];
+    const value = (content as Record<string, unknown> | undefined)?.[part];
     return typeof value === "string" ? value : null;
   };
   const { status, why, labels, priority, openedAt, fork, turn, lease, zone, newer, limits, used, unpriced } =
     standing;
+  const [reason, name, objective, items, scratch] = await Promise.all([
+    field(why && { seq: why.seq, hash: null }, "reason"),
+    field(standing.name, "name"),
+    field(standing.objective, "objective"),
+    readItems(store, session, state),
+    readScratch(store, session, state),
+  ]);
   return {
     session: standing.session,
     seq,
     at,
     status,
-    why: why && { ...why, reason: await field({ seq: why.seq, hash: null }, "reason") },
-    name: await field(standing.name, "name"),
-    objective: await field(standing.objective, "objective"),
+    why: why && { ...why, reason },
+    name,
+    objective,
     agent: standing.agent && { name: standing.agent.name, version: standing.agent.version },
     model: standing.model,
     labels: Object.fromEntries(labels.entries()),
     priority,
     openedAt,
     fork,
-    items: await readItems(store, session, state),
-    scratch: await readScratch(store, session, state),
+    items,
+    scratch,
     transcript: {
       ranges: transcriptRanges(mind),
       compactions: mind.overlays.length,
@@ -170,10 +177,10 @@ async function readScratch(
   session: SessionId,
   { mind }: State,
 ): Promise<Record<string, unknown>> {
-  const entries: [string, unknown][] = [];
-  for (const [key, { seq }] of mind.scratch.entries()) {
+  const refs = [...mind.scratch.entries()].slice(0, limit.scratchMax);
+  const entries = await sideBySide(refs, async ([key, { seq }]) => {
     const content = (await readContent(store, session, seq)) as { value?: unknown } | undefined;
-    entries.push([key, content?.value ?? null]);
-  }
-  return Object.fromEntries(entries.slice(0, limit.scratchMax));
+    return [key, content?.value ?? null] as const;
+  });
+  return Object.fromEntries(entries);
 }

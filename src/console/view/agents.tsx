@@ -212,7 +212,7 @@ function Definition({ definition }: { readonly definition: Version["definition"]
               <div key={field} className="keys-row">
                 <dt>{field}</dt>
                 <dd>
-                  <Json value={value} />
+                  <Json value={compact(value)} />
                 </dd>
               </div>
             ))}
@@ -220,6 +220,14 @@ function Definition({ definition }: { readonly definition: Version["definition"]
       </section>
     </>
   );
+}
+
+const lineChars = 80;
+
+/** On one line, if it is not long. */
+function compact(value: unknown): unknown {
+  const line = JSON.stringify(value);
+  return line.length > lineChars ? value : line;
 }
 
 const sessionsShown = 20;

@@ -6,7 +6,7 @@ import { Button } from "../part/button.tsx";
 import { actorWords } from "../part/event-words.ts";
 import { Ago } from "../part/moment.tsx";
 import { Portion } from "../part/portion.tsx";
-import { Json } from "../part/said.tsx";
+import { Json, Said } from "../part/said.tsx";
 import { SessionName } from "../part/session-name.tsx";
 import { tell } from "../part/toast.tsx";
 import { Empty, WhenRead } from "../part/trouble.tsx";
@@ -166,7 +166,7 @@ function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
           <span className="mark">{kind}</span>
           <Scope scope={scope} owner={owner} />
         </p>
-        {erased ? <p className="faint">Its content was erased.</p> : <Json value={value} chars={600} />}
+        {erased ? <p className="faint">Its content was erased.</p> : <Value value={value} />}
         {because === null ? null : <p className="soft said">Because {brief(because, 400)}</p>}
         <p className="faint small places-when">
           <Ago at={at} />
@@ -189,6 +189,13 @@ function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
       ) : null}
     </li>
   );
+}
+
+const shownChars = 600;
+
+function Value({ value }: { readonly value: unknown }): ReactNode {
+  if (typeof value === "string") return <Said text={value} chars={shownChars} />;
+  return <Json value={value} chars={shownChars} />;
 }
 
 function Scope({ scope, owner }: Pick<Entry, "scope" | "owner">): ReactNode {

@@ -104,7 +104,7 @@ function Shown({ workers, running, due }: ShownProps): ReactNode {
 }
 
 function WorkerRow({ worker, rows }: { readonly worker: Worker; readonly rows: readonly Row[] }): ReactNode {
-  const { name, sinceMs, concurrency, limits } = worker;
+  const { name, sinceMs, untilMs, concurrency, limits } = worker;
   return (
     <li className="places-row places-stack">
       <p className="row wrap">
@@ -115,8 +115,11 @@ function WorkerRow({ worker, rows }: { readonly worker: Worker; readonly rows: r
         <b className="mono said">{brief(name, 100)}</b>
       </p>
       <p className="soft">
-        {rows.length} of {plural(concurrency, "place")} taken. At work since <Ago at={sinceMs} />
-        {limits.length === 0 ? "." : `. It keeps to ${plural(limits.length, "limit")}.`}
+        {rows.length} of {plural(concurrency, "place")} taken. Began <Ago at={sinceMs} />
+        {limits.length === 0 ? "." : `. It keeps to ${plural(limits.length, "limit")}.`}{" "}
+        <span className="faint">
+          Taken to be gone unless it is heard of again <Ago at={untilMs} />.
+        </span>
       </p>
       <Places taken={rows.length} of={concurrency} />
       <Rows rows={rows} />

@@ -1,5 +1,5 @@
 /** Bars by day, stacked. The numbers stand beside and beneath it; the picture is for the eye alone. */
-import type { ReactNode } from "react";
+import type { CSSProperties, ReactNode } from "react";
 import { money, tokens } from "../../part/amount.ts";
 import { brief } from "../../part/visible.ts";
 import { stacked, ticksFor, measured, summed, type Measure, type Series } from "./sums.ts";
@@ -85,7 +85,7 @@ export function Chart({ days, series, measure, label }: ChartProps): ReactNode {
       </svg>
       <div className="cost-axis small faint" aria-hidden="true">
         {axisDays(days).map((day) => (
-          <span key={day} style={{ left: `${((days.indexOf(day) + 0.5) / days.length) * 100}%` }}>
+          <span key={day} style={placed(days.indexOf(day), days.length)}>
             {dayText(day)}
           </span>
         ))}
@@ -93,6 +93,10 @@ export function Chart({ days, series, measure, label }: ChartProps): ReactNode {
     </figure>
   );
 }
+
+/** Beneath its bar; the last ends where the bars end. */
+const placed = (place: number, of: number): CSSProperties =>
+  place === of - 1 ? { right: 0, transform: "none" } : { left: `${((place + 0.5) / of) * 100}%` };
 
 const isSum = <T,>(sum: T | undefined): sum is T => sum !== undefined;
 

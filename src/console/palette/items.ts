@@ -56,6 +56,8 @@ interface Offer {
 
 const shownMax = 60;
 const sessionsAtFirst = 6;
+/** For each letter: in a long text, letters far from one another are there by chance. */
+const nearEnough = 5;
 
 export function offered(offer: Offer): readonly Item[] {
   const { query, sessions } = offer;
@@ -111,7 +113,8 @@ function sessionFor(offer: Offer, known: Known): { item: Item; score: number }[]
   if (query === "") return [{ item: item([]), score: 50 }];
   if (isEnding(query) && known.session.endsWith(query.toLowerCase())) return [{ item: item([]), score: 60 }];
   const match = matchOf(query, title);
-  if (match !== null) return [{ item: item(match.places), score: match.score + 1 }];
+  if (match !== null && match.score >= query.length * nearEnough)
+    return [{ item: item(match.places), score: match.score + 1 }];
   // What is cut off here may hold it still.
   const isInText = [known.name, known.objective].some((said) =>
     said?.toLowerCase().includes(query.toLowerCase()),

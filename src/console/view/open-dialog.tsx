@@ -113,13 +113,13 @@ function Who({ fields }: { readonly fields: Fields }): ReactNode {
         : "its own model";
   return (
     <p className="small soft">
-      {whose}, {which}.{model === "offline/offline" ? ` ${offline}` : ""}
-      {model === "" && agent === "" ? ` Without a key of a provider that is offline/offline. ${offline}` : ""}
+      {whose}, {which}.{model === "offline/offline" ? ` It ${offline}` : ""}
+      {model === "" && agent === "" ? ` Without a provider's key that is offline/offline: it ${offline}` : ""}
     </p>
   );
 }
 
-const offline = "It needs neither key nor network, understands simple sentences, and costs nothing.";
+const offline = "needs neither key nor network, understands simple sentences, and costs nothing.";
 
 interface MoreProps {
   readonly fields: Fields;
@@ -187,16 +187,16 @@ function More({ fields, set }: MoreProps): ReactNode {
 const details = [
   ["name", "Name", "By default the objective", "text"],
   ["labels", "Labels", "team=blue, stage=2", "text"],
-  ["priority", "Priority, 0 (first) to 9", "5", "number"],
-  ["usd", "At most, in dollars", "No limit", "number"],
-  ["steps", "At most, in steps", "No limit", "number"],
+  ["priority", "Priority: 0 is first", "5", "number"],
+  ["usd", "Budget in dollars", "No limit", "number"],
+  ["steps", "Budget in steps", "No limit", "number"],
 ] as const;
 
 function Details({ fields, set }: MoreProps): ReactNode {
   return (
     <>
       {details.map(([name, title, hint, type]) => (
-        <label className="labeled" key={name}>
+        <label className={type === "number" ? "labeled open-small" : "labeled"} key={name}>
           <span>{title}</span>
           <input
             className="field"
@@ -215,7 +215,7 @@ function Details({ fields, set }: MoreProps): ReactNode {
         <span>First message: it begins to work at once</span>
         <textarea
           className="field"
-          rows={3}
+          rows={2}
           value={fields.first}
           onChange={({ target }) => set({ first: target.value })}
         />

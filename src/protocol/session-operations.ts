@@ -70,7 +70,9 @@ const input = {
   }),
   "session.send": change("session", "send", {
     keyed: true,
-    summary: "Sends a message to another session's inbox, once in effect. A reply goes to whoever asked.",
+    summary:
+      "Sends a message to another session's inbox, once in effect. A reply goes to whoever asked. One to " +
+      "another store, by at, takes the scope operate.",
     args: ["to", "message"],
     params: {
       to: field.SessionName.nullable(),
@@ -166,7 +168,9 @@ const branches = {
     answer: Written,
   }),
   "session.fork": change("session", "fork", {
-    summary: "Makes a session that shares this one's records up to a position, by default the last one.",
+    summary:
+      "Makes a session that shares this one's records up to a position, by default the last one. With files, " +
+      "which takes the scope operate, it gets a copy of them.",
     params: {
       atSeq: field.Seq.exactOptional(),
       objective: field.Objective.exactOptional(),
@@ -283,13 +287,13 @@ const standing = {
     answer: Written,
   }),
   "session.bind": change("session", "bind", {
-    summary: "Says that it may use a resource.",
+    summary: "Says that it may use a resource; any but a tool takes the scope operate.",
     params: field.bindingFields,
     answer: Written,
   }),
   "session.unbind": named("unbind", "Takes a binding away."),
   "session.grant": change("session", "grant", {
-    summary: "Says what becomes of calls of a tool.",
+    summary: "Says what becomes of calls of a tool; a rule but ask and deny takes the scope operate.",
     params: field.permissionFields,
     answer: Written,
   }),

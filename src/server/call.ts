@@ -35,5 +35,6 @@ export function needStores({ engine }: Call): void {
 /** Some things take more than the operation as such. */
 export function need({ scopes }: Call, scope: Scope, what: string): void {
   if (allows(scopes, scope)) return;
-  throw new ProblemError(makeProblem("forbidden", `${what} takes the scope "${scope}"`));
+  const hint = `this token has ${scopes.join(", ")}; "skein tokens add --scope ${scope}" makes another`;
+  throw new ProblemError(makeProblem("forbidden", `${what} takes the scope "${scope}"`, { hint }));
 }

@@ -8,6 +8,7 @@ import { whereTo } from "../runtime/move-step.ts";
 import type { Session } from "../runtime/session.ts";
 import { need, needStores, type Call, type Handlers } from "./call.ts";
 import { readFeed } from "./feed-place.ts";
+import { needMachine } from "./machine.ts";
 
 type EngineCall = Extract<OperationId, `engine.${string}`>;
 type Opening = OpenOptions & { readonly objective: string };
@@ -15,7 +16,10 @@ type Opening = OpenOptions & { readonly objective: string };
 const made = ({ id }: Session) => ({ session: id });
 
 export const engineHandlers: Handlers<EngineCall> = {
-  "engine.open": async ({ engine }, params) => made(await engine.open(params as Opening)),
+  "engine.open": async (call, params) => {
+    needMachine(call, params);
+    return made(await call.engine.open(params as Opening));
+  },
   "engine.session": async (call) => show(call),
   "engine.sessions": ({ engine }, params) => engine.sessions(params),
   "engine.delete": ({ engine, id }, params) => engine.delete(id, params),

@@ -4,6 +4,7 @@ import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import type { Session } from "../runtime/session.ts";
 import { need, needStores, type Call, type Handlers } from "./call.ts";
+import { needMachine } from "./machine.ts";
 
 /** Those that only give a stream are in streams.ts. */
 export type StreamCall = "session.ask" | "session.watch";
@@ -54,8 +55,10 @@ export const sessionHandlers: Handlers<SessionCall> = {
     (await call.session()).input(input, { ...rest, ...call.keyed }),
   "session.run": async (call) => (await call.session()).run(),
   "session.answer": async (call, params) => (await call.session()).answer(params),
-  "session.send": async (call, { to, message, ...rest }) =>
-    (await call.session()).send(to, message, { ...rest, ...call.keyed }),
+  "session.send": async (call, { to, message, ...rest }) => {
+    if (rest.at !== undefined) need(call, "operate", "a message to another store");
+    return (await call.session()).send(to, message, { ...rest, ...call.keyed });
+  },
   "session.contract": async (call, { topic, schema }) => (await call.session()).contract(topic, schema),
   "session.record": async (call, { kind, key, value, ...rest }) =>
     (await call.session()).record(kind, key, value, { ...rest, ...call.keyed }),
@@ -66,7 +69,10 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.handoff": async (call, params) => (await call.session()).handoff(params),
   "session.score": async (call, { name, value, ...rest }) => (await call.session()).score(name, value, rest),
   "session.save": async (call, { name, ...rest }) => (await call.session()).save(name, rest),
-  "session.fork": async (call, params) => made(await (await call.session()).fork(params)),
+  "session.fork": async (call, params) => {
+    if (params.files !== undefined) need(call, "operate", "a copy of files of the machine");
+    return made(await (await call.session()).fork(params));
+  },
   "session.rewind": async (call, { place, ...rest }) => (await call.session()).rewind(place, rest),
   "session.clear": async (call, params) => made(await (await call.session()).clear(params)),
   "session.merge": async (call, params) => (await call.session()).merge(params),
@@ -92,9 +98,15 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.rename": async (call, { name }) => (await call.session()).rename(name),
   "session.label": async (call, { set, ...rest }) => (await call.session()).label(set, rest),
   "session.prioritize": async (call, { priority }) => (await call.session()).prioritize(priority),
-  "session.bind": async (call, params) => (await call.session()).bind(params),
+  "session.bind": async (call, params) => {
+    needMachine(call, { bind: [params] });
+    return (await call.session()).bind(params);
+  },
   "session.unbind": async (call, { name }) => (await call.session()).unbind(name),
-  "session.grant": async (call, params) => (await call.session()).grant(params),
+  "session.grant": async (call, params) => {
+    needMachine(call, { grant: [params] });
+    return (await call.session()).grant(params);
+  },
   "session.budget": async (call, { limits, ...rest }) => (await call.session()).budget(limits, rest),
   "session.trigger": async (call, { name, spec, ...rest }) =>
     (await call.session()).trigger(name, spec, rest),

@@ -1,0 +1,69 @@
+/** What hands out the machine takes more than to write. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { OperationId } from "../../src/protocol/operations.ts";
+import { served, type Answered } from "./served.ts";
+
+type Asked = readonly [OperationId, Readonly<Record<string, unknown>>];
+
+const open = (more: object): Asked => ["engine.open", { objective: "Anything", ...more }];
+const at = Date.now() + 3_600_000;
+
+/** Each is taken from whoever may operate. What is missing on this machine is told after that. */
+const handsOut: readonly Asked[] = [
+  ["session.bind", { kind: "shell", path: "/" }],
+  ["session.bind", { kind: "directory", path: "/", mode: "read" }],
+  ["session.bind", { kind: "file", path: "/etc/passwd" }],
+  ["session.bind", { kind: "database", url: "postgres://127.0.0.1:1/x" }],
+  ["session.bind", { kind: "mcp", command: ["true"] }],
+  ["session.grant", { tool: "shell", rule: "allow" }],
+  ["session.grant", { tool: "shell", rule: "none" }],
+  ["session.fork", { files: "/tmp/nowhere" }],
+  ["session.send", { to: "x", message: "Hello", at: "/tmp/nowhere.db" }],
+  open({
+    bind: [
+      { kind: "tool", name: "clock" },
+      { kind: "shell", path: "/" },
+    ],
+  }),
+  open({ bind: [{ kind: "directory", path: "/" }] }),
+  open({ files: ["/etc/passwd"] }),
+  open({ grant: [{ tool: "shell", rule: "allow" }] }),
+  open({ wake: [{ kind: "file", path: "/etc/passwd" }] }),
+  open({ wake: [{ kind: "git", path: "/tmp", ref: "main" }] }),
+];
+
+const plain: readonly Asked[] = [
+  ["session.grant", { tool: "shell", rule: "ask" }],
+  ["session.grant", { tool: "shell", rule: "deny" }],
+  ["session.fork", {}],
+  open({ bind: [], files: [], grant: [{ tool: "shell", rule: "deny" }] }),
+  open({ wake: [{ kind: "at", at }] }),
+];
+
+const isTold = ({ status, body }: Answered): boolean =>
+  status === 403 && /takes the scope "operate"/.test((body as { readonly detail: string }).detail);
+
+test("to write is not to hand out the machine; to operate is", async () => {
+  await using place = await served();
+  const { engine } = place;
+  const [writes, operates, rules] = await Promise.all([
+    engine.addToken({ scopes: ["read", "write"] }),
+    engine.addToken({ scopes: ["read", "write", "operate"] }),
+    engine.addToken({ scopes: ["admin"] }),
+  ]);
+  const session = await engine.open({ objective: "Something" });
+  const before = await session.head();
+  const ask = ([id, params]: Asked, { token }: { readonly token: string }): Promise<Answered> =>
+    place.call(id, { id: session.id, params, token });
+  for (const asked of handsOut) assert.ok(isTold(await ask(asked, writes)), JSON.stringify(asked));
+  assert.deepEqual(await session.head(), before, "nothing was written");
+  assert.equal((await engine.sessions()).rows.length, 1);
+  for (const asked of plain) {
+    const { status, body } = await ask(asked, writes);
+    assert.equal(status, 200, JSON.stringify([asked, body]));
+  }
+  for (const asked of handsOut)
+    for (const whose of [operates, rules])
+      assert.notEqual((await ask(asked, whose)).status, 403, JSON.stringify(asked));
+});

@@ -105,7 +105,7 @@ function SideBySide({ diff, items, left, right }: SideBySideProps): ReactNode {
             data-size="small"
             to={sessionPath(left.session, "merge", { from: right.session })}
           >
-            Merge right into left
+            Merge “{brief(right.title, 24)}” into “{brief(left.title, 24)}”
           </Link>
         )}
       </div>

@@ -30,7 +30,7 @@ export function ComparedTranscript({
       <h2>
         Transcript{" "}
         <span className="soft">
-          {isSame ? "the same" : `${removed.length} here, ${added.length} there`}
+          {isSame ? "the same" : wordsOf(left, removed.length, right, added.length)}
           {isCut ? "; the first of them are shown" : ""}
         </span>
       </h2>
@@ -58,6 +58,9 @@ export function ComparedTranscript({
     </section>
   );
 }
+
+const wordsOf = (left: Side, removed: number, right: Side, added: number): string =>
+  `${removed} in ${brief(left.title, 24)}, ${added} in ${brief(right.title, 24)}`;
 
 const kinds: Readonly<Record<string, string>> = {
   "input.received": "Input",

@@ -1,5 +1,6 @@
 /** Two branches held against what they had in common: what each of them made of every item since. Pure. */
 import type { RemoteSession } from "../../../client/connect.ts";
+import { count } from "../../part/amount.ts";
 
 export type Diff = Awaited<ReturnType<RemoteSession["diff"]>>;
 export type DiffItem = NonNullable<NonNullable<Diff["items"]>[number]["from"]>;
@@ -87,4 +88,6 @@ export const fieldText = (value: unknown): string | null =>
     ? null
     : typeof value === "string"
       ? value
-      : JSON.stringify(value);
+      : typeof value === "number"
+        ? count(value)
+        : JSON.stringify(value);

@@ -1,0 +1,130 @@
+/** The end of a merge: what the session is told of it, and the button that makes it. */
+import { useEffect, useState, type ReactNode } from "react";
+import { plural } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { Said } from "../../part/said.tsx";
+import { tell, tellError } from "../../part/toast.tsx";
+import { refresh } from "../../reading.ts";
+import { go, sessionPath } from "../../route.ts";
+import { useShortcuts } from "../../shortcut.ts";
+import { after } from "../../world.ts";
+import { useScope } from "../session/scope.ts";
+import { countOpen, mergeAnswer, type Conflict, type MergeAnswer, type MergePlan } from "./answer.ts";
+import type { MergeDraft } from "./merge-draft.ts";
+
+interface EndProps {
+  readonly plan: MergePlan;
+  readonly draft: MergeDraft;
+}
+
+const wordsOf = ({ summary }: MergeDraft): { readonly summary?: string } =>
+  summary.trim() === "" ? {} : { summary: summary.trim() };
+
+const gatherMs = 400;
+
+/** As it would be told with the answers given so far. */
+function useTold({ plan, draft }: EndProps): string | null {
+  const { session } = useScope();
+  const [told, setTold] = useState<string | null>(null);
+  const given: Record<string, MergeAnswer> = {};
+  for (const conflict of plan.conflicts) {
+    const answer = mergeAnswer(conflict, draft.answers);
+    if (answer !== undefined) given[conflict.name] = answer;
+  }
+  const asked = JSON.stringify([given, wordsOf(draft), plan.range]);
+  useEffect(() => {
+    let isOver = false;
+    const end = after(gatherMs, () => {
+      session
+        .merge({ from: plan.from, dryRun: true, resolve: given, ...wordsOf(draft) })
+        // What has moved meanwhile comes with the next plan.
+        .then(
+          ({ summary }) => isOver || setTold(summary),
+          () => undefined,
+        );
+    });
+    return () => {
+      isOver = true;
+      end();
+    };
+  }, [asked]);
+  return told ?? plan.summary;
+}
+
+export function MergeSummary({ plan, draft, ours }: EndProps & { readonly ours: string }): ReactNode {
+  const told = useTold({ plan, draft });
+  return (
+    <section className="compare-part" aria-label="What it is told">
+      <h2>
+        What <bdi>{ours}</bdi> is told
+      </h2>
+      <div className="merge-told">
+        <label className="labeled">
+          <span>In your own words, in place of its objective and last answers; may be left empty</span>
+          <textarea
+            className="field"
+            rows={4}
+            value={draft.summary}
+            onChange={(event) => draft.say(event.target.value)}
+          />
+        </label>
+        <div className="labeled">
+          <span>It stands in the transcript like this</span>
+          <Said text={told ?? ""} className="merge-text" chars={3_000} />
+        </div>
+      </div>
+    </section>
+  );
+}
+
+interface BarProps extends EndProps {
+  readonly isTaking: boolean;
+  readonly theirs: string;
+}
+
+export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode {
+  const { id, session } = useScope();
+  const left = countOpen(plan.conflicts, draft.answers);
+  const isReady = left === 0 && isTaking;
+  const merge = async (): Promise<void> => {
+    const answers = draft.answers;
+    const resolve = (conflict: Conflict): MergeAnswer | undefined => mergeAnswer(conflict, answers);
+    const report = await session.merge({ from: plan.from, resolve, ...wordsOf(draft) });
+    refresh(`session/${id}`);
+    if (!report.ok) {
+      tell("Things have changed meanwhile, and nothing was merged. Your answers are kept: look again.");
+      return;
+    }
+    draft.drop();
+    tell(
+      report.written === null
+        ? "Nothing was new any more: nothing was written."
+        : `Merged “${theirs}”: ${plural(report.taken.length + report.resolved.length, "item")} at position ` +
+            `${report.written}.`,
+    );
+    go(sessionPath(id));
+  };
+  useShortcuts([
+    {
+      key: "ctrl+enter",
+      what: "Merge, when all conflicts are resolved",
+      act: () => {
+        if (isReady) merge().catch(tellError);
+      },
+    },
+  ]);
+  return (
+    <div className="merge-bar">
+      <p className="spread soft" role="status">
+        {left > 0
+          ? `${plural(left, "conflict")} of ${plan.conflicts.length} ${left === 1 ? "is" : "are"} left to resolve.`
+          : plan.conflicts.length > 0
+            ? "All conflicts are resolved."
+            : "There is no conflict."}
+      </p>
+      <Button kind="main" act={merge} disabled={!isReady}>
+        Merge
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,92 @@
+/** What goes with an answer: a value of one's own, a task's status, and the reason, which is kept in the log. */
+import { useId, type ReactNode } from "react";
+import { standingOf, type Answer, type Conflict } from "./answer.ts";
+import type { MergeDraft } from "./merge-draft.ts";
+
+interface OwnValueProps {
+  readonly conflict: Conflict;
+  readonly answer: Answer;
+  readonly draft: MergeDraft;
+}
+
+export function OwnValue({ conflict, answer, draft }: OwnValueProps): ReactNode {
+  const { name } = conflict;
+  return (
+    <div className="merge-own">
+      {answer.take === "value" ? <Value conflict={conflict} answer={answer} draft={draft} /> : null}
+      <label className="labeled">
+        <span>Why; it is kept in the log, and may be left empty</span>
+        <input
+          className="field"
+          value={answer.because}
+          maxLength={1_000}
+          onChange={(event) => draft.amend(name, { because: event.target.value })}
+          onKeyDown={leave}
+        />
+      </label>
+    </div>
+  );
+}
+
+/** Escape goes back to the conflict, where the digits count again. */
+function leave(event: { readonly key: string; readonly currentTarget: HTMLElement }): void {
+  if (event.key === "Escape") event.currentTarget.closest<HTMLElement>("article")?.focus();
+}
+
+const statuses = ["open", "done", "dropped"] as const;
+
+function Value({ conflict, answer, draft }: OwnValueProps): ReactNode {
+  const { name, kind } = conflict;
+  const id = useId();
+  const isWrong = standingOf(conflict, draft.answers) === "wrong";
+  return (
+    <>
+      <label className="labeled">
+        <span>The value</span>
+        <textarea
+          className="field mono"
+          rows={Math.min(12, Math.max(2, answer.text.split("\n", 13).length))}
+          value={answer.text}
+          aria-invalid={isWrong || undefined}
+          aria-describedby={isWrong ? id : undefined}
+          onChange={(event) => draft.amend(name, { text: event.target.value })}
+          onKeyDown={leave}
+        />
+      </label>
+      <div className="row wrap">
+        <label className="row small soft">
+          It is
+          <select
+            className="field merge-select"
+            value={answer.isJson ? "json" : "text"}
+            onChange={(event) => draft.amend(name, { isJson: event.target.value === "json" })}
+          >
+            <option value="text">a text</option>
+            <option value="json">JSON</option>
+          </select>
+        </label>
+        {kind === "task" ? (
+          <label className="row small soft">
+            The task is
+            <select
+              className="field merge-select"
+              value={answer.status ?? "open"}
+              onChange={(event) =>
+                draft.amend(name, { status: statuses.find((one) => one === event.target.value) ?? null })
+              }
+            >
+              {statuses.map((status) => (
+                <option key={status}>{status}</option>
+              ))}
+            </select>
+          </label>
+        ) : null}
+        {isWrong ? (
+          <span className="merge-wrong small" id={id} role="alert">
+            This is no JSON. Mend it, or say that it is a text.
+          </span>
+        ) : null}
+      </div>
+    </>
+  );
+}

@@ -21,9 +21,9 @@ export const useSampleProgress = (): SampleProgress | null => useCell(underWay);
 export const useSamples = (): Reading<SampleStanding> =>
   useReading("sessions/sample", () => sampleStanding(engine));
 
-/** Makes what is not there yet. */
-export const makeSamples = (): Promise<void> =>
-  alone(() => makeSampleFamily(engine, (progress) => told(progress)));
+/** Makes what is not there yet, and gives the id of the session that is best looked at first. */
+export const makeSamples = async (): Promise<string> =>
+  (await alone(() => makeSampleFamily(engine, (progress) => told(progress)))).id;
 
 /** Takes all of it away, and says how many sessions that were. The agent stays: versions of agents do. */
 export const removeSamples = (): Promise<number | undefined> =>

@@ -8,6 +8,7 @@ import {
   makingLabel,
   partLabel,
   sampleAgent,
+  sampleCenter,
   sampleLabel,
   samplePlan,
   sampleTemplate,
@@ -42,8 +43,8 @@ export async function sampleStanding(engine: RemoteEngine): Promise<SampleStandi
   return { sessions: rows.length, isUnfinished: rows.some(({ labels }) => makingLabel in labels) };
 }
 
-/** Makes what is not there yet of the plan. */
-export async function makeSampleFamily(engine: RemoteEngine, tell: TellProgress): Promise<void> {
+/** Makes what is not there yet of the plan, and gives the session that is best looked at first. */
+export async function makeSampleFamily(engine: RemoteEngine, tell: TellProgress): Promise<RemoteSession> {
   const { rows } = await engine.sessions({ labels: sampleLabel, limit: pageRows });
   await engine.addAgent(sampleAgent);
   const made = new Map<string, RemoteSession>();
@@ -54,6 +55,7 @@ export async function makeSampleFamily(engine: RemoteEngine, tell: TellProgress)
   }
   const [first] = samplePlan;
   await made.get(first?.part ?? "")?.label({}, { remove: [makingLabel] });
+  return partOf(made, sampleCenter);
 }
 
 /** One that was made to its end; those that were not go. */
@@ -92,15 +94,15 @@ async function begin(
   }
   if ("fork" in begins) {
     const { fork, at, ...rest } = begins;
-    const { seq } = await (await partOf(made, fork)).load(at);
-    return (await partOf(made, fork)).fork({ ...rest, labels, atSeq: seq });
+    const { seq } = await partOf(made, fork).load(at);
+    return partOf(made, fork).fork({ ...rest, labels, atSeq: seq });
   }
   const { open, carriesOn } = begins;
-  const from = carriesOn === undefined ? {} : { from: (await partOf(made, carriesOn)).id };
+  const from = carriesOn === undefined ? {} : { from: partOf(made, carriesOn).id };
   return engine.open({ ...open, ...from, labels });
 }
 
-async function partOf(made: ReadonlyMap<string, RemoteSession>, part: string): Promise<RemoteSession> {
+function partOf(made: ReadonlyMap<string, RemoteSession>, part: string): RemoteSession {
   const session = made.get(part);
   if (session === undefined) throw new Error(`the plan of the samples names ${part} before it is made`);
   return session;
@@ -120,7 +122,7 @@ async function takeStep(
     case "rewind":
       return session.rewind(step.to, { reason: step.reason });
     case "merge":
-      return (await partOf(made, step.into)).merge({ from: session.id });
+      return partOf(made, step.into).merge({ from: session.id });
     case "promote":
       return session.promote(step.kind, step.key, { scope: "workspace", because: step.because });
     case "score":

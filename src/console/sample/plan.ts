@@ -63,6 +63,9 @@ export const sampleTemplate = {
 
 const ask = (text: string): SampleStep => ({ do: "ask", text });
 
+/** The part that the others are about. */
+export const sampleCenter = "payments";
+
 /** The first stays marked as being made until all of them are. */
 export const samplePlan: readonly SamplePart[] = [
   {

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { plural } from "../part/amount.ts";
 import { Button } from "../part/button.tsx";
 import { tell } from "../part/toast.tsx";
+import { go, sessionPath } from "../route.ts";
 import { makeSamples, removeSamples, useSampleProgress, useSamples } from "../sample.ts";
 import type { SampleProgress } from "../sample/maker.ts";
 import "../style/first-run.css";
@@ -85,8 +86,8 @@ function FirstSteps({ open }: FirstRunProps): ReactNode {
 }
 
 async function make(): Promise<void> {
-  await makeSamples();
-  tell("The sample family is made. Begin with “Payment provider”.");
+  const first = await makeSamples();
+  tell("The sample family is made.", { name: "Look at its center", act: () => go(sessionPath(first)) });
 }
 
 async function remove(): Promise<void> {

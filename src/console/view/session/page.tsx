@@ -75,7 +75,8 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
       return;
     }
     const { event } = told;
-    if (event.session !== id) return void (event.type.startsWith("session.") && reread());
+    if (event.session !== id)
+      return void ((isOfTwo(aspect) || event.type.startsWith("session.")) && reread());
     if (["model.responded", "model.failed"].includes(event.type)) draft.set(null);
     if (event.type === "content.erased") log.drop();
     log.hear(event);
@@ -107,13 +108,16 @@ function Placed({
             <Head />
             <Tabs aspect={aspect} />
             <div className="session-aspect">{aspectOf(aspect, params)}</div>
-            {aspect === "compare" || aspect === "merge" ? null : <Timeline />}
+            {isOfTwo(aspect) ? null : <Timeline />}
           </div>
         </ScopeProvider>
       )}
     </WhenRead>
   );
 }
+
+/** These show another session of the family too. */
+const isOfTwo = (aspect: Aspect): boolean => aspect === "compare" || aspect === "merge";
 
 function aspectOf(aspect: Aspect, params: URLSearchParams): ReactNode {
   switch (aspect) {
@@ -146,7 +150,7 @@ const tabs = [
 
 function Tabs({ aspect }: { readonly aspect: Aspect }): ReactNode {
   const { id, at } = useScope();
-  const shown = aspect === "compare" || aspect === "merge" ? "family" : aspect;
+  const shown = isOfTwo(aspect) ? "family" : aspect;
   return (
     <nav className="tabs" aria-label="Aspects of the session">
       {tabs.map(([name, title]) => (

@@ -19,6 +19,7 @@ import type { Overlay, State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { blobReference, inflate } from "./content.ts";
 import { nextTaken } from "./inbox.ts";
+import { readSaid, type ReadSaid } from "./projection.ts";
 import type { StateReader } from "./state-reader.ts";
 
 export interface ContextWorld {
@@ -286,6 +287,15 @@ async function readOne(
   const event = record === undefined ? undefined : await understand(store, record);
   if (event !== undefined && cache?.forgotten() === forgotten) cache?.set(session, event);
   return event;
+}
+
+/**
+ * Reads records one by one, and knows those that were read lately: whoever looks at one position after the
+ * other is shown the same items again and again.
+ */
+export async function makeReadSaid(context: ContextWorld, session: SessionId): Promise<ReadSaid> {
+  await freshen(context, session);
+  return async (seq) => (await readOne(context, session, seq)) ?? readSaid(context.store, session, seq);
 }
 
 async function* readRange(

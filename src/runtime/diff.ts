@@ -137,8 +137,8 @@ async function sideAt(context: Context, own: SessionId, place: DiffPlace): Promi
   return { session, state, chain: await ancestry(context, session, seq) };
 }
 
-const view = ({ store, world }: Context, { session, state }: Side): Promise<StateView> =>
-  viewState(store, world, session, state);
+const view = (context: Context, { session, state }: Side): Promise<StateView> =>
+  viewState(context, session, state);
 
 /** What of a state can differ and means something. Lists of named things become fields of that name. */
 function fieldsOf(state: StateView): object {

@@ -87,16 +87,30 @@ export interface Item {
   readonly erased: boolean;
 }
 
-export const readItems = (store: Store, session: LogId, { mind }: State): Promise<Item[]> =>
-  sideBySide([...mind.items.values()], (ref) => readItem(store, session, ref));
+export const readItems = (
+  store: Store,
+  session: LogId,
+  { mind }: State,
+  read: ReadSaid = (seq) => readSaid(store, session, seq),
+): Promise<Item[]> => sideBySide([...mind.items.values()], (ref) => readItem(session, ref, read));
 
-async function readItem(store: Store, session: LogId, { kind, key, status, seq }: ItemRef): Promise<Item> {
+/** When a record was written, and its content, undefined when that is gone; of no record, undefined. */
+export type ReadSaid = (
+  seq: number,
+) => Promise<{ readonly at: number; readonly content?: unknown } | undefined>;
+
+export async function readSaid(store: Store, session: LogId, seq: number): ReturnType<ReadSaid> {
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
-  if (record === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
-  const raw = await contentOf(store, record);
-  const content = raw as { value: unknown; because?: string } | undefined;
-  const { value = null, because = null } = content ?? {};
-  return { kind, key, value, because, status, seq, at: record.at, erased: raw === undefined };
+  return record && { at: record.at, content: await contentOf(store, record) };
+}
+
+async function readItem(session: LogId, { kind, key, status, seq }: ItemRef, read: ReadSaid): Promise<Item> {
+  const found = await read(seq);
+  if (found === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
+  const { at, content } = found;
+  const { value = null, because = null } =
+    (content as { value: unknown; because?: string } | undefined) ?? {};
+  return { kind, key, value, because, status, seq, at, erased: content === undefined };
 }
 
 /** Every string in a content, in order, as one text. */

@@ -6,6 +6,7 @@ import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Head } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
+import { makeReadSaid } from "./context-reader.ts";
 import { showContext, type RenderedContext } from "./context-view.ts";
 import { listTools, type OfferedTool } from "./crew.ts";
 import type { Diff, DiffOptions, DiffPlace } from "./diff.ts";
@@ -29,8 +30,7 @@ export class SessionReader {
   /** The state now, or at an earlier position, with its contents. */
   async state(options: { readonly atSeq?: number } = {}): Promise<StateView> {
     checkOptions("state", options, ["atSeq"]);
-    const { store, world } = this.#context;
-    return viewState(store, world, this.id, await this.fold(options));
+    return viewState(this.#context, this.id, await this.fold(options));
   }
 
   /** The state as the log gives it: names and positions, no contents. */
@@ -43,7 +43,8 @@ export class SessionReader {
 
   /** The durable tier, with values. */
   async items(options: { readonly atSeq?: number } = {}): Promise<Item[]> {
-    return readItems(this.#context.store, this.id, await this.fold(options));
+    const state = await this.fold(options);
+    return readItems(this.#context.store, this.id, state, await makeReadSaid(this.#context, this.id));
   }
 
   /** Events by position or time, to the end or on and on. */

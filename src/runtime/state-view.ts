@@ -16,10 +16,10 @@ import {
   type Turn,
   type Used,
 } from "../core/state.ts";
-import type { Store } from "../store/port.ts";
-import { readContent, sideBySide } from "./content.ts";
-import { readItems, type Item } from "./projection.ts";
-import type { World } from "./world.ts";
+import { sideBySide } from "./content.ts";
+import { makeReadSaid } from "./context-reader.ts";
+import type { Context } from "./engine-context.ts";
+import { readItems, type Item, type ReadSaid } from "./projection.ts";
 
 export interface StateView {
   readonly session: string;
@@ -91,15 +91,12 @@ interface Waited {
   readonly deadlineMs: number;
 }
 
-export async function viewState(
-  store: Store,
-  world: World,
-  session: SessionId,
-  state: State,
-): Promise<StateView> {
+export async function viewState(context: Context, session: SessionId, state: State): Promise<StateView> {
+  const { store, world } = context;
   const { mind, standing, seq, at } = state;
+  const read = await makeReadSaid(context, session);
   const field = async (ref: Ref | null, part: string): Promise<string | null> => {
-    const content = ref === null ? undefined : await readContent(store, session, ref.seq);
+    const content = ref === null ? undefined : (await read(ref.seq))?.content;
     const value = (content as Record<string, unknown> | undefined)?.[part];
     return typeof value === "string" ? value : null;
   };
@@ -109,8 +106,8 @@ export async function viewState(
     field(why && { seq: why.seq, hash: null }, "reason"),
     field(standing.name, "name"),
     field(standing.objective, "objective"),
-    readItems(store, session, state),
-    readScratch(store, session, state),
+    readItems(store, session, state, read),
+    readScratch(state, read),
   ]);
   return {
     session: standing.session,
@@ -172,14 +169,10 @@ function messagesOf({
   };
 }
 
-async function readScratch(
-  store: Store,
-  session: SessionId,
-  { mind }: State,
-): Promise<Record<string, unknown>> {
+async function readScratch({ mind }: State, read: ReadSaid): Promise<Record<string, unknown>> {
   const refs = [...mind.scratch.entries()].slice(0, limit.scratchMax);
   const entries = await sideBySide(refs, async ([key, { seq }]) => {
-    const content = (await readContent(store, session, seq)) as { value?: unknown } | undefined;
+    const content = (await read(seq))?.content as { value?: unknown } | undefined;
     return [key, content?.value ?? null] as const;
   });
   return Object.fromEntries(entries);

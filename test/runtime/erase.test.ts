@@ -360,6 +360,22 @@ test("another process that showed a content before shows a gap after", async () 
   await other.engine.close();
 });
 
+test("a state that another process showed before has gaps after, at every position", async () => {
+  await using place = await inFile();
+  const session = await place.engine.open({ objective: "find it", name: "the canary" });
+  await session.record("fact", "bird", "sings", { because: "it was heard" });
+  await session.scratch("note", "sings too");
+  const other = await place.again();
+  const theirs = await other.engine.session(session.id);
+  const shown = async (): Promise<string> =>
+    JSON.stringify([await theirs.state(), await theirs.state({ atSeq: 3 }), await theirs.items()]);
+  assert.match(await shown(), /canary.*sings.*it was heard.*sings too/);
+  await session.erase();
+  assert.doesNotMatch(await shown(), /canary|sings|heard|find it/);
+  assert.deepEqual(await theirs.state({ atSeq: 3 }), await session.state({ atSeq: 3 }));
+  await other.engine.close();
+});
+
 test("what cannot be right is refused, and nothing is changed", async () => {
   await using place = inMemory();
   const session = await spoken(place);

@@ -1,0 +1,23 @@
+/** A button that puts a text where it can be pasted from, and says so. */
+import type { ReactNode } from "react";
+import { Button } from "./button.tsx";
+import { tell } from "./toast.tsx";
+
+export async function copyText(text: string, what: string): Promise<void> {
+  await navigator.clipboard.writeText(text);
+  tell(`Copied: ${what}.`);
+}
+
+interface CopyProps {
+  readonly text: string;
+  /** What it is, after "Copied:". */
+  readonly what: string;
+}
+
+export function Copy({ text, what }: CopyProps): ReactNode {
+  return (
+    <Button kind="quiet" size="small" aria-label={`Copy: ${what}`} act={() => copyText(text, what)}>
+      Copy
+    </Button>
+  );
+}

@@ -1,0 +1,90 @@
+/** Which events of a log are shown, as the address says it; and where somebody wants to go. Pure. */
+import {
+  actorWords,
+  eventFamilies,
+  wordsOfEvent,
+  type EventFamily,
+  type Told,
+} from "../../part/event-words.ts";
+
+export interface LogFilter {
+  /** Empty: all. */
+  readonly types: readonly string[];
+  /** Empty: whatever they say. */
+  readonly text: string;
+}
+
+const typeForm = /^[a-z0-9][a-z0-9._-]{0,99}$/;
+const typesMax = 100;
+export const textMax = 200;
+
+export function filterOf(params: URLSearchParams): LogFilter {
+  const types = (params.get("types") ?? "").split(",").filter((type) => typeForm.test(type));
+  return {
+    types: [...new Set(types)].slice(0, typesMax),
+    text: (params.get("q") ?? "").slice(0, textMax),
+  };
+}
+
+export const isAll = ({ types, text }: LogFilter): boolean => types.length === 0 && text === "";
+
+/** A position; null where there is none. */
+export function seqOf(params: URLSearchParams): number | null {
+  const given = params.get("seq") ?? "";
+  return /^[1-9]\d{0,14}$/.test(given) ? Number(given) : null;
+}
+
+/** Who searches a text finds it in what is shown of an event, and in what it holds. */
+export function holds(event: Told & { readonly actor: string }, text: string): boolean {
+  if (text === "") return true;
+  const wanted = text.toLowerCase();
+  const shown = `${event.type} ${actorWords(event.actor)} ${wordsOfEvent(event)}`;
+  if (shown.toLowerCase().includes(wanted)) return true;
+  return (JSON.stringify([event.body, event.content]) ?? "").toLowerCase().includes(wanted);
+}
+
+export type Place = { readonly seq: number } | { readonly time: number };
+
+/** What was typed: a position, or a moment in any form that the browser reads. Null: neither. */
+export function placeOf(typed: string, nowMs: number): Place | null {
+  const text = typed.trim();
+  if (/^[1-9][\d,. ]{0,18}$/.test(text) && !/\d[.]\d{1,2}$/.test(text)) {
+    const seq = Number(text.replace(/[,. ]/g, ""));
+    return Number.isSafeInteger(seq) ? { seq } : null;
+  }
+  const ago = /^(\d{1,6})\s*(s|min|m|h|d)$/.exec(text);
+  if (ago !== null) return { time: nowMs - Number(ago[1]) * (unitMs[ago[2] ?? "s"] ?? 1_000) };
+  const clock = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
+  if (clock !== null) {
+    const day = new Date(nowMs);
+    day.setHours(Number(clock[1]), Number(clock[2]), Number(clock[3] ?? 0), 0);
+    return { time: day.getTime() };
+  }
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? null : { time };
+}
+
+const unitMs: Readonly<Record<string, number>> = {
+  s: 1_000,
+  min: 60_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** All types of a family are chosen, some, or none. */
+export function chosenOf(family: EventFamily, types: readonly string[]): "all" | "some" | "none" {
+  const own = eventFamilies[family];
+  const chosen = own.filter((type) => types.includes(type)).length;
+  return chosen === 0 ? "none" : chosen === own.length ? "all" : "some";
+}
+
+/** With a whole family, or without it. */
+export function withFamily(types: readonly string[], family: EventFamily): readonly string[] {
+  const own: readonly string[] = eventFamilies[family];
+  const others = types.filter((type) => !own.includes(type));
+  return chosenOf(family, types) === "all" ? others : [...others, ...own];
+}
+
+export const withType = (types: readonly string[], type: string): readonly string[] =>
+  types.includes(type) ? types.filter((one) => one !== type) : [...types, type];

@@ -1,0 +1,136 @@
+/** One event: a line, which unfolds to its header, body and content. */
+import type { MouseEvent, ReactNode } from "react";
+import { count } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { copyText } from "../../part/copy.tsx";
+import { actorWords, toneOfEvent, wordsOfEvent } from "../../part/event-words.ts";
+import { exact } from "../../part/moment.tsx";
+import { brief, Json, visible } from "../../part/said.tsx";
+import type { LogEvent } from "../session/event-log.ts";
+import { useScope } from "../session/scope.ts";
+
+export const eventJson = (events: readonly LogEvent[]): string => {
+  const [first] = events;
+  return JSON.stringify(events.length === 1 ? first : events, null, 2);
+};
+
+export const rowId = (seq: number): string => `log-row-${seq}`;
+
+interface RowProps {
+  readonly seq: number;
+  readonly event: LogEvent | undefined;
+  readonly isChosen: boolean;
+  readonly isPicked: boolean;
+  readonly isOpen: boolean;
+  readonly choose: (event: MouseEvent) => void;
+}
+
+const clock = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hour12: false,
+});
+
+export function Row({ seq, event, isChosen, isPicked, isOpen, choose }: RowProps): ReactNode {
+  return (
+    <div
+      className="log-row"
+      data-chosen={isChosen || undefined}
+      data-picked={isPicked || undefined}
+      data-tone={event === undefined ? undefined : (toneOfEvent(event) ?? undefined)}
+    >
+      <div id={rowId(seq)} role="row" className="log-cells" aria-selected={isPicked} onClick={choose}>
+        <span role="gridcell" className="number log-seq">
+          {count(seq)}
+        </span>
+        {event === undefined ? (
+          <span role="gridcell" className="faint">
+            Reading…
+          </span>
+        ) : (
+          <Cells event={event} isOpen={isOpen} />
+        )}
+      </div>
+      {isOpen && event !== undefined ? <Unfolded event={event} /> : null}
+    </div>
+  );
+}
+
+function Cells({ event, isOpen }: { readonly event: LogEvent; readonly isOpen: boolean }): ReactNode {
+  return (
+    <>
+      <span role="gridcell" className="number faint log-time" title={exact(event.at)}>
+        {clock.format(event.at)}
+      </span>
+      <span role="gridcell" className="mono cut log-type">
+        {brief(event.type, 100)}
+      </span>
+      <span role="gridcell" className="cut soft log-actor" title={visible(event.actor)}>
+        {actorWords(event.actor)}
+      </span>
+      <span role="gridcell" className="number faint log-turn">
+        {event.turn ?? ""}
+      </span>
+      <span role="gridcell" className="said cut log-words">
+        {wordsOfEvent(event)}
+      </span>
+      <span role="gridcell" className="faint log-fold">
+        <span className="aside">{isOpen ? "unfolded" : "folded"}</span>
+        <span aria-hidden="true">{isOpen ? "−" : "+"}</span>
+      </span>
+    </>
+  );
+}
+
+const headerNames = [
+  ...(["session", "seq", "at", "type", "v", "actor", "turn", "cause", "key"] as const),
+  ...(["contentHash", "contentBytes", "hash"] as const),
+];
+
+function Unfolded({ event }: { readonly event: LogEvent }): ReactNode {
+  const { travel } = useScope();
+  return (
+    <div className="log-unfolded" role="row">
+      <div role="gridcell" className="stack">
+        <div className="row wrap">
+          <Button size="small" act={() => copyText(eventJson([event]), `event ${event.seq} as JSON`)}>
+            Copy as JSON
+          </Button>
+          <Button size="small" act={() => travel(event.seq)}>
+            Show the session here
+          </Button>
+        </div>
+        <section>
+          <h3>Header</h3>
+          <dl className="facts log-header">
+            {headerNames.map((name) =>
+              event[name] === null ? null : (
+                <div key={name} className="keys-row">
+                  <dt>{name}</dt>
+                  <dd className="mono said">{visible(String(event[name]))}</dd>
+                </div>
+              ),
+            )}
+          </dl>
+        </section>
+        <section>
+          <h3>Body</h3>
+          <Json value={event.body} />
+        </section>
+        <section>
+          <h3>Content</h3>
+          {event.content === undefined ? (
+            <p className="soft">
+              {event.erased ? "Erased. Its hash and length are in the header." : "It has none."}
+            </p>
+          ) : (
+            <Json value={event.content} chars={8_000} />
+          )}
+        </section>
+      </div>
+    </div>
+  );
+}

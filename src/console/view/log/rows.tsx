@@ -1,0 +1,161 @@
+/** The rows of a log: only those that are seen are in the page, however many there are. */
+import { useVirtualizer } from "@tanstack/react-virtual";
+import {
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+  type MouseEvent,
+  type ReactNode,
+  type RefObject,
+} from "react";
+import { Row, rowId } from "./row.tsx";
+import type { Rows as RowsSource } from "./source.ts";
+
+const rowHeight = 33;
+/** Rows from the top at which older events are read. */
+const aheadRows = 20;
+/** So near to the end, somebody is at the end. */
+const endPx = 40;
+const leastHeight = 240;
+
+export interface Marked {
+  readonly chosen: number | null;
+  readonly picked: ReadonlySet<number>;
+  readonly unfolded: ReadonlySet<number>;
+}
+
+interface RowsProps {
+  readonly rows: RowsSource;
+  readonly marked: Marked;
+  readonly choose: (seq: number, event: MouseEvent) => void;
+  /** Where it is scrolled to at first; null: to the end. */
+  readonly begin: number | null;
+}
+
+export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
+  const frame = useRef<HTMLDivElement>(null);
+  const height = useHeight(frame);
+  const virtual = useVirtualizer({
+    count: rows.count,
+    getScrollElement: () => frame.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    getItemKey: (place) => rows.seqOf(place),
+  });
+  const scrollTo = (place: number, align: "auto" | "center" | "end"): void =>
+    virtual.scrollToIndex(place, { align });
+  useEnd(frame, rows, begin, scrollTo);
+  useOlder(frame, rows, virtual.range?.startIndex ?? null);
+  const { chosen, picked, unfolded } = marked;
+  useEffect(() => {
+    if (chosen !== null) scrollTo(rows.placeOf(chosen), "auto");
+  }, [chosen]);
+  return (
+    <div
+      ref={frame}
+      role="grid"
+      tabIndex={0}
+      className="log-rows"
+      aria-label="Events"
+      aria-multiselectable="true"
+      aria-rowcount={rows.count}
+      aria-activedescendant={chosen === null ? undefined : rowId(chosen)}
+      style={{ height }}
+    >
+      <div role="rowgroup" className="log-all" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map(({ index, start, key }) => {
+          const seq = rows.seqOf(index);
+          return (
+            <div
+              key={key}
+              role="presentation"
+              ref={virtual.measureElement}
+              data-index={index}
+              className="log-place"
+              style={{ transform: `translateY(${start}px)` }}
+            >
+              <Row
+                seq={seq}
+                event={rows.eventOf(index)}
+                isChosen={seq === chosen}
+                isPicked={picked.has(seq)}
+                isOpen={unfolded.has(seq)}
+                choose={(event) => choose(seq, event)}
+              />
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+type Frame = RefObject<HTMLDivElement | null>;
+
+/** As high as there is room above the timeline. */
+function useHeight(frame: Frame): number {
+  const [height, setHeight] = useState(leastHeight);
+  useLayoutEffect(() => {
+    const measure = (): void => {
+      const top = (frame.current?.getBoundingClientRect().top ?? 0) + scrollY;
+      const { height: below = 0 } = document.querySelector(".time")?.getBoundingClientRect() ?? {};
+      const nav = document.querySelector(".nav");
+      const low = nav !== null && getComputedStyle(nav).position === "fixed" ? nav.clientHeight : 0;
+      setHeight(Math.max(leastHeight, innerHeight - top - below - low - 1));
+    };
+    measure();
+    const watcher = new ResizeObserver(measure);
+    for (const element of document.querySelectorAll(".session > *, .log > *:not(.log-rows)"))
+      watcher.observe(element);
+    window.addEventListener("resize", measure);
+    return () => {
+      watcher.disconnect();
+      window.removeEventListener("resize", measure);
+    };
+  }, [frame]);
+  return height;
+}
+
+/** Begins where it is to begin; and who is at the end stays there as more comes in. */
+function useEnd(
+  frame: Frame,
+  { count, placeOf }: RowsSource,
+  begin: number | null,
+  scrollTo: (place: number, align: "center" | "end") => void,
+): void {
+  const isAtEnd = useRef(begin === null);
+  const hasBegun = useRef(false);
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null) return;
+    const look = (): void => {
+      isAtEnd.current = element.scrollTop + element.clientHeight >= element.scrollHeight - endPx;
+    };
+    element.addEventListener("scroll", look, { passive: true });
+    return () => element.removeEventListener("scroll", look);
+  }, [frame]);
+  useLayoutEffect(() => {
+    if (count === 0) return;
+    if (!hasBegun.current && begin !== null) scrollTo(placeOf(begin), "center");
+    else if (isAtEnd.current) scrollTo(count - 1, "end");
+    hasBegun.current = true;
+  }, [count]);
+}
+
+/** Older events are read when somebody comes near the first one; what is looked at stays where it is. */
+function useOlder(frame: Frame, rows: RowsSource, startIndex: number | null): void {
+  const { more, isReading, count } = rows;
+  const first = useRef<number | null>(null);
+  useLayoutEffect(() => {
+    const before = first.current;
+    first.current = count === 0 ? null : rows.seqOf(0);
+    if (before === null || first.current === null || first.current >= before) return;
+    const added = rows.placeOf(before);
+    if (frame.current !== null && added > 0) frame.current.scrollTop += added * rowHeight;
+  }, [rows]);
+  const isNear = startIndex === null || startIndex < aheadRows;
+  useEffect(() => {
+    if (isNear && !isReading && count > 0) more?.();
+  }, [isNear, isReading, more, count]);
+}

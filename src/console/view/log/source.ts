@@ -1,0 +1,153 @@
+/**
+ * Where the rows of a log come from: of all events, from the log by position; of some, from pages that are
+ * read from the newest on, and from what is heard live.
+ */
+import { useEffect, useMemo, useState } from "react";
+import type { RemoteSession } from "../../../client/connect.ts";
+import { cell, useCell, type Cell } from "../../cell.ts";
+import { tellError } from "../../part/toast.tsx";
+import type { EventLog, LogEvent } from "../session/event-log.ts";
+import { useScope } from "../session/scope.ts";
+import { useSettled } from "../time/context-reading.ts";
+import { holds, isAll, type LogFilter } from "./filter.ts";
+
+export interface Rows {
+  readonly count: number;
+  /** The row of a position, or the one before it. */
+  placeOf(seq: number): number;
+  seqOf(place: number): number;
+  /** Undefined while it is read. */
+  eventOf(place: number): LogEvent | undefined;
+  /** How many events were looked through; null: all there are. */
+  readonly looked: number | null;
+  readonly isReading: boolean;
+  /** Reads older ones; null when there are none. */
+  readonly more: (() => void) | null;
+}
+
+const pageEvents = 500;
+const settleMs = 150;
+
+interface Gathered {
+  /** Ascending. */
+  readonly events: readonly LogEvent[];
+  readonly isWhole: boolean;
+  readonly isReading: boolean;
+}
+
+/** The events of some types, from the newest back. */
+interface Gathering {
+  readonly gathered: Cell<Gathered>;
+  more(): void;
+  hear(log: EventLog): Promise<void>;
+}
+
+function gathering(session: RemoteSession, types: readonly string[], toSeq: number): Gathering {
+  const gathered = cell<Gathered>({ events: [], isWhole: false, isReading: false });
+  const wanted = types.length === 0 ? {} : { types };
+  let heardTo = toSeq;
+
+  async function read(): Promise<void> {
+    const { events: known, isWhole, isReading } = gathered.get();
+    if (isWhole || isReading) return;
+    gathered.set({ ...gathered.get(), isReading: true });
+    const before = (known[0]?.seq ?? toSeq + 1) - 1;
+    const older: LogEvent[] = [];
+    const range = { toSeq: before, reverse: true, limit: pageEvents };
+    try {
+      if (before >= 1) for await (const event of session.events({ ...wanted, ...range })) older.push(event);
+      const { events } = gathered.get();
+      const isLast = older.length < pageEvents;
+      gathered.set({ events: [...older.toReversed(), ...events], isWhole: isLast, isReading: false });
+    } catch (error) {
+      gathered.set({ ...gathered.get(), isReading: false });
+      tellError(error);
+    }
+  }
+
+  return {
+    gathered,
+    more: () => void read(),
+    async hear(log) {
+      const [from, to] = [heardTo + 1, log.headSeq.get()];
+      if (to < from) return;
+      heardTo = to;
+      const heard = await log.read(from, to);
+      const fits = heard.filter(({ type }) => types.length === 0 || types.includes(type));
+      const { events, ...rest } = gathered.get();
+      if (fits.length > 0) gathered.set({ ...rest, events: [...events, ...fits] });
+    },
+  };
+}
+
+const nobody = cell<Gathered>({ events: [], isWhole: true, isReading: false });
+
+export function useRows(filter: LogFilter): Rows {
+  const { session, log, at: place } = useScope();
+  const headSeq = useCell(log.headSeq);
+  const version = useCell(log.version);
+  const all = isAll(filter);
+  // While a slider is drawn, some of the events would have to be looked for at every position.
+  const settled = useSettled(place, settleMs);
+  const at = all ? place : settled;
+  const types = filter.types.join(",");
+  const some = useMemo(
+    () => (all ? null : gathering(session, filter.types, at ?? log.headSeq.get())),
+    [session, log, all, types, at],
+  );
+  useEffect(() => some?.more(), [some]);
+  useEffect(() => {
+    if (at === null) some?.hear(log).catch(tellError);
+  }, [some, log, headSeq, at]);
+  const gathered = useCell(some?.gathered ?? nobody);
+  const text = useSlow(filter.text);
+  const found = useMemo(
+    () => (text === "" ? gathered.events : gathered.events.filter((event) => holds(event, text))),
+    [gathered.events, text],
+  );
+  return useMemo(() => {
+    if (some === null) return wholeRows(log, at ?? headSeq);
+    return foundRows(found, gathered, some);
+  }, [some, log, version, at, headSeq, found, gathered]);
+}
+
+/** What is typed into a field, a frame later: typing goes first. */
+function useSlow(text: string): string {
+  const [slow, setSlow] = useState(text);
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => setSlow(text));
+    return () => cancelAnimationFrame(frame);
+  }, [text]);
+  return slow;
+}
+
+function wholeRows(log: EventLog, count: number): Rows {
+  return {
+    count,
+    placeOf: (seq) => Math.min(count, Math.max(1, seq)) - 1,
+    seqOf: (place) => place + 1,
+    eventOf: (place) => log.at(place + 1),
+    looked: null,
+    isReading: false,
+    more: null,
+  };
+}
+
+function foundRows(
+  found: readonly LogEvent[],
+  { events, isWhole, isReading }: Gathered,
+  some: Gathering,
+): Rows {
+  return {
+    count: found.length,
+    placeOf(seq) {
+      const place = found.findLastIndex((event) => event.seq <= seq);
+      return Math.max(0, place);
+    },
+    seqOf: (place) => found[place]?.seq ?? 0,
+    eventOf: (place) => found[place],
+    looked: isWhole ? null : events.length,
+    isReading,
+    more: isWhole ? null : () => some.more(),
+  };
+}

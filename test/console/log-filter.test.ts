@@ -1,0 +1,65 @@
+/** What of a log is shown, and where somebody goes who types a position or a time. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  chosenOf,
+  filterOf,
+  holds,
+  isAll,
+  placeOf,
+  seqOf,
+  withFamily,
+  withType,
+} from "../../src/console/view/log/filter.ts";
+
+const params = (query: string): URLSearchParams => new URLSearchParams(query);
+
+test("the address says which types are shown, and what they hold", () => {
+  const filter = filterOf(params("types=turn.started,tool.settled,turn.started,<b>&q=rate"));
+  assert.deepEqual(filter, { types: ["turn.started", "tool.settled"], text: "rate" });
+  assert.ok(isAll(filterOf(params(""))));
+  assert.equal(filterOf(params(`q=${"a".repeat(900)}`)).text.length, 200);
+});
+
+test("an address without a sound position has none", () => {
+  assert.deepEqual(
+    ["seq=7", "seq=0", "seq=-1", "seq=x", ""].map((query) => seqOf(params(query))),
+    [7, null, null, null, null],
+  );
+});
+
+test("a position, a time of today, a moment, and how long ago are places", () => {
+  const now = new Date(2026, 10, 15, 21, 0, 0).getTime();
+  assert.deepEqual(placeOf("57", now), { seq: 57 });
+  assert.deepEqual(placeOf("100,000", now), { seq: 100_000 });
+  assert.deepEqual(placeOf("14:02", now), { time: new Date(2026, 10, 15, 14, 2).getTime() });
+  assert.deepEqual(placeOf("2026-11-03T14:02:00Z", now), { time: Date.UTC(2026, 10, 3, 14, 2) });
+  assert.deepEqual(placeOf("3 h", now), { time: now - 3 * 3_600_000 });
+  assert.equal(placeOf("nowhere", now), null);
+  assert.equal(placeOf("", now), null);
+});
+
+test("a text is found in what is shown of an event, and in what it holds", () => {
+  const event = {
+    type: "item.recorded",
+    actor: "agent:payroll@1",
+    body: { kind: "fact", key: "rate" },
+    content: { value: { deep: "Inside" } },
+    erased: false,
+  };
+  assert.deepEqual(
+    ["RECORDED fact", "payroll", "inside", "nothing of it", ""].map((text) => holds(event, text)),
+    [true, true, true, false, true],
+  );
+});
+
+test("families are chosen as a whole, and taken away as a whole", () => {
+  const leases = withFamily(["turn.started"], "Lease");
+  assert.deepEqual(leases, ["turn.started", "lease.taken", "lease.released"]);
+  assert.deepEqual(
+    [chosenOf("Lease", leases), chosenOf("Turn", leases), chosenOf("Tool", leases)],
+    ["all", "some", "none"],
+  );
+  assert.deepEqual(withFamily(leases, "Lease"), ["turn.started"]);
+  assert.deepEqual(withType(withType([], "x.ci"), "x.ci"), []);
+});

@@ -1,8 +1,156 @@
 /** What the session is, how it stands, and what can be done with it. */
-import type { ReactNode } from "react";
-import { useScope } from "./scope.ts";
+import { useEffect, useRef, useState, type FormEvent, type ReactNode } from "react";
+import { mayIn } from "../../../protocol/library.ts";
+import { Link } from "../../link.tsx";
+import { money } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { FormDialog, type Form } from "../../part/form-dialog.tsx";
+import { Icon } from "../../part/icon.tsx";
+import { Menu } from "../../part/menu.tsx";
+import { Status } from "../../part/status.tsx";
+import { tell, tellError } from "../../part/toast.tsx";
+import { brief } from "../../part/visible.ts";
+import { choicesOf } from "./deed.ts";
+import { useMe } from "./entry.tsx";
+import { useScope, type State } from "./scope.ts";
+import { mayWrite } from "./standing.tsx";
 
 export function Head(): ReactNode {
-  const { id } = useScope();
-  return <p>Head {id}</p>;
+  const { at, state } = useScope();
+  const title = titleOf(state);
+  useEffect(() => {
+    document.title = `${brief(title, 80)} · Skein`;
+  }, [title]);
+  return (
+    <header className="session-head">
+      <div className="session-head-what">
+        <Title key={title} title={title} />
+        <Facts />
+      </div>
+      {at === null ? <Deeds /> : null}
+    </header>
+  );
+}
+
+export const titleOf = ({ name, objective, session }: State): string =>
+  name ?? (objective === null || objective === "" ? `Session ${session.slice(-6)}` : objective);
+
+/** Renamed in place. */
+function Title({ title }: { readonly title: string }): ReactNode {
+  const { at, state, session, reread } = useScope();
+  const me = useMe();
+  const [isWriting, setWriting] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  const rename = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    const name = field.current?.value.trim() ?? "";
+    setWriting(false);
+    if (name === "" || name === state.name) return;
+    await session.rename(name);
+    tell("Renamed.");
+    reread();
+  };
+  if (isWriting)
+    return (
+      <form className="row session-rename" onSubmit={(event) => void rename(event).catch(tellError)}>
+        <input
+          ref={field}
+          className="field"
+          aria-label="Name of the session"
+          maxLength={200}
+          autoFocus
+          defaultValue={state.name ?? ""}
+          onKeyDown={({ key }) => {
+            if (key === "Escape") setWriting(false);
+          }}
+        />
+        <Button kind="main">Rename</Button>
+        <Button kind="quiet" act={() => setWriting(false)}>
+          Leave it
+        </Button>
+      </form>
+    );
+  return (
+    <div className="row session-title">
+      <h1 dir="auto" title={brief(title, 400)}>
+        {brief(title, 160)}
+      </h1>
+      {at === null && mayWrite(me) && mayIn(state.status, "describe") ? (
+        <Button kind="quiet" size="small" act={() => setWriting(true)}>
+          Rename
+        </Button>
+      ) : null}
+    </div>
+  );
+}
+
+/** Why it stands as it does, in few words; nothing where the word says it. */
+function whyWords({ status, why }: State): string {
+  if (why === null || !["suspended", "closed"].includes(status)) return "";
+  return why.reason === null ? why.by : `${why.by}, ${brief(why.reason, 80)}`;
+}
+
+function Facts(): ReactNode {
+  const { state } = useScope();
+  const { agent, model, budget, lease, holds } = state;
+  const why = whyWords(state);
+  return (
+    <p className="session-facts small soft">
+      <Status status={state.status} />
+      {why === "" ? null : <span>{why}</span>}
+      {agent === null ? null : (
+        <Link to={`/agents/${encodeURIComponent(agent.name)}`}>
+          {brief(agent.name, 60)}
+          {agent.version === 0 ? "" : `@${agent.version}`}
+        </Link>
+      )}
+      {model === null ? null : <span>{brief(model, 80)}</span>}
+      <span className="number" title={unpricedWords(budget.unpriced)}>
+        {money(budget.used.nanoUsd)}
+        {budget.unpriced > 0 ? " and more" : ""}
+      </span>
+      {lease === null ? null : <span title="Who runs it">run by {brief(lease.holder, 40)}</span>}
+      {holds.length === 0 ? null : <span className="mark">on hold</span>}
+    </p>
+  );
+}
+
+const unpricedWords = (calls: number): string =>
+  calls === 0 ? "What models have cost" : `The price of ${calls} model calls is not known`;
+
+function Deeds(): ReactNode {
+  const scope = useScope();
+  const { state, session, reread } = scope;
+  const me = useMe();
+  const [form, setForm] = useState<Form | null>(null);
+  const { status } = state;
+  const doing = (work: () => Promise<unknown>, said: string) => async (): Promise<void> => {
+    await work();
+    tell(said);
+    reread();
+  };
+  const may = (command: Parameters<typeof mayIn>[1]): boolean => mayWrite(me) && mayIn(status, command);
+  return (
+    <div className="row session-deeds">
+      {status === "running" && may("interrupt") ? (
+        <Button act={doing(() => session.interrupt(), "Asked it to stop.")}>Interrupt</Button>
+      ) : null}
+      {may("suspend") ? <Button act={doing(() => session.suspend(), "Suspended.")}>Suspend</Button> : null}
+      {may("activate") ? (
+        <Button kind="main" act={doing(() => session.activate(), "Activated.")}>
+          Activate
+        </Button>
+      ) : null}
+      {may("close") ? <Button act={doing(() => session.close(), "Closed.")}>Close</Button> : null}
+      {may("reopen") ? (
+        <Button kind="main" act={doing(() => session.reopen(), "Reopened.")}>
+          Reopen
+        </Button>
+      ) : null}
+      <Menu label="More that can be done" choices={choicesOf(scope, me, setForm)}>
+        <Icon name="more" />
+      </Menu>
+      {form === null ? null : <FormDialog form={form} close={() => setForm(null)} />}
+    </div>
+  );
 }

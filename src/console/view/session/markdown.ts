@@ -76,7 +76,9 @@ function readPiece(lines: readonly string[], at: number): readonly [Piece | null
       return [{ kind: "rule" }, at + 1];
     case "item":
       return readList(lines, at);
-    default: {
+    case "quote":
+    case "columns":
+    case "text": {
       const next = whileKind(lines, at, kind);
       return [gathered(kind, lines.slice(at, next)), next];
     }

@@ -1,8 +1,128 @@
-/** What the session knows and has: beside the transcript. */
-import type { ReactNode } from "react";
+/** What the session knows and has: beside the transcript, or below its own button where there is no room. */
+import { useRef, useState, type ReactNode } from "react";
+import { mayIn } from "../../../protocol/library.ts";
+import { Link } from "../../link.tsx";
+import { count } from "../../part/amount.ts";
+import { FormDialog, type Form } from "../../part/form-dialog.tsx";
+import { Said } from "../../part/said.tsx";
+import { WindowBar } from "../../part/window-bar.tsx";
+import { useReading } from "../../reading.ts";
+import { sessionPath } from "../../route.ts";
+import { useMe } from "./entry.tsx";
+import { Items } from "./panel-items.tsx";
+import { Bindings, Budget, Permissions } from "./panel-means.tsx";
+import { Checkpoints, Forks, Labels, Scores, Triggers } from "./panel-more.tsx";
 import { useScope } from "./scope.ts";
+import { Section, type Ask } from "./section.tsx";
+import { mayWrite } from "./standing.tsx";
 
 export function Panel(): ReactNode {
-  const { id } = useScope();
-  return <p>Panel {id}</p>;
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <aside className="panel" data-open={isOpen || undefined} aria-label="What it knows and has">
+      <button
+        type="button"
+        className="button panel-turn"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {isOpen ? "Hide details" : "Details"}
+      </button>
+      <div className="panel-body">
+        <Sections />
+      </div>
+    </aside>
+  );
 }
+
+function Sections(): ReactNode {
+  const { at, state } = useScope();
+  const me = useMe();
+  const [form, setForm] = useState<Form | null>(null);
+  const may = (command: "write" | "describe"): Ask =>
+    at === null && state.newer === null && mayWrite(me) && mayIn(state.status, command) ? setForm : null;
+  return (
+    <>
+      <Objective />
+      <Window />
+      <Items ask={may("write")} />
+      <Budget ask={may("write")} />
+      <Triggers ask={may("write")} />
+      <Bindings ask={may("write")} />
+      <Permissions ask={may("write")} />
+      <Checkpoints ask={may("describe")} />
+      <Labels ask={may("describe")} />
+      <Scores ask={may("describe")} />
+      <Forks />
+      {form === null ? null : <FormDialog form={form} close={() => setForm(null)} />}
+    </>
+  );
+}
+
+function Objective(): ReactNode {
+  const { objective } = useScope().state;
+  return (
+    <Section title="Objective">
+      {() =>
+        objective === null || objective === "" ? (
+          <p className="faint">It was opened without one, or it was erased.</p>
+        ) : (
+          <Said text={objective} chars={1_200} />
+        )
+      }
+    </Section>
+  );
+}
+
+/** Read again when a turn or a step ended; the last one stays until then. */
+function Window(): ReactNode {
+  const { id, at } = useScope();
+  return (
+    <Section
+      title="Window"
+      deeds={
+        <Link className="small" to={sessionPath(id, "context", { at })}>
+          Context
+        </Link>
+      }
+    >
+      {() => <WindowNow />}
+    </Section>
+  );
+}
+
+function WindowNow(): ReactNode {
+  const { id, session, at, state } = useScope();
+  const { turn } = state;
+  const when =
+    at ??
+    (turn === null
+      ? `turn-end-${state.transcript.ranges.at(-1)?.[1] ?? 0}`
+      : `step-${turn.number}.${turn.steps}`);
+  const compactions = state.transcript.compactions;
+  const reading = useReading(`window/${id}/${when}/${compactions}`, () =>
+    session.context(at === null ? {} : { atSeq: at }),
+  );
+  const last = useRef(reading.value);
+  if (reading.value !== undefined) last.current = reading.value;
+  const context = last.current;
+  if (context === undefined)
+    return (
+      <p className="faint small">{reading.error === undefined ? "Reading…" : "It cannot be rebuilt here."}</p>
+    );
+  const { tokens, windowTokens } = context;
+  return (
+    <>
+      <p className="small number panel-window">
+        {count(tokens)} tokens
+        {windowTokens === null ? "" : ` of ${count(windowTokens)}, ${share(tokens, windowTokens)}`}
+      </p>
+      <WindowBar context={context} />
+    </>
+  );
+}
+
+const share = (part: number, whole: number): string => {
+  const percent = (part / whole) * 100;
+  return percent > 0 && percent < 1 ? "below 1 %" : `${Math.round(percent)} %`;
+};

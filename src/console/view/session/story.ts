@@ -69,15 +69,12 @@ export interface Story {
 /** Other events that are told of, in a line. */
 const noted: ReadonlySet<string> = new Set(
   [
-    ...["opened", "forked", "activated", "suspended", "slept", "woken", "interrupted", "closed", "reopened"],
-    ...["archived", "rewound", "merged", "migrated", "moved", "arrived"],
-  ].map((word) => `session.${word}`),
-).union(
-  new Set([
-    ...["document.loaded", "memory.carried", "transcript.compacted", "handoff.written", "checkpoint.saved"],
-    ...["zone.crossed", "budget.reached", "content.erased", "model.failed", "message.sent"],
-    ...["message.refused", "trigger.fired"],
-  ]),
+    "session.opened session.forked session.activated session.suspended session.slept session.woken",
+    "session.interrupted session.closed session.reopened session.archived session.rewound session.merged",
+    "session.migrated session.moved session.arrived document.loaded memory.carried transcript.compacted",
+    "handoff.written checkpoint.saved zone.crossed budget.reached content.erased model.failed message.sent",
+    "message.refused",
+  ].flatMap((line) => line.split(" ")),
 );
 
 export function storyOf(told: Told): Story {

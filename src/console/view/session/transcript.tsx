@@ -1,8 +1,260 @@
-/** The transcript: what was said and done, as it comes. */
-import type { ReactNode } from "react";
+/**
+ * The transcript: what was said and done, as it comes. Of a long one a stretch is held, and of that only what
+ * is seen is in the page; older and newer events are read when somebody gets there.
+ */
+import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import { useCell } from "../../cell.ts";
+import { plural } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { Empty } from "../../part/trouble.tsx";
+import { useRoute } from "../../route.ts";
+import { useShortcuts } from "../../shortcut.ts";
+import { Composer } from "./composer.tsx";
+import { EntryOf, InputEntry } from "./entry.tsx";
+import { LiveEntry, PendingEntry } from "./live-entry.tsx";
+import { dropArrived, pendingOf, type Pending } from "./pending.ts";
 import { useScope } from "./scope.ts";
+import { placeOf, storyOf, type Entry, type Input } from "./story.ts";
+import { useStretch } from "./stretch.ts";
+
+type Row =
+  | { readonly kind: "entry"; readonly key: string; readonly entry: Entry; readonly isFirst: boolean }
+  | { readonly kind: "live"; readonly key: "live" }
+  | { readonly kind: "waiting"; readonly key: string; readonly input: Input }
+  | { readonly kind: "more"; readonly key: "more"; readonly count: number }
+  | { readonly kind: "pending"; readonly key: string; readonly pending: Pending };
 
 export function Transcript(): ReactNode {
-  const { id } = useScope();
-  return <p>Transcript {id}</p>;
+  return (
+    <section className="transcript" aria-label="Transcript">
+      <Entries />
+      <Composer />
+    </section>
+  );
+}
+
+/** What is unfolded, by key. It stays so when it is scrolled away. */
+function useUnfolded() {
+  const [keys, setKeys] = useState<ReadonlySet<string>>(new Set());
+  const toggle = useCallback(({ key }: { readonly key: string }): void => {
+    setKeys((before) => {
+      const next = new Set(before);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
+  }, []);
+  const lost = useMemo(
+    () =>
+      new Set(
+        [...keys].filter((key) => key.startsWith("lost")).map((key) => Number(key.slice("lost".length))),
+      ),
+    [keys],
+  );
+  return { keys, toggle, lost };
+}
+
+function useRows(lost: ReadonlySet<number>) {
+  const { at, state, log, session, draft } = useScope();
+  const version = useCell(log.version);
+  const headSeq = useCell(log.headSeq);
+  const pending = useCell(pendingOf(session));
+  const isDrafting = useCell(draft) !== null;
+  const stretch = useStretch(state.transcript.ranges, at ?? headSeq);
+  const { fromSeq, toSeq, isEnd } = stretch;
+  const { ranges } = state.transcript;
+  const story = useMemo(
+    () => storyOf({ at: log.at, fromSeq, toSeq, ranges, unfolded: lost }),
+    [log, version, fromSeq, toSeq, ranges, lost],
+  );
+  useEffect(() => dropArrived(session, headSeq), [session, headSeq]);
+  const waitingCount = state.inbox.count;
+  const isLive = at === null && (isDrafting || state.status === "running");
+  const rows = useMemo((): readonly Row[] => {
+    const told: Row[] = story.entries.map((entry, place) => ({
+      kind: "entry",
+      key: entry.key,
+      entry,
+      isFirst: !["answer", "call"].includes(story.entries[place - 1]?.kind ?? "none"),
+    }));
+    if (!isEnd) return told;
+    const waiting = waitingCount === 0 ? [] : story.untaken.slice(-waitingCount);
+    const left = waitingCount - waiting.length;
+    const sent = pending.filter(({ seq }) => seq === null || seq > headSeq);
+    return [
+      ...told,
+      ...(isLive ? [{ kind: "live", key: "live" } as const] : []),
+      ...(left > 0 ? [{ kind: "more", key: "more", count: left } as const] : []),
+      ...waiting.map((input) => ({ kind: "waiting", key: `waiting${input.seq}`, input }) as const),
+      ...(at === null ? sent : []).map((one) => ({ kind: "pending", key: one.key, pending: one }) as const),
+    ];
+  }, [story, isEnd, waitingCount, pending, headSeq, isLive, at]);
+  return { rows, stretch, isWhole: story.isWhole, entries: story.entries };
+}
+
+const nearPx = 800;
+
+function Entries(): ReactNode {
+  const { at } = useScope();
+  const unfolded = useUnfolded();
+  const { rows, stretch, isWhole, entries } = useRows(unfolded.lost);
+  const element = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => element.current,
+    estimateSize: () => 72,
+    getItemKey: (index) => rows[index]?.key ?? index,
+    overscan: 8,
+    gap: 0,
+    paddingStart: 12,
+    paddingEnd: 20,
+    anchorTo: "end",
+    followOnAppend: true,
+    scrollEndThreshold: 60,
+  });
+  useFirstPlace(virtual, rows.length, at);
+  const marked = useMarked(virtual, { entries, stretch, isWhole });
+  const chosen = useChosen(virtual, rows, unfolded.toggle);
+  const look = (): void => {
+    const { scrollTop, scrollHeight, clientHeight } = element.current ?? document.body;
+    if (scrollTop < nearPx && isWhole) stretch.older();
+    if (scrollHeight - scrollTop - clientHeight < nearPx && isWhole) stretch.newer();
+  };
+  // Few entries of many events: more are read until there is something to scroll.
+  useEffect(() => {
+    if (isWhole && virtual.getTotalSize() < 2 * (element.current?.clientHeight ?? 0)) stretch.older();
+  });
+  const isAtEnd = stretch.isEnd && virtual.isAtEnd(120);
+  const toEnd = (): void => {
+    stretch.toEnd();
+    virtual.scrollToEnd();
+  };
+  useShortcuts([{ key: "G", what: "To the newest", act: toEnd }]);
+  return (
+    <div className="entries-frame">
+      <div ref={element} className="entries" tabIndex={0} role="region" aria-label="Entries" onScroll={look}>
+        {rows.length === 0 && isWhole ? <Nothing /> : null}
+        <div className="entries-all" style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map(({ index, key, start }) => {
+            const row = rows[index];
+            return row === undefined ? null : (
+              <article
+                key={key}
+                ref={virtual.measureElement}
+                data-index={index}
+                className="entry"
+                data-kind={row.kind === "entry" ? row.entry.kind : row.kind}
+                data-lost={(row.kind === "entry" && row.entry.isLost) || undefined}
+                data-marked={row.key === marked || undefined}
+                data-chosen={row.key === chosen || undefined}
+                style={{ transform: `translateY(${start}px)` }}
+              >
+                <RowOf row={row} isOpen={unfolded.keys.has(row.key)} toggle={unfolded.toggle} />
+              </article>
+            );
+          })}
+        </div>
+      </div>
+      {isWhole ? null : (
+        <p className="entries-reading faint small" role="status">
+          Reading…
+        </p>
+      )}
+      {isAtEnd || rows.length === 0 ? null : (
+        <Button size="small" className="button entries-newer" act={toEnd}>
+          Newer below
+        </Button>
+      )}
+    </div>
+  );
+}
+
+type Rows = Virtualizer<HTMLDivElement, Element>;
+
+/** It begins at its end, and also when another position is looked at. */
+function useFirstPlace(virtual: Rows, rows: number, at: number | null): void {
+  const isNamed = useRoute().params.has("to");
+  const placed = useRef<number | null | undefined>(undefined);
+  useLayoutEffect(() => {
+    if (rows === 0 || placed.current === at) return;
+    if (!(isNamed && placed.current === undefined)) virtual.scrollToEnd();
+    placed.current = at;
+  }, [virtual, rows, at, isNamed]);
+}
+
+interface MarkedGiven {
+  readonly entries: readonly Entry[];
+  readonly stretch: ReturnType<typeof useStretch>;
+  readonly isWhole: boolean;
+}
+
+/** The entry that the address names: it is gone to once, and stays marked. */
+function useMarked(virtual: Rows, { entries, stretch, isWhole }: MarkedGiven): string | null {
+  const named = useRoute().params.get("to") ?? "";
+  const seq = /^\d{1,15}$/.test(named) ? Number(named) : null;
+  const gone = useRef<number | null>(null);
+  const place = seq === null ? -1 : placeOf(entries, seq);
+  useEffect(() => {
+    if (seq === null || gone.current === seq) return;
+    if (!stretch.show(seq) || !isWhole || place === -1) return;
+    gone.current = seq;
+    virtual.scrollToIndex(place, { align: "center" });
+  });
+  return entries[place]?.key ?? null;
+}
+
+/** One entry is chosen with j and k, and unfolded with o. */
+function useChosen(virtual: Rows, rows: readonly Row[], toggle: (row: Row) => void): string | null {
+  const [chosen, setChosen] = useState<string | null>(null);
+  const move = (step: number): void => {
+    const now = rows.findIndex(({ key }) => key === chosen);
+    const from = now === -1 ? (virtual.range?.endIndex ?? rows.length) : now + step;
+    const next = Math.min(Math.max(0, from), rows.length - 1);
+    setChosen(rows[next]?.key ?? null);
+    virtual.scrollToIndex(next, { align: "auto" });
+  };
+  const unfold = (): void => {
+    const row = rows.find(({ key }) => key === chosen);
+    if (row !== undefined) toggle(row);
+  };
+  useShortcuts([
+    { key: "j", what: "Next entry", act: () => move(1) },
+    { key: "k", what: "Entry before", act: () => move(-1) },
+    { key: "o", what: "Unfold the entry", act: unfold },
+    {
+      key: "a",
+      what: "To the call that waits for an answer",
+      act: () => document.querySelector<HTMLButtonElement>("[data-answer]")?.focus(),
+    },
+  ]);
+  return chosen;
+}
+
+interface RowProps {
+  readonly row: Row;
+  readonly isOpen: boolean;
+  readonly toggle: (entry: Entry) => void;
+}
+
+function RowOf({ row, isOpen, toggle }: RowProps): ReactNode {
+  switch (row.kind) {
+    case "entry":
+      return <EntryOf entry={row.entry} isFirst={row.isFirst} isOpen={isOpen} toggle={toggle} />;
+    case "live":
+      return <LiveEntry />;
+    case "waiting":
+      return <InputEntry input={row.input} waits="waits for the next turn" />;
+    case "more":
+      return <p className="note-line faint">{plural(row.count, "more input")} wait, further up.</p>;
+    case "pending":
+      return <PendingEntry pending={row.pending} />;
+  }
+}
+
+function Nothing(): ReactNode {
+  return (
+    <Empty title="Nothing was said yet">
+      <p>What you write below is its first input. What it says and does then stands here, as it happens.</p>
+    </Empty>
+  );
 }

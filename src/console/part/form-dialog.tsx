@@ -1,0 +1,111 @@
+/** A dialog of a few fields, and what is done with them. */
+import { useRef, useState, type FormEvent, type ReactNode } from "react";
+import { Button } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
+import { Trouble } from "./trouble.tsx";
+
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly kind?: "line" | "text" | "number" | "choice" | "moment" | "tick";
+  readonly value?: string;
+  readonly choices?: readonly (readonly [value: string, title: string])[];
+  readonly required?: boolean;
+  readonly placeholder?: string;
+}
+
+export type Given = Readonly<Record<string, string>>;
+
+export interface Form {
+  readonly title: string;
+  readonly lead?: string;
+  readonly fields: readonly Field[];
+  /** The word on the button that does it. */
+  readonly confirm: string;
+  /** It takes something away for good. */
+  readonly isBad?: boolean;
+  /** What was left empty is an empty text; a tick is `on`. The dialog closes when it is done. */
+  readonly act: (given: Given) => unknown;
+}
+
+interface FormDialogProps {
+  readonly form: Form;
+  readonly close: () => void;
+}
+
+export function FormDialog({ form, close }: FormDialogProps): ReactNode {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const element = useRef<HTMLFormElement>(null);
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (element.current === null || isBusy) return;
+    const given = Object.fromEntries(
+      [...new FormData(element.current)].map(([name, value]) => [name, String(value)]),
+    );
+    setBusy(true);
+    setError(null);
+    try {
+      await form.act(given);
+      close();
+    } catch (caught) {
+      setError(caught);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={form.title} close={close}>
+      <form ref={element} className="stack" onSubmit={(event) => void submit(event)}>
+        {form.lead === undefined ? null : <p className="soft">{form.lead}</p>}
+        {form.fields.map((field, place) => (
+          <FieldOf key={field.name} field={field} isFirst={place === 0} />
+        ))}
+        {error === null ? null : <Trouble error={error} />}
+        <div className="dialog-actions">
+          <Button act={close}>Leave it</Button>
+          <Button
+            kind={form.isBad === true ? "bad" : "main"}
+            disabled={isBusy}
+            autoFocus={form.fields.length === 0 && form.isBad !== true}
+          >
+            {isBusy ? "At work…" : form.confirm}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function FieldOf({ field, isFirst }: { readonly field: Field; readonly isFirst: boolean }): ReactNode {
+  const { name, label, kind = "line", value = "", required = false, placeholder } = field;
+  const shared = { name, required, placeholder, defaultValue: value, autoFocus: isFirst, className: "field" };
+  if (kind === "tick")
+    return (
+      <label className="row">
+        <input type="checkbox" name={name} defaultChecked={value === "on"} />
+        <span>{label}</span>
+      </label>
+    );
+  return (
+    <label className="labeled">
+      <span>{label}</span>
+      {kind === "text" ? <textarea {...shared} rows={3} /> : null}
+      {kind === "choice" ? (
+        <select name={name} className="field" defaultValue={value} autoFocus={isFirst}>
+          {(field.choices ?? []).map(([one, title]) => (
+            <option key={one} value={one}>
+              {title}
+            </option>
+          ))}
+        </select>
+      ) : null}
+      {kind === "line" || kind === "number" || kind === "moment" ? (
+        <input
+          {...shared}
+          type={{ line: "text", number: "number", moment: "datetime-local" }[kind]}
+          {...(kind === "number" ? { min: 0, step: "any" } : {})}
+        />
+      ) : null}
+    </label>
+  );
+}

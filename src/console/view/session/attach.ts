@@ -1,0 +1,42 @@
+/** Files that are to go along with an input: kept by the server as soon as they are given. */
+import { engine } from "../../server.ts";
+import { imageTypes, type Attached } from "./attachment.tsx";
+
+/** Texts above this go along as a file: a record holds a mebibyte at most. */
+export const textBytesMax = 900_000;
+
+export interface Given {
+  readonly id: number;
+  readonly name: string;
+  readonly isImage: boolean;
+  /** For the small picture; null when it is none. */
+  readonly address: string | null;
+  /** Once the server has it. */
+  readonly attached: Attached | null;
+}
+
+let count = 0;
+
+export function givenOf(file: File): Given {
+  const isImage = imageTypes.includes(file.type);
+  return {
+    id: ++count,
+    name: file.name === "" ? "pasted" : file.name,
+    isImage,
+    address: isImage ? URL.createObjectURL(file) : null,
+    attached: null,
+  };
+}
+
+export async function upload(file: File, { name, isImage }: Given): Promise<Attached> {
+  const blob = await engine.putBlob(new Uint8Array(await file.arrayBuffer()));
+  const mediaType = /^[\w.+-]+\/[\w.+-]+$/.test(file.type) ? file.type : "application/octet-stream";
+  return isImage ? { type: "image", blob, mediaType } : { type: "file", blob, mediaType, name };
+}
+
+/** A text that is too long for a record, as a file. */
+export async function asFile(text: string): Promise<Attached | null> {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= textBytesMax) return null;
+  return { type: "file", blob: await engine.putBlob(bytes), mediaType: "text/plain", name: "pasted.txt" };
+}

@@ -1,0 +1,190 @@
+/** A tool call: a line that unfolds, and where it waits for somebody, the answer in place. */
+import { useState, type ReactNode } from "react";
+import { Button } from "../../part/button.tsx";
+import { span } from "../../part/moment.tsx";
+import { Json, Said } from "../../part/said.tsx";
+import { brief } from "../../part/visible.ts";
+import { Attachments, attachedIn } from "./attachment.tsx";
+import { useScope } from "./scope.ts";
+import { isOf, phaseOf, type Call, type Phase } from "./story.ts";
+
+const phases: Readonly<Record<Phase, readonly [word: string, tone: string | undefined]>> = {
+  asked: ["waits for an answer", "warn"],
+  waiting: ["is next", undefined],
+  running: ["running", "busy"],
+  denied: ["denied", "warn"],
+  ok: ["ok", "good"],
+  error: ["error", "bad"],
+  unknown: ["outcome unknown", "bad"],
+  skipped: ["skipped", undefined],
+};
+
+const effects: Readonly<Record<string, string>> = {
+  read: "It reads only.",
+  idempotent: "Doing it twice is as good as once.",
+  unsafe: "Doing it twice may do harm.",
+  session: "It changes this session's own log.",
+};
+
+interface CallProps {
+  readonly call: Call;
+  readonly isOpen: boolean;
+  readonly toggle: () => void;
+}
+
+export function CallEntry({ call, isOpen, toggle }: CallProps): ReactNode {
+  const { at, state } = useScope();
+  const { request, settled, started } = call;
+  const phase = phaseOf(call);
+  const [word, tone] = phases[phase];
+  const waits = at === null && state.calls.some((one) => one.seq === request.seq && one.phase === "asked");
+  const ms = settled?.body.ms ?? (settled && started ? settled.at - started.at : undefined);
+  return (
+    <div className="call" data-tone={tone} data-waits={waits || undefined}>
+      <button type="button" className="call-line" aria-expanded={isOpen || waits} onClick={toggle}>
+        <span className="call-turn" aria-hidden="true" />
+        <span className="call-tool">{brief(request.body.tool, 60)}</span>
+        <span className="call-input cut">{inputWords(request.content?.input)}</span>
+        {ms === undefined || ms < 1 ? null : <span className="faint small number">{span(ms)}</span>}
+        <span className="mark" data-tone={tone}>
+          {phase === "running" ? <span className="dot" data-beats /> : null}
+          {word}
+        </span>
+      </button>
+      {isOpen || waits ? <CallDetail call={call} phase={phase} /> : null}
+      {waits ? <Answering call={call} /> : null}
+      {at === null && phase === "unknown" ? <Settling call={call} /> : null}
+    </div>
+  );
+}
+
+/** The arguments on one line, whatever their size. */
+function inputWords(input: unknown): string {
+  if (typeof input === "string") return brief(input, 160);
+  if (typeof input !== "object" || input === null) return "";
+  const pairs = Object.entries(input)
+    .slice(0, 4)
+    .map(([key, value]) => `${key}: ${typeof value === "string" ? value.slice(0, 200) : shortJson(value)}`);
+  return brief(pairs.join("  "), 200);
+}
+
+function shortJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.length}]`;
+  return typeof value === "object" && value !== null ? "{…}" : String(value);
+}
+
+function CallDetail({ call, phase }: { readonly call: Call; readonly phase: Phase }): ReactNode {
+  const { request, approved, denied, settled, late } = call;
+  const reason = approved?.content?.reason ?? denied?.content?.reason;
+  return (
+    <div className="call-detail">
+      {request.erased ? <Gap what="The arguments" /> : <Json value={request.content?.input} chars={4_000} />}
+      {reason === undefined ? null : (
+        <p className="small soft">
+          {denied === undefined ? "Allowed: " : "Denied: "}
+          {brief(reason, 400)}
+        </p>
+      )}
+      {settled === undefined ? null : <Outcome settled={settled} phase={phase} />}
+      {late === undefined ? null : (
+        <>
+          <h3>Came later, and was not used</h3>
+          <Json value={late.content?.output} chars={4_000} />
+        </>
+      )}
+      <p className="faint small">
+        {effects[request.body.effect]} Position {request.seq}
+        {settled === undefined ? "" : ` to ${settled.seq}`}.
+      </p>
+    </div>
+  );
+}
+
+type Settled = NonNullable<Call["settled"]>;
+
+function Outcome({ settled, phase }: { readonly settled: Settled; readonly phase: Phase }): ReactNode {
+  const titles: Partial<Record<Phase, string>> = {
+    error: "Error",
+    unknown: "Nobody knows what became of it",
+  };
+  return (
+    <>
+      <h3>{titles[phase] ?? "Result"}</h3>
+      {settled.erased ? <Gap what="The result" /> : null}
+      {settled.content === undefined ? null : <Output value={settled.content.output} />}
+      <Attachments of={attachedIn(settled.content?.blocks)} />
+    </>
+  );
+}
+
+function Output({ value }: { readonly value: unknown }): ReactNode {
+  if (value === "" || value === undefined) return <p className="faint small">Nothing was given back.</p>;
+  return typeof value === "string" ? (
+    <Said as="pre" text={value} chars={4_000} />
+  ) : (
+    <Json value={value} chars={4_000} />
+  );
+}
+
+export const Gap = ({ what }: { readonly what: string }): ReactNode => (
+  <p className="gap">{what} was erased. That it was there, and how long it was, the log still says.</p>
+);
+
+function Answering({ call }: { readonly call: Call }): ReactNode {
+  const { session, reread } = useScope();
+  const [reason, setReason] = useState("");
+  const answer = async (allow: boolean): Promise<void> => {
+    const why = reason.trim() === "" ? {} : { reason: reason.trim() };
+    await session.answer({ allow, calls: [call.request.body.call], ...why });
+    reread();
+  };
+  return (
+    <div className="call-answer">
+      <Button kind="main" data-answer="" act={() => answer(true)}>
+        Allow
+      </Button>
+      <Button kind="bad" act={() => answer(false)}>
+        Deny
+      </Button>
+      <input
+        className="field"
+        aria-label="Why, if that is to be said"
+        placeholder="Why, if that is to be said"
+        value={reason}
+        onChange={({ target }) => setReason(target.value)}
+      />
+    </div>
+  );
+}
+
+/** A call whose outcome nobody knows, while the session stands still for it. */
+function Settling({ call }: { readonly call: Call }): ReactNode {
+  const { session, state, log, reread } = useScope();
+  const [text, setText] = useState("");
+  const { why, status } = state;
+  if (status !== "suspended" || why?.by !== "unknown") return null;
+  const suspended = log.at(why.seq);
+  const on = isOf(suspended, "session.suspended") ? suspended.body.on : undefined;
+  if (on !== undefined && !on.includes(call.request.seq)) return null;
+  const tell = async (what: string): Promise<void> => {
+    const more = text.trim() === "" ? "" : ` ${text.trim()}`;
+    await session.answer({ allow: true, text: `The call of ${call.request.body.tool} ${what}.${more}` });
+    reread();
+  };
+  return (
+    <div className="call-answer">
+      <span>What became of it?</span>
+      <Button kind="main" data-answer="" act={() => tell("did happen")}>
+        It happened
+      </Button>
+      <Button act={() => tell("did not happen")}>It did not</Button>
+      <input
+        className="field"
+        aria-label="What else the model is to know"
+        placeholder="What else the model is to know"
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,240 @@
+/** Where somebody writes to the session: for the next turn, or to steer the one in progress. */
+import { useCallback, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { Button } from "../../part/button.tsx";
+import { tell, tellError } from "../../part/toast.tsx";
+import { brief } from "../../part/visible.ts";
+import { useShortcuts } from "../../shortcut.ts";
+import { after, freshKey } from "../../world.ts";
+import { asFile, givenOf, upload, type Given } from "./attach.ts";
+import { send, type Mode } from "./pending.ts";
+import { useScope } from "./scope.ts";
+import { Standing, useWriting } from "./standing.tsx";
+
+export function Composer(): ReactNode {
+  const { at } = useScope();
+  const writing = useWriting();
+  if (at !== null) return null;
+  return (
+    <div className="composer">
+      <Standing />
+      {writing === "open" ? <Writing /> : null}
+    </div>
+  );
+}
+
+const draftName = (id: string): string => `skein-draft-${id}`;
+const draftMs = 300;
+
+function readDraft(id: string): string {
+  try {
+    return sessionStorage.getItem(draftName(id)) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function keepDraft(id: string, text: string): void {
+  try {
+    if (text === "") sessionStorage.removeItem(draftName(id));
+    else sessionStorage.setItem(draftName(id), text);
+  } catch {
+    // There is no room for it: it is there as long as the page is.
+  }
+}
+
+/** Files that were given, each sent at once; those that fail are told of and left out. */
+function useGiven() {
+  const [given, setGiven] = useState<readonly Given[]>([]);
+  const add = useCallback((files: readonly File[]) => {
+    for (const file of files) {
+      const one = givenOf(file);
+      setGiven((list) => [...list, one]);
+      upload(file, one).then(
+        (attached) =>
+          setGiven((list) => list.map((other) => (other.id === one.id ? { ...other, attached } : other))),
+        (error: unknown) => {
+          tellError(error);
+          drop(one.id);
+        },
+      );
+    }
+  }, []);
+  const drop = (id: number): void =>
+    setGiven((list) => {
+      const address = list.find((one) => one.id === id)?.address;
+      if (address !== null && address !== undefined) URL.revokeObjectURL(address);
+      return list.filter((one) => one.id !== id);
+    });
+  return { given, add, drop, clear: () => setGiven([]) };
+}
+
+function useWriter() {
+  const { id, session } = useScope();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [isEmpty, setEmpty] = useState(() => readDraft(id) === "");
+  const calledOff = useRef<(() => void) | null>(null);
+  const files = useGiven();
+  const changed = (): void => {
+    const text = field.current?.value ?? "";
+    setEmpty(text.trim() === "");
+    calledOff.current?.();
+    calledOff.current = after(draftMs, () => keepDraft(id, field.current?.value ?? text));
+  };
+  const write = (text: string): void => {
+    if (field.current !== null) field.current.value = text;
+    setEmpty(text.trim() === "");
+    calledOff.current?.();
+    keepDraft(id, text);
+  };
+  const isUploading = files.given.some(({ attached }) => attached === null);
+  const mayGo = (!isEmpty || files.given.length > 0) && !isUploading;
+  const go = async (mode: Mode): Promise<void> => {
+    const text = (field.current?.value ?? "").trim();
+    if (!mayGo || (text === "" && files.given.length === 0)) return;
+    const attached = files.given.flatMap((one) => one.attached ?? []);
+    write("");
+    files.clear();
+    field.current?.focus();
+    try {
+      const long = await asFile(text);
+      const whole = long === null ? { text, attached } : { text: "", attached: [long, ...attached] };
+      await send(session, { ...whole, key: freshKey(), mode, seq: null });
+    } catch (error) {
+      if (field.current?.value === "") write(text);
+      tellError(error);
+    }
+  };
+  return { field, files, changed, go, mayGo };
+}
+
+function Writing(): ReactNode {
+  const { id, session, state, reread } = useScope();
+  const { field, files, changed, go, mayGo } = useWriter();
+  const [isOver, setOver] = useState(false);
+  const isRunning = state.status === "running";
+  useShortcuts([{ key: "i", what: "Write to the session", act: () => field.current?.focus() }]);
+  useEffect(() => {
+    // Once a page: whoever comes here most often wants to write, but not on a phone, where that moves all.
+    if (matchMedia("(min-width: 761px)").matches) field.current?.focus({ preventScroll: true });
+  }, [field]);
+  const stop = async (): Promise<void> => {
+    await session.interrupt();
+    tell("Asked it to stop.");
+    reread();
+  };
+  const key = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
+      event.preventDefault();
+      void go(isRunning && (event.ctrlKey || event.metaKey) ? "steer" : "queue");
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      if (isRunning) stop().catch(tellError);
+      else field.current?.blur();
+    }
+  };
+  return (
+    <form
+      className="writing"
+      data-over={isOver || undefined}
+      aria-label="Write to the session"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void go("queue");
+      }}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        files.add([...event.dataTransfer.files]);
+      }}
+      onPaste={(event) => {
+        if (event.clipboardData.files.length === 0) return;
+        event.preventDefault();
+        files.add([...event.clipboardData.files]);
+      }}
+    >
+      <GivenFiles given={files.given} drop={files.drop} />
+      <textarea
+        ref={field}
+        rows={1}
+        dir="auto"
+        aria-label="Message"
+        placeholder={isRunning ? "Next, once it is done; Ctrl+Enter steers it now" : "Say what is next"}
+        defaultValue={readDraft(id)}
+        onChange={changed}
+        onKeyDown={key}
+      />
+      <div className="writing-actions">
+        <Attach add={files.add} />
+        <span className="spread faint small writing-hint">
+          Enter sends, Shift+Enter breaks the line{isRunning ? ", Esc stops it" : ""}
+        </span>
+        {isRunning ? (
+          <>
+            <Button act={stop}>Stop</Button>
+            <Button disabled={!mayGo} act={() => go("steer")} title="For the step after this one">
+              Steer
+            </Button>
+          </>
+        ) : null}
+        <Button kind="main" disabled={!mayGo}>
+          {isRunning ? "Queue" : "Send"}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function Attach({ add }: { readonly add: (files: readonly File[]) => void }): ReactNode {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <Button kind="quiet" act={() => input.current?.click()}>
+        Attach
+      </Button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files to attach"
+        onChange={({ target }) => {
+          add([...(target.files ?? [])]);
+          target.value = "";
+        }}
+      />
+    </>
+  );
+}
+
+interface GivenFilesProps {
+  readonly given: readonly Given[];
+  readonly drop: (id: number) => void;
+}
+
+function GivenFiles({ given, drop }: GivenFilesProps): ReactNode {
+  if (given.length === 0) return null;
+  return (
+    <ul className="given">
+      {given.map(({ id, name, address, attached }) => (
+        <li key={id} data-busy={attached === null || undefined}>
+          {address === null ? null : <img src={address} alt="" />}
+          <span className="cut">{brief(name, 40)}</span>
+          {attached === null ? (
+            <span className="faint small" role="status">
+              sending…
+            </span>
+          ) : null}
+          <Button kind="quiet" size="small" aria-label={`Leave out ${brief(name, 40)}`} act={() => drop(id)}>
+            ×
+          </Button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,236 @@
+/** One entry of the transcript. */
+import { memo, type ReactNode } from "react";
+import type { EventOf } from "../../../core/event.ts";
+import { money, plural, tokens } from "../../part/amount.ts";
+import { actorWords, ending, toneOfEvent, wordsOfEvent } from "../../part/event-words.ts";
+import { Ago, span } from "../../part/moment.tsx";
+import { Json, Said } from "../../part/said.tsx";
+import { SessionName } from "../../part/session-name.tsx";
+import { brief } from "../../part/visible.ts";
+import { useReading } from "../../reading.ts";
+import { engine } from "../../server.ts";
+import { Attachments, attachedIn } from "./attachment.tsx";
+import { CallEntry, Gap } from "./call.tsx";
+import type { LogEvent } from "./log-event.ts";
+import { Prose } from "./prose.tsx";
+import { isOf, type Entry, type Input } from "./story.ts";
+
+interface EntryProps {
+  readonly entry: Entry;
+  /** Of an answer: somebody else spoke before it. */
+  readonly isFirst: boolean;
+  readonly isOpen: boolean;
+  readonly toggle: (entry: Entry) => void;
+}
+
+export const EntryOf = memo(function EntryOf({ entry, isFirst, isOpen, toggle }: EntryProps): ReactNode {
+  switch (entry.kind) {
+    case "input":
+      return <InputEntry input={entry.input} />;
+    case "answer":
+      return (
+        <AnswerEntry answer={entry.answer} isFirst={isFirst} isOpen={isOpen} toggle={() => toggle(entry)} />
+      );
+    case "call":
+      return <CallEntry call={entry.call} isOpen={isOpen} toggle={() => toggle(entry)} />;
+    case "note":
+      return <NoteEntry event={entry.event} isOpen={isOpen} toggle={() => toggle(entry)} />;
+    case "lost": {
+      const events = entry.range[1] - entry.range[0] + 1;
+      return (
+        <button type="button" className="lost" aria-expanded={entry.isOpen} onClick={() => toggle(entry)}>
+          <span className="call-turn" aria-hidden="true" />
+          {plural(events, "event")} {events === 1 ? "was" : "were"} rewound away
+        </button>
+      );
+    }
+  }
+});
+
+const textIn = (blocks: readonly { readonly type: string }[] | undefined, type: string): string =>
+  (blocks ?? [])
+    .flatMap((block) => (block.type === type && "text" in block ? [String(block.text)] : []))
+    .join("\n\n");
+
+/** Who I am to the server, once that was asked. */
+export const useMe = () => useReading("me", () => engine.me()).value;
+
+function InputWho({ input }: { readonly input: Input }): ReactNode {
+  const me = useMe();
+  if (isOf(input, "message.received"))
+    return (
+      <>
+        Message from <SessionName id={input.body.from} />
+        {input.body.topic === undefined ? null : ` on ${brief(input.body.topic, 60)}`}
+      </>
+    );
+  const { from } = input.body as { readonly from?: string };
+  if (from === "trigger") return "Trigger";
+  if (from === "system") return "System";
+  return input.actor === me?.actor ? "You" : actorWords(input.actor);
+}
+
+export function InputEntry({
+  input,
+  waits = null,
+}: {
+  readonly input: Input;
+  readonly waits?: string | null;
+}): ReactNode {
+  const blocks = input.content?.blocks;
+  const text = textIn(blocks, "text");
+  const steers = (input.body as { readonly mode?: string }).mode === "steer";
+  return (
+    <div className="spoken" data-waits={waits !== null || undefined}>
+      <p className="spoken-who">
+        <span>
+          <InputWho input={input} />
+        </span>
+        {steers ? <span className="faint">steering</span> : null}
+        {waits === null ? null : <span className="mark">{waits}</span>}
+        <span className="faint small">
+          <Ago at={input.at} />
+        </span>
+      </p>
+      {input.erased ? <Gap what="What was said here" /> : null}
+      {text === "" ? null : <Said text={text} chars={8_000} />}
+      <Attachments of={attachedIn(blocks)} />
+    </div>
+  );
+}
+
+interface AnswerProps {
+  readonly answer: EventOf<"model.responded">;
+  readonly isFirst: boolean;
+  readonly isOpen: boolean;
+  readonly toggle: () => void;
+}
+
+const finishes: Readonly<Record<string, string>> = {
+  length: "It ended at its longest.",
+  refusal: "The model refused.",
+  "content-filter": "The provider held back what was said.",
+  other: "It ended for a reason that the provider did not name.",
+};
+
+function AnswerEntry({ answer, isFirst, isOpen, toggle }: AnswerProps): ReactNode {
+  const { body, content, actor, erased, at } = answer;
+  const text = textIn(content?.blocks, "text");
+  const reasoning = textIn(content?.blocks, "reasoning");
+  const finish = finishes[body.finish];
+  return (
+    <div className="answer">
+      {isFirst ? (
+        <p className="spoken-who">
+          <span>{agentName(actor)}</span>
+          <span className="faint small">
+            <Ago at={at} />
+          </span>
+        </p>
+      ) : null}
+      {erased ? <Gap what="What the model said here" /> : null}
+      {reasoning === "" ? null : <Reasoning text={reasoning} ms={body.ms} isOpen={isOpen} toggle={toggle} />}
+      {text === "" ? null : <Prose text={text} />}
+      <Attachments of={attachedIn(content?.blocks)} />
+      {finish === undefined ? null : <p className="answer-finish">{finish}</p>}
+      <p className="answer-cost faint small number">{costWords(body)}</p>
+    </div>
+  );
+}
+
+const agentName = (actor: string): string =>
+  actor.startsWith("agent:") ? brief(actor.slice("agent:".length), 60) : "Model";
+
+function costWords({ model, usage, costNanoUsd, ms }: EventOf<"model.responded">["body"]): string {
+  const said = [model, `${tokens(usage.inputTokens)} in, ${tokens(usage.outputTokens)} out`];
+  if (costNanoUsd !== null && costNanoUsd > 0) said.push(money(costNanoUsd));
+  if (ms !== undefined) said.push(span(ms));
+  return said.join(" · ");
+}
+
+interface ReasoningProps {
+  readonly text: string;
+  readonly ms?: number | undefined;
+  readonly isOpen: boolean;
+  readonly toggle: () => void;
+}
+
+function Reasoning({ text, isOpen, toggle }: ReasoningProps): ReactNode {
+  return (
+    <div className="reasoning">
+      <button type="button" className="lost" aria-expanded={isOpen} onClick={toggle}>
+        <span className="call-turn" aria-hidden="true" />
+        Reasoning
+      </button>
+      {isOpen ? <Prose text={text} /> : null}
+    </div>
+  );
+}
+
+interface NoteProps {
+  readonly event: LogEvent;
+  readonly isOpen: boolean;
+  readonly toggle: () => void;
+}
+
+/** What a note unfolds to; null: it says everything. */
+function detailOf(event: LogEvent): string | readonly unknown[] | null {
+  if (isOf(event, "transcript.compacted", "session.merged")) return event.content?.summary || null;
+  if (isOf(event, "handoff.written", "document.loaded")) return event.content?.text ?? null;
+  if (isOf(event, "memory.carried")) return event.content?.items ?? null;
+  if (isOf(event, "session.opened")) return event.content?.instructions ?? null;
+  if (isOf(event, "model.failed")) return event.content?.partial ?? null;
+  if (isOf(event, "message.sent")) return textIn(event.content?.blocks, "text") || null;
+  return null;
+}
+
+/** The other session of a note. */
+function otherOf(event: LogEvent): string | null {
+  if (isOf(event, "session.forked")) return event.body.parent;
+  if (isOf(event, "session.merged")) return event.body.from;
+  if (isOf(event, "message.sent", "message.refused")) return event.body.to;
+  return isOf(event, "trigger.fired") ? (event.body.opened ?? null) : null;
+}
+
+const noteWords = (event: LogEvent): string => {
+  if (isOf(event, "session.opened")) return "Opened";
+  if (isOf(event, "handoff.written")) return "Handoff written";
+  return wordsOfEvent(event);
+};
+
+function NoteEntry({ event, isOpen, toggle }: NoteProps): ReactNode {
+  const detail = detailOf(event);
+  const other = otherOf(event);
+  const line = (
+    <>
+      <span className="note-text" dir="auto">
+        {noteWords(event)}
+      </span>
+      <span className="faint small">
+        <Ago at={event.at} />
+      </span>
+    </>
+  );
+  return (
+    <div className="note" data-tone={toneOfEvent(event) ?? undefined}>
+      {detail === null ? (
+        <p className="note-line">{line}</p>
+      ) : (
+        <button type="button" className="note-line" aria-expanded={isOpen} onClick={toggle}>
+          <span className="call-turn" aria-hidden="true" />
+          {line}
+        </button>
+      )}
+      {other === null ? null : (
+        <p className="small note-other">
+          <SessionName id={other} /> <span className="faint">{ending(other)}</span>
+        </p>
+      )}
+      {isOpen && detail !== null ? (
+        <div className="note-detail">
+          {typeof detail === "string" ? <Prose text={detail} /> : <Json value={detail} chars={4_000} />}
+        </div>
+      ) : null}
+    </div>
+  );
+}

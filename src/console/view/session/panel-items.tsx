@@ -1,0 +1,198 @@
+/** Items: facts, decisions with their reasons, tasks, artifacts. */
+import type { ReactNode } from "react";
+import type { Form } from "../../part/form-dialog.tsx";
+import { Link } from "../../link.tsx";
+import { Menu } from "../../part/menu.tsx";
+import { Icon } from "../../part/icon.tsx";
+import { Said } from "../../part/said.tsx";
+import { tell, tellError } from "../../part/toast.tsx";
+import { brief } from "../../part/visible.ts";
+import { sessionPath } from "../../route.ts";
+import { filled } from "./deed.ts";
+import { useScope, type Scope, type State } from "./scope.ts";
+import { AskButton, Section, type Ask } from "./section.tsx";
+
+type Item = State["items"][number];
+type Kind = Item["kind"];
+
+const groups: readonly (readonly [Kind, string, string])[] = [
+  ["fact", "Facts", "What it knows for sure, and keeps through every compaction."],
+  ["decision", "Decisions", "What was decided, and why."],
+  ["task", "Tasks", "What is to be done. A tick says that it is."],
+  ["artifact", "Artifacts", "What came out of the work, and where it is."],
+];
+
+export function Items({ ask }: { readonly ask: Ask }): ReactNode {
+  const scope = useScope();
+  const { items } = scope.state;
+  return groups.map(([kind, title, teaching]) => {
+    const own = items.filter((item) => item.kind === kind);
+    const deeds = (
+      <AskButton ask={ask} form={() => itemForm(scope, kind, null)} label={`Add a ${kind}`}>
+        Add
+      </AskButton>
+    );
+    return (
+      <Section key={kind} title={title} count={own.length} isOpen={own.length > 0} deeds={deeds}>
+        {() =>
+          own.length === 0 ? (
+            <p className="faint small">{teaching}</p>
+          ) : (
+            <ul className="items">
+              {own.map((item) => (
+                <ItemRow key={item.key} item={item} ask={ask} />
+              ))}
+            </ul>
+          )
+        }
+      </Section>
+    );
+  });
+}
+
+function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): ReactNode {
+  const scope = useScope();
+  const { kind, key, value, because, status, erased, seq } = item;
+  const text = typeof value === "string" ? value : (JSON.stringify(value, null, 1) ?? "");
+  return (
+    <li className="item" data-status={status ?? undefined}>
+      {kind === "task" ? <Tick item={item} isShut={ask === null} /> : null}
+      <div className="spread">
+        {kind === "task" && text === key ? null : (
+          <Link className="item-key" to={sessionPath(scope.id, "transcript", { to: seq })} dir="auto">
+            {brief(key, 80)}
+          </Link>
+        )}
+        {erased ? <p className="gap">Its value was erased.</p> : <Said text={text} chars={400} />}
+        {because === null ? null : (
+          <p className="small soft" dir="auto">
+            because {brief(because, 400)}
+          </p>
+        )}
+        {status === "dropped" ? <span className="mark">dropped</span> : null}
+      </div>
+      {ask === null ? null : (
+        <Menu
+          kind="quiet"
+          label={`What can be done with ${brief(key, 60)}`}
+          choices={deedsOf(scope, item, ask)}
+        >
+          <Icon name="more" />
+        </Menu>
+      )}
+    </li>
+  );
+}
+
+function Tick({ item, isShut }: { readonly item: Item; readonly isShut: boolean }): ReactNode {
+  const { session, reread } = useScope();
+  const turn = async (isDone: boolean): Promise<void> => {
+    const because = item.because === null ? {} : { because: item.because };
+    await session.record("task", item.key, item.value, { status: isDone ? "done" : "open", ...because });
+    reread();
+  };
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Done: ${brief(item.key, 80)}`}
+      checked={item.status === "done"}
+      disabled={isShut}
+      onChange={({ target }) => void turn(target.checked).catch(tellError)}
+    />
+  );
+}
+
+function deedsOf(scope: Scope, item: Item, ask: NonNullable<Ask>) {
+  const { session, reread } = scope;
+  const { kind, key } = item;
+  const drop = async (): Promise<void> => {
+    await session.record("task", key, item.value, { status: "dropped" });
+    reread();
+  };
+  return [
+    { name: "Edit…", act: () => ask(itemForm(scope, kind, item)) },
+    ...(kind === "task" && item.status === "open" ? [{ name: "Drop", act: drop }] : []),
+    { name: "Retract…", act: () => ask(retractForm(scope, item)) },
+    { name: "Promote to memory…", act: () => ask(promoteForm(scope, item)) },
+  ];
+}
+
+const statuses = [
+  ["open", "Open"],
+  ["done", "Done"],
+  ["dropped", "Dropped"],
+] as const;
+
+/** Text, unless it was something else and still is that. */
+function valueFrom(text: string, before: unknown): unknown {
+  if (before === undefined || typeof before === "string") return text;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+function itemForm({ session, reread }: Scope, kind: Kind, item: Item | null): Form {
+  const before = item?.value;
+  const text = typeof before === "string" ? before : before === undefined ? "" : JSON.stringify(before);
+  const key = { name: "key", label: "Key", required: true, placeholder: "database" };
+  const status = { name: "status", label: "Status", kind: "choice" as const, choices: statuses };
+  return {
+    title: item === null ? `Add a ${kind}` : `Edit the ${kind} “${brief(item.key, 60)}”`,
+    fields: [
+      ...(item === null ? [key] : []),
+      { name: "value", label: "Value", kind: "text", value: text, required: true },
+      ...(kind === "task" ? [{ ...status, value: item?.status ?? "open" }] : []),
+      {
+        name: "because",
+        label: kind === "decision" ? "Why" : "Why, if that matters",
+        required: kind === "decision",
+        value: item?.because ?? "",
+      },
+    ],
+    confirm: item === null ? "Add" : "Change",
+    act: async (given) => {
+      const name = item?.key ?? given["key"]?.trim() ?? "";
+      const options = filled(given, "because", "status") as NonNullable<Parameters<typeof session.record>[3]>;
+      await session.record(kind, name, valueFrom(given["value"] ?? "", before), options);
+      reread();
+    },
+  };
+}
+
+const retractForm = ({ session, reread }: Scope, { kind, key }: Item): Form => ({
+  title: `Retract the ${kind} “${brief(key, 60)}”`,
+  lead: "It no longer holds. The log still says that it did.",
+  fields: [{ name: "because", label: "Why" }],
+  confirm: "Retract",
+  isBad: true,
+  act: async (given) => {
+    await session.retract(kind, key, filled(given, "because"));
+    reread();
+  },
+});
+
+const promoteForm = ({ session }: Scope, { kind, key }: Item): Form => ({
+  title: `Promote “${brief(key, 60)}” to memory`,
+  lead: "Sessions that are opened later begin with it where it is relevant to their objective.",
+  fields: [
+    {
+      name: "scope",
+      label: "For whom",
+      kind: "choice",
+      choices: [
+        ["agent", "Sessions of this agent"],
+        ["user", "Sessions of yours"],
+        ["workspace", "All sessions"],
+      ],
+    },
+    { name: "because", label: "Why it is worth remembering" },
+  ],
+  confirm: "Promote",
+  act: async (given) => {
+    const scope = (given["scope"] ?? "agent") as "agent" | "user" | "workspace";
+    await session.promote(kind, key, { scope, ...filled(given, "because") });
+    tell("Remembered.");
+  },
+});

@@ -1,0 +1,128 @@
+/**
+ * Inputs on their way: shown at once, and sent again with the same key until the server has said that it has
+ * them, also after the page was loaded again. So none is lost, and none is there twice.
+ */
+import type { RemoteSession } from "../../../client/connect.ts";
+import { cell, type Cell } from "../../cell.ts";
+import { connection, mended } from "../../connection.ts";
+import { tellError } from "../../part/toast.tsx";
+import { engine } from "../../server.ts";
+import { after } from "../../world.ts";
+import type { Attached } from "./attachment.tsx";
+
+export type Mode = "queue" | "steer";
+
+export interface Pending {
+  readonly key: string;
+  readonly text: string;
+  readonly attached: readonly Attached[];
+  readonly mode: Mode;
+  /** Where it stands in the log; null until the server said so. */
+  readonly seq: number | null;
+}
+
+const all = new Map<string, Cell<readonly Pending[]>>();
+const nameOf = (id: string): string => `skein-pending-${id}`;
+
+/** Those of a session, from the oldest on. */
+export function pendingOf(session: RemoteSession): Cell<readonly Pending[]> {
+  const known = all.get(session.id);
+  if (known !== undefined) return known;
+  const made = cell<readonly Pending[]>([]);
+  all.set(session.id, made);
+  for (const one of kept(session.id)) send(session, one).catch(tellError);
+  return made;
+}
+
+function kept(id: string): readonly Pending[] {
+  try {
+    return JSON.parse(sessionStorage.getItem(nameOf(id)) ?? "[]") as readonly Pending[];
+  } catch {
+    return [];
+  }
+}
+
+function keep(id: string, list: readonly Pending[]): void {
+  const open = list.filter(({ seq }) => seq === null);
+  try {
+    if (open.length === 0) sessionStorage.removeItem(nameOf(id));
+    else sessionStorage.setItem(nameOf(id), JSON.stringify(open));
+  } catch {
+    // There is no room for it: it is sent all the same, as long as the page is there.
+  }
+}
+
+const lines = new Map<string, Promise<void>>();
+
+/** One after the other, in the order in which they were given. */
+export function send(session: RemoteSession, one: Pending): Promise<void> {
+  const pending = pendingOf(session);
+  const put = (list: readonly Pending[]): void => {
+    pending.set(list);
+    keep(session.id, list);
+  };
+  put([...pending.get(), one]);
+  const sent = (lines.get(session.id) ?? Promise.resolve()).then(async () => {
+    try {
+      const { seq } = await sendOnce(session, one);
+      put(pending.get().map((other) => (other.key === one.key ? { ...one, seq } : other)));
+      await runWithoutWorker(session);
+    } catch (error) {
+      put(pending.get().filter(({ key }) => key !== one.key));
+      throw error;
+    }
+  });
+  lines.set(
+    session.id,
+    sent.catch(() => undefined),
+  );
+  return sent;
+}
+
+/** The log has them: they are shown from there. */
+export function dropArrived(session: RemoteSession, headSeq: number): void {
+  const pending = pendingOf(session);
+  const left = pending.get().filter(({ seq }) => seq === null || seq > headSeq);
+  if (left.length !== pending.get().length) pending.set(left);
+}
+
+async function sendOnce(session: RemoteSession, { text, attached, mode, key }: Pending) {
+  const words = text === "" ? [] : [{ type: "text" as const, text }];
+  const blocks = [...words, ...attached] as unknown as Parameters<RemoteSession["input"]>[0];
+  for (;;) {
+    try {
+      return await session.input(blocks, { key, mode });
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      await whenMended();
+    }
+  }
+}
+
+const isLost = (error: unknown): boolean =>
+  connection.get() !== "live" ||
+  ["unavailable", "unknown"].includes(String((error as { readonly code?: unknown } | null)?.code));
+
+const againMs = 3_000;
+
+/** Something came through again; or a while has passed. */
+function whenMended(): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      unwatch();
+      calledOff();
+      resolve();
+    };
+    const unwatch = mended.watch(done);
+    const calledOff = after(againMs, done);
+  });
+}
+
+/** Where no worker is at work, it is run from here. */
+async function runWithoutWorker(session: RemoteSession): Promise<void> {
+  const workers = await engine.workers().catch(() => null);
+  if (workers === null || workers.length > 0) return;
+  session.run().catch((error: unknown) => {
+    if ((error as { readonly code?: unknown }).code !== "conflict") tellError(error);
+  });
+}

@@ -1,0 +1,98 @@
+/** How the session stands, where that is in the way of writing to it, and the button that helps. */
+import type { ReactNode } from "react";
+import { plural } from "../../part/amount.ts";
+import { Button } from "../../part/button.tsx";
+import { Ago } from "../../part/moment.tsx";
+import { brief } from "../../part/visible.ts";
+import { useMe } from "./entry.tsx";
+import { useScope } from "./scope.ts";
+
+/** Whether somebody may write here now. */
+export function useWriting(): "open" | "shut" {
+  const { state } = useScope();
+  const me = useMe();
+  const isOver = ["closed", "archived", "moved"].includes(state.status);
+  return isOver || state.newer !== null || !mayWrite(me) ? "shut" : "open";
+}
+
+export const mayWrite = (me: { readonly scopes: readonly string[] } | undefined): boolean =>
+  me === undefined || me.scopes.includes("write") || me.scopes.includes("admin");
+
+export function Standing(): ReactNode {
+  const { state, session, reread } = useScope();
+  const me = useMe();
+  const doing = (work: () => Promise<unknown>) => async (): Promise<void> => {
+    await work();
+    reread();
+  };
+  const { status, newer, why } = state;
+  if (newer !== null)
+    return <Band>It holds what only a newer Skein understands, so it can only be read here.</Band>;
+  if (!mayWrite(me)) return <Band>This login may only read.</Band>;
+  if (status === "moved") return <Band>It lives elsewhere now. Fork it to go on from here.</Band>;
+  if (status === "closed" || status === "archived")
+    return (
+      <Band>
+        It is {status}.<Button act={doing(() => session.reopen())}>Reopen</Button>
+      </Band>
+    );
+  if (status === "sleeping")
+    return (
+      <Band tone="rest">
+        <Sleeping />
+        <Button act={doing(() => session.activate())}>Activate</Button>
+      </Band>
+    );
+  if (status !== "suspended") return null;
+  if (why?.by === "approval") return <Asked />;
+  return (
+    <Band tone="warn">
+      <span className="spread">
+        Suspended by {why?.by ?? "somebody"}
+        {why?.reason === null || why === null ? "" : `: ${brief(why.reason, 200)}`}.{" "}
+        {why?.by === "budget" ? "Raise its budget, then let it go on." : "What is written waits."}
+      </span>
+      <Button act={doing(() => session.activate())}>Activate</Button>
+    </Band>
+  );
+}
+
+function Sleeping(): ReactNode {
+  const { log, state } = useScope();
+  const slept = state.why === null ? undefined : log.at(state.why.seq);
+  const until = (slept?.body as { readonly untilMs?: number } | undefined)?.untilMs;
+  if (until === undefined) return <span className="spread">It sleeps until something wakes it.</span>;
+  return (
+    <span className="spread">
+      It sleeps, and wakes <Ago at={until} />.
+    </span>
+  );
+}
+
+/** Calls that wait; they may be far up. */
+function Asked(): ReactNode {
+  const { state, session, reread } = useScope();
+  const asked = state.calls.filter(({ phase }) => phase === "asked");
+  if (asked.length < 2) return null;
+  const answer = async (allow: boolean): Promise<void> => {
+    await session.answer({ allow });
+    reread();
+  };
+  return (
+    <Band tone="warn">
+      <span className="spread">{plural(asked.length, "call")} wait for an answer.</span>
+      <Button act={() => answer(true)}>Allow all</Button>
+      <Button kind="bad" act={() => answer(false)}>
+        Deny all
+      </Button>
+    </Band>
+  );
+}
+
+function Band({ tone, children }: { readonly tone?: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <div className="standing" data-tone={tone} role="status">
+      {children}
+    </div>
+  );
+}

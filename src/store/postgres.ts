@@ -59,9 +59,13 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
       workspace: started.workspace,
       program: started.program,
       now: () => database.now(),
-      async append(parts) {
-        await quota.check(parts);
-        return appender.append(parts);
+      append(parts) {
+        try {
+          const counted = quota.check(parts);
+          return counted === null ? appender.append(parts) : counted.then(() => appender.append(parts));
+        } catch (error) {
+          return Promise.reject(error);
+        }
       },
       ...makeReader(driver),
       ...makeFeed(driver),

@@ -8,8 +8,16 @@ import { agrees } from "../parts.ts";
 import type { Value } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import type { Heads, KnownHead } from "./heads.ts";
-import { arrayOf } from "./literal.ts";
-import { draftArrays, draftColumns, draftParameters, draftRows, draftValues, linked } from "./records.ts";
+import { arrayOf, isPlain, joined, splitting } from "./literal.ts";
+import {
+  draftArrays,
+  draftColumns,
+  draftParameters,
+  draftRows,
+  draftValues,
+  linked,
+  type Linked,
+} from "./records.ts";
 import { activeLagMs } from "./schema.ts";
 
 /** The log whose known head makes an append one of these; null when it is not. */
@@ -23,8 +31,11 @@ export function knownHead(heads: Heads, parts: readonly Part[], nowMs: number): 
   if (head === undefined || !agrees(head.seq, head.hash, expect)) return null;
   if (epoch !== undefined && epoch !== head.epoch) return null;
   if (nowMs - head.activeAt >= activeLagMs) return null;
-  return drafts.every(({ key, blobs }) => key === null && blobs.length === 0) ? head : null;
+  return drafts.every(isSimple) ? head : null;
 }
+
+const isSimple = ({ key, blobs, body, content }: Draft): boolean =>
+  key === null && blobs.length === 0 && isPlain(body) && (content === null || isPlain(content.text));
 
 const isThere = "h.state = 0 AND NOT h.copy AND h.put_seq IS NULL";
 
@@ -49,6 +60,39 @@ WITH given AS (
 )
 SELECT place FROM moved`;
 
+/**
+ * Of one record each. Lists are read by place: to unnest them all would take as long as to write the records.
+ * Only one is unnested, from which the planner takes it that they are few. What is found by is put together
+ * before anything is looked up, so that heads are found by their sessions.
+ */
+const each = `
+WITH list AS MATERIALIZED (
+  SELECT ${splitting(3)} AS session, ${splitting(4)} AS before_hash, ${splitting(5)} AS hash,
+    $6::bigint[] AS at, $7::bigint[] AS epoch, ${splitting(8)} AS type, $9::integer[] AS v,
+    ${splitting(10)} AS actor, $11::integer[] AS turn, $12::bigint[] AS cause, ${splitting(13)} AS body,
+    ${splitting(14)} AS content_hash, $15::integer[] AS bytes, ${splitting(16)} AS salt,
+    ${splitting(17)} AS content
+), given AS MATERIALIZED (
+  SELECT p.place::integer AS place, p.before, l.session[p.place] AS session, l.at[p.place] AS at,
+    decode(l.before_hash[p.place], 'hex') AS before_hash, decode(l.hash[p.place], 'hex') AS hash,
+    l.epoch[p.place] AS epoch, l.bytes[p.place] AS bytes
+  FROM list l, unnest($2::bigint[]) WITH ORDINALITY p (before, place)
+), moved AS (
+  UPDATE skein.heads h SET seq = g.before + 1, hash = g.hash, at = g.at,
+    bytes = h.bytes + coalesce(g.bytes, 0)
+  FROM given g
+  WHERE h.tenant = $1 AND h.session = g.session AND h.seq = g.before AND h.hash = g.before_hash
+    AND (g.epoch IS NULL OR h.epoch = g.epoch) AND ${isThere}
+  RETURNING h.log, h.seq, h.at, h.hash, g.bytes, g.place
+), written AS (
+  INSERT INTO skein.events (${columns})
+  SELECT $1, m.log, m.seq, pg_current_xact_id(), m.at, l.type[m.place], l.v[m.place], l.actor[m.place],
+    l.turn[m.place], l.cause[m.place], NULL, l.body[m.place], decode(l.content_hash[m.place], 'hex'),
+    m.bytes, decode(l.salt[m.place], 'hex'), l.content[m.place], m.hash
+  FROM list l, moved m
+)
+SELECT count(*)::integer AS count, string_agg(place::text, ',') AS places FROM moved`;
+
 const one = `
 WITH moved AS (
   UPDATE skein.heads h SET seq = $5, hash = decode($6, 'hex'), at = $7, bytes = h.bytes + $9
@@ -68,52 +112,85 @@ const oneDraft = ({ type, v, actor, turn, cause, body, content }: Draft): readon
 
 /** Null for an append that was not done, since its log is not where it was left. Rejects with `Lost`. */
 export async function appendKnown(
-  { database, tenant, world }: Driver,
+  driver: Driver,
   heads: Heads,
   list: readonly { readonly part: Part; readonly head: KnownHead }[],
 ): Promise<readonly (Outcome | null)[]> {
-  const nowMs = database.now();
-  const ready = list.map(({ part, head }) => linked(world.digest, part, head, Math.floor(nowMs)));
-  const rows = draftRows(ready);
+  const nowMs = Math.floor(driver.database.now());
+  const ready = list.map(({ part, head }) => linked(driver.world.digest, part, head, nowMs));
   const before = list.map(({ head }) => head);
-  const [first] = ready;
-  const [row] = rows;
-  const moved = await (first !== undefined && row !== undefined && rows.length === 1
-    ? database.once<{ place: number }>(one, [
-        tenant,
-        first.part.session,
-        before[0]?.seq ?? 0,
-        before[0]?.hash ?? "",
-        first.seq,
-        first.hash,
-        first.at,
-        first.part.epoch ?? null,
-        first.bytes,
-        ...oneDraft(row.draft),
-      ])
-    : database.once<{ place: number }>(many, [
-        tenant,
-        arrayOf(ready.map(({ part }) => part.session)),
-        arrayOf(before.map(({ seq }) => seq)),
-        arrayOf(before.map(({ hash }) => hash)),
-        arrayOf(ready.map(({ seq }) => seq)),
-        arrayOf(ready.map(({ hash }) => hash)),
-        arrayOf(ready.map(({ at }) => at)),
-        arrayOf(ready.map(({ part }) => part.epoch ?? null)),
-        arrayOf(ready.map(({ bytes }) => bytes)),
-        arrayOf(ready.flatMap(({ part }, place) => part.drafts.map(() => place + 1))),
-        arrayOf(ready.flatMap(({ part }) => part.drafts.map((_, place) => place + 1))),
-        ...draftParameters(rows),
-      ]));
-  const done = new Set(moved.map(({ place }) => place));
+  const isEach = ready.every(({ part }) => part.drafts.length === 1);
+  const done = await (isEach
+    ? ready.length === 1
+      ? writeOne(driver, ready, before)
+      : writeEach(driver, ready, before)
+    : writeMany(driver, ready, before));
   return ready.map(({ part, firstSeq, seq, hash, hashes, at }, place): Outcome | null => {
     const { session } = part;
     const head = before[place];
-    if (!done.has(place + 1) || head === undefined) {
+    if ((done !== null && !done.has(place + 1)) || head === undefined) {
       heads.forget(session);
       return null;
     }
-    heads.set(session, { ...head, seq, hash, at });
+    heads.set(session, { seq, hash, at, epoch: head.epoch, activeAt: head.activeAt });
     return { kind: "ok", parts: [{ session, firstSeq, headSeq: seq, at, hashes }] };
   });
 }
+
+/** The places, from 1, of those that were moved; null: all were. */
+type Moved = ReadonlySet<number> | null;
+type Write = (driver: Driver, ready: readonly Linked[], before: readonly KnownHead[]) => Promise<Moved>;
+
+const writeOne: Write = async ({ database, tenant }, [first], [head]) => {
+  const draft = first?.part.drafts[0];
+  if (first === undefined || draft === undefined || head === undefined) return new Set();
+  const { part, seq, hash, at, bytes } = first;
+  const where = [tenant, part.session, head.seq, head.hash];
+  const how = [seq, hash, at, part.epoch ?? null, bytes];
+  const rows = await database.once(one, [...where, ...how, ...oneDraft(draft)]);
+  return rows.length === 1 ? null : new Set();
+};
+
+const writeEach: Write = async ({ database, tenant }, ready, before) => {
+  const drafts = ready.flatMap(({ part }) => part.drafts);
+  const contents = drafts.map(({ content }) => content);
+  const [row] = await database.once<{ count: number; places: string | null }>(each, [
+    tenant,
+    arrayOf(before.map(({ seq }) => seq)),
+    joined(ready.map(({ part }) => part.session)),
+    joined(before.map(({ hash }) => hash)),
+    joined(ready.map(({ hash }) => hash)),
+    arrayOf(ready.map(({ at }) => at)),
+    arrayOf(ready.map(({ part }) => part.epoch ?? null)),
+    joined(drafts.map(({ type }) => type)),
+    arrayOf(drafts.map(({ v }) => v)),
+    joined(drafts.map(({ actor }) => actor)),
+    arrayOf(drafts.map(({ turn }) => turn)),
+    arrayOf(drafts.map(({ cause }) => cause)),
+    joined(drafts.map(({ body }) => body)),
+    joined(contents.map((content) => content?.hash ?? null)),
+    arrayOf(contents.map((content) => content?.bytes ?? null)),
+    joined(contents.map((content) => content?.salt ?? null)),
+    joined(contents.map((content) => content?.text ?? null)),
+  ]);
+  if (row?.count === ready.length) return null;
+  return new Set((row?.places ?? "").split(",").map(Number));
+};
+
+const writeMany: Write = async ({ database, tenant }, ready, before) => {
+  const rows = await database.once<{ place: number }>(many, [
+    tenant,
+    arrayOf(ready.map(({ part }) => part.session)),
+    arrayOf(before.map(({ seq }) => seq)),
+    arrayOf(before.map(({ hash }) => hash)),
+    arrayOf(ready.map(({ seq }) => seq)),
+    arrayOf(ready.map(({ hash }) => hash)),
+    arrayOf(ready.map(({ at }) => at)),
+    arrayOf(ready.map(({ part }) => part.epoch ?? null)),
+    arrayOf(ready.map(({ bytes }) => bytes)),
+    arrayOf(ready.flatMap(({ part }, place) => part.drafts.map(() => place + 1))),
+    arrayOf(ready.flatMap(({ part }) => part.drafts.map((_, place) => place + 1))),
+    ...draftParameters(draftRows(ready)),
+  ]);
+  return rows.length === ready.length ? null : new Set(rows.map(({ place }) => place));
+};

@@ -10,11 +10,16 @@ import { appendJudged, type Judged } from "./append-judged.ts";
 import { appendKnown, knownHead } from "./append-known.ts";
 import type { Driver } from "./driver.ts";
 import { makeEstimates } from "./estimate.ts";
-import type { Heads } from "./heads.ts";
+import type { Heads, KnownHead } from "./heads.ts";
 import { isUnique, Lost } from "./trouble.ts";
 
 /** Batches under way at once; more would only wait for one another. */
 const batchesMax = 4;
+/**
+ * When so many wait and nothing is under way, they go in two halves: while the server works on one, the
+ * other is put together or taken apart here.
+ */
+const halvedMin = 32;
 const batchAppendsMax = 128;
 const batchRecordsMax = 1_000;
 /** How often an append is judged again when a row was there that could not be seen before. */
@@ -26,6 +31,8 @@ interface Pending {
   readonly reject: (error: unknown) => void;
   /** It was not where it was left: it is judged in a transaction. */
   judge: boolean;
+  /** When its batch was put together: the head that it needs, if it needs no more. */
+  head: KnownHead | null;
 }
 
 export interface Appender {
@@ -43,6 +50,13 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   let batches = 0;
   let planned = false;
 
+  /** After this turn of the event loop: whoever was just answered may come again, and goes along. */
+  function plan(): void {
+    if (planned) return;
+    planned = true;
+    world.defer(pump);
+  }
+
   /** Starts as many batches as there is room for. */
   function pump(): void {
     planned = false;
@@ -55,7 +69,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
       void carryOut(batch).finally(() => {
         for (const session of sessions) busy.delete(session);
         batches -= 1;
-        pump();
+        plan();
       });
     }
     if (batches === 0 && waiting.length === 0) for (const resolve of resting.splice(0)) resolve();
@@ -67,6 +81,8 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
     const left: Pending[] = [];
     const held = new Set(busy);
     const nowMs = database.now();
+    const isHalved = batches === 0 && waiting.length >= halvedMin;
+    const most = isHalved ? Math.min(batchAppendsMax, Math.ceil(waiting.length / 2)) : batchAppendsMax;
     let records = 0;
     let kind: string | null = null;
     for (const pending of waiting) {
@@ -74,13 +90,13 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
       const free = parts.every(({ session }) => !held.has(session));
       for (const { session } of parts) held.add(session);
       const count = parts.reduce((sum, { drafts }) => sum + drafts.length, 0);
-      const isFull =
-        taken.length >= batchAppendsMax || (taken.length > 0 && records + count > batchRecordsMax);
+      const isFull = taken.length >= most || (taken.length > 0 && records + count > batchRecordsMax);
       if (!free || isFull) {
         left.push(pending);
         continue;
       }
-      const own = pending.judge || knownHead(heads, parts, nowMs) === null ? kindOf(parts) : "known";
+      pending.head = pending.judge ? null : knownHead(heads, parts, nowMs);
+      const own = pending.head === null ? kindOf(parts) : "known";
       const fits = kind === null || (kind === own && own !== "alone");
       kind ??= own;
       if (fits) records += count;
@@ -91,10 +107,9 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   }
 
   async function carryOut(batch: readonly Pending[]): Promise<void> {
-    const nowMs = database.now();
     const known = batch.flatMap((pending) => {
-      const [part] = pending.parts;
-      const head = pending.judge ? null : knownHead(heads, pending.parts, nowMs);
+      const { head, parts } = pending;
+      const [part] = parts;
       return part !== undefined && head !== null ? [{ pending, part, head }] : [];
     });
     if (known.length < batch.length) return judge(batch);
@@ -153,10 +168,8 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
       const wrong = partsFlaw(parts);
       if (wrong !== null) return Promise.reject(new SkeinError("invalid", wrong));
       return new Promise((resolve, reject) => {
-        waiting.push({ parts, resolve, reject, judge: false });
-        if (planned) return;
-        planned = true;
-        world.defer(pump);
+        waiting.push({ parts, resolve, reject, judge: false, head: null });
+        plan();
       });
     },
     idle: () =>

@@ -17,3 +17,21 @@ const quoted = (value: string): string =>
 
 /** PostgreSQL keeps no U+0000 in a text. Only what lists show may have one: JSON has none. */
 export const shownText = (text: string | null): string | null => text?.replaceAll("\0", "\uFFFD") ?? null;
+
+/**
+ * Texts of which none holds a record separator: such a list is put together and taken apart far faster than
+ * an array. No JSON text holds one, and no field of a header.
+ */
+const separator = "\x1e";
+
+export const isPlain = (text: string): boolean => !text.includes(separator);
+
+/** The list as one text, to be read with `splitting`. Null and the empty text are null. */
+export function joined(values: readonly (string | null)[]): string {
+  let text = values[0] ?? "";
+  for (let place = 1; place < values.length; place++) text += separator + (values[place] ?? "");
+  return text;
+}
+
+/** The array of texts that a parameter holds as one text. */
+export const splitting = (parameter: number): string => `string_to_array($${parameter}::text, E'\\x1e', '')`;

@@ -9,8 +9,11 @@ import type { Row } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 
 export interface Quota {
-  /** Rejects with `refused` when the append would begin something new past the quota. */
-  check(parts: readonly Part[]): Promise<void>;
+  /**
+   * Throws or rejects with `refused` when the append would begin something new past the quota. Null when that
+   * is known at once.
+   */
+  check(parts: readonly Part[]): Promise<void> | null;
 }
 
 /** How long a count holds. One that takes long holds longer, so that counting never is most of the work. */
@@ -56,21 +59,26 @@ export function makeQuota({ database, tenant, world }: Driver): Quota {
     freshUntil = now + Math.max(countedMs, (now - askedAt) * countShare);
   }
 
+  function judge(parts: readonly Part[]): void {
+    if (known === undefined || (known.sessions_max === null && known.bytes_max === null)) return;
+    const asked = { sessions: parts.filter(opens).length, bytes: parts.reduce(bytesOf, 0) };
+    refuseIfOver(known, added, parts, asked.sessions);
+    added.sessions += asked.sessions;
+    added.bytes += asked.bytes;
+  }
+
   return {
-    async check(parts) {
+    check(parts) {
       if (world.now() >= freshUntil) {
         counting ??= count().finally(() => {
           counting = null;
         });
         // Only the first waits: later ones go by what was last known. If it fails, the append tells of it.
-        if (known === undefined) await counting;
-        else counting.catch(() => undefined);
+        if (known === undefined) return counting.then(() => judge(parts));
+        counting.catch(() => undefined);
       }
-      if (known === undefined || (known.sessions_max === null && known.bytes_max === null)) return;
-      const asked = { sessions: parts.filter(opens).length, bytes: parts.reduce(bytesOf, 0) };
-      refuseIfOver(known, added, parts, asked.sessions);
-      added.sessions += asked.sessions;
-      added.bytes += asked.bytes;
+      judge(parts);
+      return null;
     },
   };
 }

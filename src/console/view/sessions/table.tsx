@@ -38,7 +38,7 @@ interface TableProps {
 const aheadRows = 30;
 
 export function Table({ filter, list, listing, choices }: TableProps): ReactNode {
-  const { rows, isWhole, isReading, error } = listing;
+  const { rows, isBegun, isWhole, isReading, error } = listing;
   const at = useCell(chosen);
   const picked = useCell(selected);
   const height = useNarrow() ? 84 : 52;
@@ -58,8 +58,9 @@ export function Table({ filter, list, listing, choices }: TableProps): ReactNode
   const shown = virtual.getVirtualItems();
   const last = shown.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (last >= rows.length - aheadRows && !isWhole && !isReading && error === undefined) void list.more();
-  }, [last, rows.length, isWhole, isReading, error, list]);
+    const mayRead = isBegun && !isWhole && !isReading && error === undefined;
+    if (mayRead && last >= rows.length - aheadRows) void list.more();
+  }, [last, rows.length, isBegun, isWhole, isReading, error, list]);
   useKeptInView(at, rows, (place) => {
     virtual.scrollToIndex(place, { align: "auto" });
     grid.current?.focus({ preventScroll: true });

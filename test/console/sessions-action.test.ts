@@ -1,0 +1,103 @@
+/** What can be done with which sessions from their rows. */
+import { test } from "node:test";
+import assert from "node:assert/strict";
+import { statuses } from "../../src/core/lifecycle.ts";
+import { actions, doable, each, eitherOf, isEntitled } from "../../src/console/view/sessions/action.ts";
+import { fieldsOf, lastUsed, openingOf } from "../../src/console/view/opening.ts";
+import { rowOf } from "./session-row.ts";
+
+test("each action is offered where the lifecycle allows it", () => {
+  const offered = Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      actions.flatMap((action) => (doable(action, [rowOf({ status })]).length > 0 ? [action.name] : [])),
+    ]),
+  );
+  assert.deepEqual(offered, {
+    open: ["suspend", "close", "prioritize", "fork", "delete"],
+    running: ["suspend", "interrupt", "prioritize", "fork"],
+    suspended: ["activate", "interrupt", "close", "prioritize", "fork", "delete"],
+    sleeping: ["suspend", "activate", "close", "prioritize", "fork", "delete"],
+    closed: ["reopen", "archive", "prioritize", "fork", "delete"],
+    archived: ["reopen", "fork", "delete"],
+    moved: ["fork", "delete"],
+  });
+});
+
+test("a copy is forked and deleted only", () => {
+  const copy = rowOf({ copy: true });
+  assert.deepEqual(
+    actions.flatMap((action) => (doable(action, [copy]).length > 0 ? [action.name] : [])),
+    ["fork", "delete"],
+  );
+});
+
+test("a key that goes both ways suspends as long as there is something to suspend", () => {
+  const [open, still] = [rowOf({ status: "open" }), rowOf({ status: "suspended" })];
+  assert.equal(eitherOf("suspend", "activate", [open, still]).name, "suspend");
+  assert.equal(eitherOf("suspend", "activate", [still]).name, "activate");
+  assert.equal(eitherOf("suspend", "activate", [rowOf({ status: "closed" })]).name, "suspend");
+});
+
+test("who may read only is offered nothing, and an admin everything", () => {
+  const named = (scopes: readonly ("read" | "write" | "operate" | "admin")[]): string[] =>
+    actions.flatMap((action) => (isEntitled(action, { scopes: [...scopes] }) ? [action.name] : []));
+  assert.deepEqual(named(["read"]), []);
+  assert.equal(named(["read", "write"]).includes("delete"), false);
+  assert.equal(named(["admin"]).length, actions.length);
+});
+
+test("of several, those that fail keep nobody from it, and only a few are under way", async () => {
+  let [now, most] = [0, 0];
+  const progress: number[] = [];
+  const failed = await each(
+    Array.from({ length: 20 }, (_, n) => n),
+    async (n) => {
+      now += 1;
+      most = Math.max(most, now);
+      await Promise.resolve();
+      now -= 1;
+      if (n % 7 === 0) throw new Error(`no ${n}`);
+    },
+    { atOnce: 3, progress: (done) => progress.push(done) },
+  );
+  assert.deepEqual(
+    failed.map(({ of }) => of).toSorted((a, b) => a - b),
+    [0, 7, 14],
+  );
+  assert.deepEqual([most, progress.at(-1), progress.length], [3, 20, 20]);
+});
+
+test("what was typed for a new session is asked for, and nothing else", () => {
+  const fields = fieldsOf(lastUsed('{"agent":"clerk","model":7}'));
+  assert.deepEqual(openingOf({ ...fields, objective: " Look into it " }), {
+    objective: "Look into it",
+    agent: "clerk",
+  });
+  assert.deepEqual(
+    openingOf({
+      ...fields,
+      objective: "x",
+      agent: "",
+      model: "offline/offline",
+      name: "N",
+      labels: "team=blue",
+      priority: "0",
+      usd: "0.5",
+      steps: "12",
+    }),
+    {
+      objective: "x",
+      model: "offline/offline",
+      name: "N",
+      labels: { team: "blue" },
+      priority: 0,
+      budget: { usd: 0.5, steps: 12 },
+    },
+  );
+});
+
+test("whatever a browser kept of the last one, the fields are texts", () => {
+  for (const kept of [null, "", "nonsense", "null", "[]", '"text"', '{"agent":null}'])
+    assert.deepEqual(lastUsed(kept), { agent: "", model: "" });
+});

@@ -27,7 +27,7 @@ const madeOf = (): string => (existsSync(mark) && existsSync(page) ? readFileSyn
 
 async function build(): Promise<boolean> {
   const vite = join(root, "node_modules/vite/bin/vite.js");
-  const args = [vite, "build", "--config", join(root, "src/console/vite.config.ts"), "--logLevel", "warn"];
+  const args = [vite, "build", "--config", join(root, "src/console/vite.config.ts"), "--logLevel", "error"];
   const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
   const [code] = (await once(child, "exit")) as [number | null];
   return code === 0;

@@ -8,7 +8,7 @@ import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
 import { choicesOf, type Acts } from "./act.ts";
 import { LaneRow } from "./lane-row.tsx";
-import { Lanes } from "./lanes.tsx";
+import { labelPx, Lanes, laneX } from "./lanes.tsx";
 import { relativeOf, type Drawing, type Lane, type Way } from "./layout.ts";
 import type { Node, SessionCost } from "./relative.ts";
 
@@ -41,8 +41,10 @@ export function Graph({ drawing, nodes, present, costs, look, acts }: GraphProps
   const { shown, reveal } = useShown(box, drawing.lanes, rowPx);
   const hovering = useRef<(() => void) | null>(null);
   const focus = (session: string | null): void => {
-    if (session === null) return;
-    reveal(drawing.lanes.findIndex((lane) => lane.session === session));
+    const lane = drawing.lanes.find((one) => one.session === session);
+    if (session === null || lane === undefined) return;
+    reveal(lane.row);
+    if (!isNarrow) showHead(box.current, lane, drawing);
     setCurrent(session);
     look(session);
     // Where it was not in the page, it is there after the next drawing.
@@ -60,7 +62,11 @@ export function Graph({ drawing, nodes, present, costs, look, acts }: GraphProps
     hovering.current?.();
     hovering.current = after(restMs, () => look(session));
   };
-  useKeys({ current, nodes, acts, move: (way) => focus(relativeOf(drawing, current, way)) });
+  const move = (way: Way): void => {
+    const isHere = box.current?.contains(document.activeElement) === true;
+    focus(isHere ? relativeOf(drawing, current, way) : current);
+  };
+  useKeys({ current, nodes, acts, move });
   useEffect(() => () => hovering.current?.(), []);
   return (
     <div
@@ -95,6 +101,7 @@ export function Graph({ drawing, nodes, present, costs, look, acts }: GraphProps
             shown={shown}
             nodes={nodes}
             present={present}
+            current={current}
             rowPx={rowPx}
             width={width}
           />
@@ -106,6 +113,17 @@ export function Graph({ drawing, nodes, present, costs, look, acts }: GraphProps
 
 const focusRow = (box: HTMLElement | null, session: string): void =>
   box?.querySelector<HTMLElement>(`[data-session="${CSS.escape(session)}"]`)?.focus();
+
+/** Where a lane ends is seen, also when the graph is wider than its place. */
+function showHead(box: HTMLElement | null, { spots }: Lane, drawing: Drawing): void {
+  if (box === null) return;
+  const x = laneX(drawing, box.clientWidth)(spots.at(-1)?.column ?? 0);
+  const room = box.clientWidth - labelPx;
+  if (x > box.scrollLeft + room - headPx) box.scrollLeft = x - room + headPx;
+  else if (x < box.scrollLeft + headPx) box.scrollLeft = Math.max(0, x - room / 2);
+}
+
+const headPx = 70;
 
 interface Keys {
   readonly current: string;

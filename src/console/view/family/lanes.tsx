@@ -9,6 +9,8 @@ interface LanesProps {
   readonly shown: readonly Lane[];
   readonly nodes: ReadonlyMap<string, Node>;
   readonly present: string;
+  /** The one that is looked at: its way from the first, and its merges, stand out. */
+  readonly current: string;
   readonly rowPx: number;
   /** Of the whole place, with the words. */
   readonly width: number;
@@ -17,22 +19,38 @@ interface LanesProps {
 /** As in the style sheet. */
 export const labelPx = 310;
 const columnPxMax = 104;
-const columnPxMin = 20;
+const columnPxMin = 11;
 const numbersFromPx = 40;
 const edgePx = { left: 26, right: 64 } as const;
 
-export function Lanes({ drawing, shown, nodes, present, rowPx, width }: LanesProps): ReactNode {
+const columnPxOf = ({ columns }: Drawing, width: number): number => {
   const room = width - labelPx - edgePx.left - edgePx.right;
-  const columnPx = Math.max(columnPxMin, Math.min(columnPxMax, room / Math.max(1, drawing.columns - 1)));
-  const x = (column: number): number => Math.round(edgePx.left + column * columnPx);
+  return Math.max(columnPxMin, Math.min(columnPxMax, room / Math.max(1, columns - 1)));
+};
+
+/** Where a column is drawn, counted from where the words end. */
+export function laneX(drawing: Drawing, width: number): Along {
+  const columnPx = columnPxOf(drawing, width);
+  return (column) => Math.round(edgePx.left + column * columnPx);
+}
+
+/** In larger families what does not concern the one that is looked at stands back. */
+const quietFrom = 16;
+
+export function Lanes({ drawing, shown, nodes, present, current, rowPx, width }: LanesProps): ReactNode {
+  const x = laneX(drawing, width);
   const y = (row: number): number => row * rowPx + rowPx / 2;
   const [first, last] = [shown[0]?.row ?? 0, shown.at(-1)?.row ?? 0];
   const isSeen = ({ from, to }: Edge): boolean =>
     Math.min(from.row, to.row) <= last && Math.max(from.row, to.row) >= first;
   const edges = drawing.edges.filter(isSeen);
+  const near = wayTo(current, nodes);
+  const isNear = ({ what, from, to }: Edge): boolean =>
+    what === "fork" ? near.has(to.session) : to.session === current || from.session === current;
   return (
     <svg
       className="family-lanes"
+      data-quiet={drawing.lanes.length >= quietFrom || undefined}
       style={{ left: labelPx }}
       width={Math.max(width - labelPx, x(drawing.columns - 1) + edgePx.right)}
       height={drawing.lanes.length * rowPx}
@@ -42,6 +60,7 @@ export function Lanes({ drawing, shown, nodes, present, rowPx, width }: LanesPro
         <path
           key={`${edge.what} ${edge.from.session} ${edge.to.session} ${edge.to.seq}`}
           className={`family-${edge.what}`}
+          data-near={isNear(edge) || undefined}
           d={edge.what === "fork" ? forkPath(edge, x, y) : mergePath(edge, x, y)}
         />
       ))}
@@ -53,20 +72,32 @@ export function Lanes({ drawing, shown, nodes, present, rowPx, width }: LanesPro
           y={y(lane.row)}
           status={nodes.get(lane.session)?.status ?? "absent"}
           isPresent={lane.session === present}
-          isNumbered={columnPx >= numbersFromPx}
+          isNumbered={x(1) - x(0) >= numbersFromPx}
         />
       ))}
       {edges
         .filter(({ what }) => what === "merge")
-        .map(({ to }) => (
+        .map((edge) => ({ ...edge, isNear: isNear(edge) }))
+        .map(({ from, to, isNear: stands }) => (
           <path
-            key={`${to.session} ${to.seq}`}
+            key={`${from.session} ${to.session} ${to.seq}`}
             className="family-joined"
+            data-near={stands || undefined}
             d={arrow(x(to.column), y(to.row))}
           />
         ))}
     </svg>
   );
+}
+
+/** The session and those it comes from. */
+function wayTo(session: string, nodes: ReadonlyMap<string, Node>): ReadonlySet<string> {
+  const way = new Set<string>();
+  for (let at: string | undefined = session; at !== undefined && !way.has(at);) {
+    way.add(at);
+    at = nodes.get(at)?.parent?.session;
+  }
+  return way;
 }
 
 type Along = (place: number) => number;

@@ -82,10 +82,12 @@ async function single(path: (name: string) => string): Promise<Measure[]> {
     hand: [],
     bare: [],
   };
-  for (let round = 0; round < 25; round++) {
+  const warm = 10;
+  for (let round = -warm; round < 25; round++) {
     const many = (work: (place: number) => unknown) => async (): Promise<void> => {
-      for (let i = 0; i < count; i++) await work(round * count + i);
+      for (let i = 0; i < count; i++) await work((round + warm) * count + i);
     };
+    if (round === 0) for (const list of Object.values(times)) list.length = 0;
     times.hand.push(await timeMs(many(writeByHand)));
     times.bare.push(await timeMs(many(writeBare)));
     times.ours.push(await timeMs(many(() => session.append(text))));
@@ -132,6 +134,7 @@ async function many(path: string, plainPath: string): Promise<Measure> {
     () => {
       for (let i = 0; i < rounds; i++) write(++seq);
     },
+    { warm: 3 },
   );
   const events = sessions * rounds;
   return {

@@ -35,14 +35,22 @@ export async function samples(count: number, work: (run: number) => unknown): Pr
   return found;
 }
 
-/** Two things in turn, so that a slow moment of the machine slows both; medians of each. */
+/**
+ * Two things in turn, so that a slow moment of the machine slows both; medians of each. Of the first `warm`
+ * rounds nothing is kept, of either: a program that serves has been compiled long ago.
+ */
 export async function sideBySide(
   rounds: number,
   ours: (round: number) => unknown,
   plain: (round: number) => unknown,
+  { warm = 0 }: { readonly warm?: number } = {},
 ): Promise<{ readonly oursMs: number; readonly plainMs: number }> {
   const mine: number[] = [];
   const theirs: number[] = [];
+  for (let round = -warm; round < 0; round++) {
+    await plain(round);
+    await ours(round);
+  }
   for (let round = 0; round < rounds; round++) {
     theirs.push(await timeMs(() => plain(round)));
     mine.push(await timeMs(() => ours(round)));

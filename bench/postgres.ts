@@ -73,6 +73,7 @@ async function single(url: string, plain: Sql): Promise<Measure[]> {
         await plain.unsafe(insertOne, values, { prepare: true });
       }
     },
+    { warm: 15 },
   );
   const rate = (ms: number): string => `${number((count / ms) * 1e3)}/s`;
   return [
@@ -119,6 +120,7 @@ async function many(url: string, plain: Sql): Promise<Measure> {
       }
       await under;
     },
+    { warm: 30 },
   );
   const events = sessions * rounds;
   return {

@@ -1,6 +1,6 @@
 /**
- * What somebody answers to the conflicts of a merge, while they are at it. An answer belongs to the conflict as
- * it was shown: when one of the sides has changed since, it is kept and asked again.
+ * What somebody answers to the conflicts of a merge, while they are at it. An answer belongs to the conflict
+ * as it was shown: when one of the sides has changed since, it is kept and asked again.
  */
 import type { RemoteSession } from "../../../client/connect.ts";
 

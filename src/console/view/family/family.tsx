@@ -1,4 +1,4 @@
-/** The family: who was forked from whom and what was merged into whom, as a graph, and what can be made of it. */
+/** The family as a graph: who was forked from whom, what was merged into whom, what can be made of it. */
 import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";

@@ -1,6 +1,7 @@
 /**
- * The graph: a row for each session, its words on the left and its lane on the right. The rows are a list, for
- * whoever reads aloud and on a phone, where the lanes are left out. Of large families only what is seen is here.
+ * The graph: a row for each session, its words on the left and its lane on the right. The rows are a list,
+ * for whoever reads aloud and on a phone, where the lanes are left out. Of large families only what is seen
+ * is here.
  */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";

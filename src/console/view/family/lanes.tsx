@@ -1,4 +1,4 @@
-/** The lanes of the family: lines, forks that leave them and merges that join them. Rows say the same in words. */
+/** The lanes of the family, forks that leave them and merges that join them. Rows say the same in words. */
 import type { ReactNode } from "react";
 import type { Drawing, Edge, Lane, Spot } from "./layout.ts";
 import type { Node } from "./relative.ts";

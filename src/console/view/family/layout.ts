@@ -1,7 +1,7 @@
 /**
  * The family as a drawing: a lane for each session, one below the other, and from left to right what came
- * after what. A fork leaves its parent's lane downwards, a merge joins the lane that it went into. Columns are
- * ranks, not lengths: one event or a hundred thousand between two forks take the same space.
+ * after what. A fork leaves its parent's lane downwards, a merge joins the lane that it went into. Columns
+ * are ranks, not lengths: one event or a hundred thousand between two forks take the same space.
  *
  * Later forks stand nearer to their parent, so that no fork crosses the lane of another.
  */

@@ -117,7 +117,7 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     <div className="merge-bar">
       <p className="spread soft" role="status">
         {left > 0
-          ? `${plural(left, "conflict")} of ${plan.conflicts.length} ${left === 1 ? "is" : "are"} left to resolve.`
+          ? `Left to resolve: ${plural(left, "conflict")} of ${plan.conflicts.length}.`
           : plan.conflicts.length > 0
             ? "All conflicts are resolved."
             : "There is no conflict."}

@@ -1,4 +1,4 @@
-/** What goes with an answer: a value of one's own, a task's status, and the reason, which is kept in the log. */
+/** What goes with an answer: a value of one's own, a task's status, and the reason, which is kept. */
 import { useId, type ReactNode } from "react";
 import { standingOf, type Answer, type Conflict } from "./answer.ts";
 import type { MergeDraft } from "./merge-draft.ts";

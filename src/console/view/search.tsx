@@ -248,7 +248,7 @@ interface HitGroupProps {
 function HitGroup({ group: { log, hits }, asked, isOnly }: HitGroupProps): ReactNode {
   const isSession = log.startsWith("ses_");
   return (
-    <section className="search-group" aria-label="Hits of one session">
+    <section className="search-group">
       {isOnly ? null : isSession ? <GroupHead id={log} count={hits.length} /> : <h2>The workspace</h2>}
       <ul>
         {hits.map((hit) => (

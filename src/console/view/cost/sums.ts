@@ -138,7 +138,7 @@ export function stacked(series: readonly Series[], measure: Measure): readonly (
 export function ticksFor(largest: number): readonly number[] {
   if (!(largest > 0)) return [0, 1];
   const power = 10 ** Math.floor(Math.log10(largest / 4));
-  const step = [1, 2, 2.5, 5, 10].map((times) => times * power).find((one) => one * 4 >= largest);
+  const step = [1, 2, 5, 10].map((times) => times * power).find((one) => one * 4 >= largest);
   const width = step ?? power * 10;
   const count = Math.ceil(largest / width - 1e-9);
   return Array.from({ length: count + 1 }, (_, place) => place * width);

@@ -1,6 +1,6 @@
 /** Triggers in words, and as they are written in a form. */
 import type { RemoteEngine } from "../../../client/connect.ts";
-import { span } from "../../part/moment.tsx";
+import { plural } from "../../part/amount.ts";
 import { brief } from "../../part/visible.ts";
 
 export type Spec = Parameters<RemoteEngine["trigger"]>[1];
@@ -55,6 +55,19 @@ export function specOf({ kind, cron, zone, everyMinutes, at }: SpecForm): Spec {
   }
 }
 
+const units = [
+  [86_400_000, "day"],
+  [3_600_000, "hour"],
+  [minuteMs, "minute"],
+  [1_000, "second"],
+] as const;
+
+/** In the largest unit that fits without a rest: "hour", "90 minutes". */
+export function everyWords(ms: number): string {
+  const [unitMs, name] = units.find(([one]) => ms % one === 0) ?? [1, "millisecond"];
+  return ms === unitMs ? name : plural(ms / unitMs, name);
+}
+
 /** What makes it fire, in a few words. */
 export function specWords(spec: Spec | null, exact: (at: number) => string): string {
   if (spec === null) return "cannot be read: it was erased, or a newer program wrote it";
@@ -62,7 +75,7 @@ export function specWords(spec: Spec | null, exact: (at: number) => string): str
     case "at":
       return `once, ${exact(spec.at)}`;
     case "every":
-      return `every ${span(spec.everyMs)}`;
+      return `every ${everyWords(spec.everyMs)}`;
     case "cron":
       return `cron ${brief(spec.cron, 80)}${spec.zone === undefined ? "" : `, ${brief(spec.zone, 60)}`}`;
     case "file":
@@ -76,7 +89,7 @@ export function specWords(spec: Spec | null, exact: (at: number) => string): str
     case "session":
       return spec.on === "end" ? "when other sessions end" : "when other sessions record something";
     case "query":
-      return `a check every ${span(spec.everyMs)}`;
+      return `a check every ${everyWords(spec.everyMs)}`;
     case "resource":
       return `changes of ${brief(spec.binding, 60)}`;
   }

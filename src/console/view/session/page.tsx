@@ -98,11 +98,11 @@ function Placed({
   const headSeq = useCell(given.log.headSeq);
   const named = /^\d{1,15}$/.test(params.get("at") ?? "") ? Number(params.get("at")) : null;
   const inAddress = named === null ? null : Math.min(Math.max(1, named), headSeq);
-  const { at, state: shown, isBehind, travel } = useStateAt(session, inAddress);
+  const { at, state: shown, isBehind, isDrawn, travel } = useStateAt(session, inAddress);
   return (
     <WhenRead of={shown}>
       {(state) => (
-        <ScopeProvider value={{ ...given, id: session.id, at, state, isBehind, travel }}>
+        <ScopeProvider value={{ ...given, id: session.id, at, state, isBehind, isDrawn, travel }}>
           <div className="session" data-past={at !== null || undefined}>
             <PastBand />
             <Head />

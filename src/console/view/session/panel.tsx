@@ -92,7 +92,7 @@ function Window(): ReactNode {
 }
 
 function WindowNow(): ReactNode {
-  const { id, session, at, state } = useScope();
+  const { id, session, at, state, isDrawn } = useScope();
   const { turn } = state;
   const when =
     at ??
@@ -100,7 +100,7 @@ function WindowNow(): ReactNode {
       ? `turn-end-${state.transcript.ranges.at(-1)?.[1] ?? 0}`
       : `step-${turn.number}.${turn.steps}`);
   const compactions = state.transcript.compactions;
-  const reading = useReading(`window/${id}/${when}/${compactions}`, () =>
+  const reading = useReading(isDrawn ? null : `window/${id}/${when}/${compactions}`, () =>
     session.context(at === null ? {} : { atSeq: at }),
   );
   const last = useRef(reading.value);

@@ -24,6 +24,8 @@ export interface Scope {
   readonly state: State;
   /** Whether the state is of another position, while that of this one is read. */
   readonly isBehind: boolean;
+  /** While a slider is drawn: what takes long is read when it rests. */
+  readonly isDrawn: boolean;
   readonly log: EventLog;
   readonly draft: Cell<Draft | null>;
   /** Goes to a position; null: back to now. `resting` is false while a slider is drawn. */

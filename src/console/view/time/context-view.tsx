@@ -15,17 +15,16 @@ import { useContextAt, useSettled, type Context, type Which } from "./context-re
 import "../../style/time.css";
 
 const settleMs = 500;
-/** While a slider is drawn nothing is read; shortly after, it is. */
-const restMs = 80;
 
 export function ContextView(): ReactNode {
-  const { at, log } = useScope();
+  const { at, log, isDrawn } = useScope();
   const { params } = useRoute();
   const headSeq = useCell(log.headSeq);
   const named = params.get("context");
   const which: Which = named === "sent" || named === "next" ? named : at === null ? "next" : "sent";
-  const seq = useSettled(at ?? headSeq, at === null ? settleMs : restMs);
-  const { isBehind, context } = useContextAt(seq, which);
+  const settled = useSettled(headSeq, settleMs);
+  const seq = at ?? settled;
+  const { isBehind, context } = useContextAt(isDrawn ? null : seq, which);
   return (
     <div className="context" data-behind={isBehind || undefined}>
       <Choice which={which} seq={seq} context={context.value} />

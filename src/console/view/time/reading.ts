@@ -1,5 +1,5 @@
 /** What the timeline reads of a log: its marks, one event, and the turn before or after a position. */
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { useCell } from "../../cell.ts";
 import { brief } from "../../part/visible.ts";
@@ -45,10 +45,14 @@ export function useMarks(): readonly Mark[] {
   const { id, session, log } = useScope();
   const { value } = useReading(marksKey(id), () => readMarks(session, log.headSeq.get()));
   const version = useCell(log.version);
-  return useMemo(
-    () => (value === undefined ? [] : [...value.marks, ...heardSince(log, value.toSeq)]),
-    [value, log, version],
-  );
+  const known = useRef<readonly Mark[]>([]);
+  return useMemo(() => {
+    const marks = value === undefined ? [] : [...value.marks, ...heardSince(log, value.toSeq)];
+    // What is read elsewhere in the log changes nothing here.
+    const isSame = marks.length === known.current.length && marks[0] === known.current[0];
+    if (!isSame) known.current = marks;
+    return known.current;
+  }, [value, log, version]);
 }
 
 const heardMax = 2_000;

@@ -16,6 +16,7 @@ interface Placed {
   readonly state: Reading<State>;
   /** Whether the state is of another position, while that of this one is read. */
   readonly isBehind: boolean;
+  readonly isDrawn: boolean;
   readonly travel: Scope["travel"];
 }
 
@@ -74,6 +75,7 @@ export function useStateAt(session: RemoteSession, inAddress: number | null): Pl
     at,
     state: last.current === undefined ? reading : { ...reading, value: last.current, error: undefined },
     isBehind: value === undefined,
+    isDrawn: drawn !== null,
     travel,
   };
 }

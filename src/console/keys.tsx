@@ -1,21 +1,28 @@
 /** The keys that can be pressed here. */
 import type { ReactNode } from "react";
 import { useCell } from "./cell.ts";
+import { keyName, keyRows } from "./key-rows.ts";
 import { Dialog } from "./part/dialog.tsx";
 import { shortcuts } from "./shortcut.ts";
+import "./style/palette.css";
 
 export function Keys({ close }: { readonly close: () => void }): ReactNode {
-  const all = useCell(shortcuts).flat();
+  const rows = keyRows(useCell(shortcuts));
   return (
     <Dialog title="Keys" close={close}>
-      <dl className="facts">
-        {all.map(({ key, what }) => (
-          <div key={key} className="keys-row">
+      <dl className="facts keys">
+        {rows.map(({ what, keys }) => (
+          <div key={what} className="keys-row">
             <dt>
-              {key.split(" ").map((one) => (
-                <kbd className="key" key={one}>
-                  {one.replace("ctrl+", "Ctrl ")}
-                </kbd>
+              {keys.map((key, nth) => (
+                <span key={key}>
+                  {nth === 0 ? null : <span className="faint"> or </span>}
+                  {key === " " ? (
+                    <Cap name={key} />
+                  ) : (
+                    key.split(" ").map((one) => <Cap key={one} name={one} />)
+                  )}
+                </span>
               ))}
             </dt>
             <dd>{what}</dd>
@@ -25,3 +32,5 @@ export function Keys({ close }: { readonly close: () => void }): ReactNode {
     </Dialog>
   );
 }
+
+const Cap = ({ name }: { readonly name: string }): ReactNode => <kbd className="key">{keyName(name)}</kbd>;

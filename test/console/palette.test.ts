@@ -6,6 +6,7 @@ import { operationIds, operationOf } from "../../src/protocol/operations.ts";
 import { commands, needsSession } from "../../src/console/palette/commands.ts";
 import { fieldsOf, paramsOf, titleOf, type Field } from "../../src/console/palette/form.ts";
 import { offered, type Known } from "../../src/console/palette/items.ts";
+import { keyName, keyRows } from "../../src/console/key-rows.ts";
 import { matchOf, piecesOf, recentOf, recentWith } from "../../src/console/palette/match.ts";
 
 test("every operation is a command, or says why it is none", () => {
@@ -206,4 +207,24 @@ test("an ending that is not known here is gone to, and anything typed can be sea
   assert.deepEqual(kinds("4x8kz1"), ["goto", "search"]);
   assert.deepEqual(kinds("payroll"), ["search"]);
   assert.deepEqual(kinds(""), []);
+});
+
+test("keys are listed once for each thing they do, the view's own first", () => {
+  const all = [
+    [
+      { key: "n", what: "New session" },
+      { key: "f", what: "Find" },
+    ],
+    [
+      { key: "j", what: "Next" },
+      { key: "ArrowDown", what: "Next" },
+      { key: "f", what: "Fork" },
+    ],
+  ];
+  assert.deepEqual(keyRows(all), [
+    { what: "Next", keys: ["j", "ArrowDown"] },
+    { what: "Fork", keys: ["f"] },
+    { what: "New session", keys: ["n"] },
+  ]);
+  assert.deepEqual([" ", "ArrowDown", "ctrl+k", "x"].map(keyName), ["Space", "↓", "Ctrl K", "x"]);
 });

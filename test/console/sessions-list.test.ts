@@ -194,3 +194,17 @@ test("held or not, each session is shown once, and none that is gone", () => {
     }),
   );
 });
+
+test("what nobody asked for fails in silence, and is made up for when it is read again", async () => {
+  const { read, change } = server(3);
+  let isDown = false;
+  const list = sessionList(filter(), (asked) => (isDown ? Promise.reject(new Error("down")) : read(asked)));
+  await list.readHead();
+  isDown = true;
+  change(1, { activeAt: 10 });
+  await list.catchUp(10);
+  assert.deepEqual([shown(list), list.listing.get().error], [[3, 2, 1], undefined]);
+  isDown = false;
+  await list.readHead();
+  assert.deepEqual(shown(list), [1, 3, 2]);
+});

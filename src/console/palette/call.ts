@@ -37,7 +37,8 @@ export async function call(id: OperationId, { session, params, file }: Given): P
   ];
   const result = await method(...given);
   const outcome = await outcomeOf(id, result, session);
-  if (operation.method !== "GET") reread(session);
+  // Of one that is gone nothing is to be read any more.
+  if (operation.method !== "GET") reread(id === "engine.delete" ? null : session);
   return outcome;
 }
 

@@ -17,14 +17,16 @@ interface HeadProps {
   readonly filter: Filter;
   readonly totals: Totals | undefined;
   readonly open: () => void;
+  /** What is under way. */
+  readonly children: ReactNode;
 }
 
-export function Head({ filter, totals, open }: HeadProps): ReactNode {
+export function Head({ filter, totals, open, children }: HeadProps): ReactNode {
   return (
     <header className="head sessions-head">
       <h1>Sessions</h1>
       {totals === undefined ? null : <Counts filter={filter} totals={totals} />}
-      <span className="spread" />
+      {children}
       <Button kind="main" act={open}>
         New session <kbd className="key sessions-key">n</kbd>
       </Button>
@@ -38,7 +40,9 @@ function Counts({ filter, totals }: { readonly filter: Filter; readonly totals: 
   const onlyRunning = filter.statuses.length === 1 && filter.statuses[0] === "running" && !filter.asks;
   return (
     <p className="sessions-counts" role="status">
-      <span className="number">{count(all)} in all</span>
+      <Link to="/" className="number sessions-all" aria-current={isFiltered(filter) ? undefined : "true"}>
+        {count(all)} in all
+      </Link>
       <Link
         className="mark"
         data-tone={running > 0 ? "busy" : undefined}
@@ -188,11 +192,6 @@ function Statuses({ filter }: { readonly filter: Filter }): ReactNode {
           {status}
         </button>
       ))}
-      {isFiltered(filter) ? (
-        <Link to={withParams("/", sortParams(filter.sort, filter.falls))} className="sessions-all small">
-          Show all
-        </Link>
-      ) : null}
     </div>
   );
 }

@@ -67,7 +67,6 @@ export function sessionList(filter: Filter, read: Read): SessionList {
   let cursor: string | null = null;
   let isHeld = false;
   let queue = Promise.resolve();
-  let under = 0;
 
   function show(more: Partial<Listing> = {}): void {
     const fresh = [...known.values()].filter((row) => matches(row, filter)).toSorted(compare);
@@ -83,16 +82,12 @@ export function sessionList(filter: Filter, read: Read): SessionList {
     }
   }
 
-  /** One reading at a time; the next waits. */
-  function alone(work: () => Promise<void>): Promise<void> {
-    under += 1;
-    queue = queue
-      .then(work)
-      .then(
-        () => show({ isReading: false, isBegun: true, error: undefined }),
-        (error: unknown) => show({ isReading: false, error: error as Error }),
-      )
-      .finally(() => (under -= 1));
+  /** One reading at a time; the next waits. What nobody asked for fails in silence: it is made up for later. */
+  function alone(work: () => Promise<void>, isAsked = true): Promise<void> {
+    queue = queue.then(work).then(
+      () => show({ isReading: false, isBegun: true, error: undefined }),
+      (error: unknown) => (isAsked ? show({ isReading: false, error: error as Error }) : undefined),
+    );
     return queue;
   }
 
@@ -172,13 +167,13 @@ export function sessionList(filter: Filter, read: Read): SessionList {
           if (place === null) return;
         }
         await readHead();
-      }),
+      }, false),
     async lookAgain() {
       if (![...known.values()].some(({ runnable, runBy }) => runnable || runBy !== null)) return;
       await alone(async () => {
         const { rows } = await read({ status: ["open", "running"], limit: pageRowsMax });
         take(rows.filter(({ session }) => known.has(session)));
-      });
+      }, false);
     },
     remove(session) {
       if (known.delete(session)) show();

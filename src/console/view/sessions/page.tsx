@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import type { Followed } from "../../../client/connect.ts";
 import { useCell } from "../../cell.ts";
+import { mended } from "../../connection.ts";
 import { useFollow } from "../../live.ts";
 import { count, plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
@@ -54,10 +55,16 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
   if (isEmpty && !isFiltered(filter)) return <FirstRun open={open} />;
   return (
     <div className="sessions">
-      <Head filter={filter} totals={totals} open={open} />
+      <Head filter={filter} totals={totals} open={open}>
+        <Progress filter={filter} list={list} listing={listing} totals={totals} />
+      </Head>
       {listing.isBegun ? <SampleNote /> : null}
       <Filters filter={filter} />
-      <Progress filter={filter} list={list} listing={listing} totals={totals} />
+      {listing.isCut ? (
+        <p className="sessions-cut">
+          These are the {count(rowsMax)} that were active last. A filter finds the others.
+        </p>
+      ) : null}
       {listing.error === undefined ? null : <Failed list={list} error={listing.error} />}
       {isEmpty ? <NoneFits /> : <Table filter={filter} list={list} listing={listing} choices={choices} />}
       <Selection rows={rows} me={me} act={act} />
@@ -74,9 +81,14 @@ function useList(filter: Filter): SessionList {
   );
   useEffect(() => {
     let isHere = true;
-    void list.readHead().then(() => (needsAll(filter) ? list.all(() => isHere) : undefined));
+    const read = (): void => {
+      void list.readHead().then(() => (needsAll(filter) ? list.all(() => isHere) : undefined));
+    };
+    read();
+    const unwatch = mended.watch(read);
     return () => {
       isHere = false;
+      unwatch();
       list.hold(false);
     };
   }, [list]);
@@ -168,17 +180,22 @@ function useRowKeys(list: SessionList, act: Act): void {
     const at = chosen.get();
     return rows().filter(({ session }) => (picked.size > 0 ? picked.has(session) : session === at));
   };
+  const last = useRef(-1);
   const move = (step: number): void => {
     const all = rows();
-    const place = all.findIndex(({ session }) => session === chosen.get());
-    const next = place < 0 ? (step > 0 ? 0 : -1) : Math.max(0, Math.min(all.length - 1, place + step));
-    const to = all.at(next)?.session ?? null;
+    const at = all.findIndex(({ session }) => session === chosen.get());
+    // Where the one stood that is gone, its neighbors are.
+    const place = at >= 0 ? at : step > 0 ? last.current - 1 : last.current;
+    const next = Math.max(0, Math.min(all.length - 1, place + step));
+    last.current = next;
+    const to = all[next]?.session ?? null;
     list.hold(to !== null);
     chosen.set(to);
   };
   const put = (): void => {
     if (selected.get().size > 0) return clearSelected();
     chosen.set(null);
+    last.current = -1;
     list.hold(false);
   };
   const doing = (pick: (of: readonly Row[]) => Action) => (): void => {
@@ -220,27 +237,24 @@ interface ProgressProps {
   readonly totals: Totals | undefined;
 }
 
-/** What is being read, what is new, and where the list ends before the sessions do. */
+/** What is being read, and what is new. It stands where nothing moves when it comes and goes. */
 function Progress({ filter, list, listing, totals }: ProgressProps): ReactNode {
   const { rows, kept, isReading, isWhole, isCut } = listing;
-  const most = Math.min(rowsMax, totals?.all ?? rowsMax);
+  const most = isFiltered(filter) || totals === undefined ? null : Math.min(rowsMax, totals.all);
   const release = (): void => {
     list.hold(false);
     if (chosen.get() !== null) list.hold(true);
   };
   return (
-    <div className="sessions-progress" role="status">
+    <div className="sessions-progress spread" role="status">
       {needsAll(filter) && !isWhole && !isCut && isReading && rows.length > 0 ? (
         <>
-          <span>
-            Reading all of them to put them in order: {count(rows.length)}
-            {isFiltered(filter) ? "" : ` of ${count(most)}`}
+          <span className="number">
+            Reading {count(rows.length)}
+            {most === null ? "" : ` of ${count(most)}`}
           </span>
-          {isFiltered(filter) ? null : <progress value={rows.length} max={most} aria-label="Reading" />}
+          {most === null ? null : <progress value={rows.length} max={most} aria-label="Reading" />}
         </>
-      ) : null}
-      {isCut ? (
-        <span>These are the last {count(rowsMax)} that were active. A filter finds the others.</span>
       ) : null}
       {kept > 0 ? (
         <Button size="small" act={release}>

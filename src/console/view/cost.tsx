@@ -229,7 +229,7 @@ function ByDay({ series, days, measure }: ByDayProps): ReactNode {
               <th scope="col">Day</th>
               {series.map((one) => (
                 <th scope="col" className="right" key={nameOf(one)}>
-                  <bdi>{nameOf(one)}</bdi>
+                  <bdi>{brief(nameOf(one), 24)}</bdi>
                 </th>
               ))}
               <th scope="col" className="right">

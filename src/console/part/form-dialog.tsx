@@ -1,5 +1,5 @@
 /** A dialog of a few fields, and what is done with them. */
-import { useRef, useState, type FormEvent, type ReactNode } from "react";
+import { useRef, useState, type SubmitEvent, type ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Trouble } from "./trouble.tsx";
@@ -37,11 +37,14 @@ export function FormDialog({ form, close }: FormDialogProps): ReactNode {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const element = useRef<HTMLFormElement>(null);
-  const submit = async (event: FormEvent): Promise<void> => {
+  const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     if (element.current === null || isBusy) return;
     const given = Object.fromEntries(
-      [...new FormData(element.current)].map(([name, value]) => [name, String(value)]),
+      [...new FormData(element.current)].map(([name, value]) => [
+        name,
+        typeof value === "string" ? value : "",
+      ]),
     );
     setBusy(true);
     setError(null);

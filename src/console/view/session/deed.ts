@@ -123,7 +123,7 @@ const compressForm = (scope: Scope): Form => ({
 
 const clearForm = ({ session, state, reread }: Scope): Form => ({
   title: "Clear",
-  lead: "This session is closed, and the next one begins with the same agent and bindings, and an empty window.",
+  lead: "This session is closed, and the next one begins with its agent and bindings, and an empty window.",
   fields: [
     { name: "objective", label: "Objective", kind: "text", value: state.objective ?? "" },
     { name: "handoff", label: "The next one begins with a handoff of this one", kind: "tick", value: "on" },
@@ -140,7 +140,9 @@ const clearForm = ({ session, state, reread }: Scope): Form => ({
 const migrateForm = (scope: Scope): Form => ({
   title: "Go on with another model",
   lead: `Now it is ${scope.state.model ?? "what the agent says"}. What cannot travel is named in the log.`,
-  fields: [{ name: "model", label: "provider/model", required: true, placeholder: "offline/echo" }],
+  fields: [
+    { name: "model", label: "provider/model", required: true, placeholder: "anthropic/claude-sonnet-4-5" },
+  ],
   confirm: "Migrate",
   act: async (given) =>
     done(
@@ -197,8 +199,8 @@ const holdForm = (scope: Scope): Form => ({
 const deleteForm = ({ id, state }: Scope): Form => ({
   title: "Delete this session",
   lead:
-    `All ${plural(state.seq, "event")} and ${tokens(state.budget.used.tokens)} tokens of work are gone for good.` +
-    " Forks keep what they share.",
+    `All ${plural(state.seq, "event")} and ${tokens(state.budget.used.tokens)} tokens of work are gone` +
+    " for good. Forks keep what they share.",
   fields: [{ name: "reason", label: "Why" }],
   confirm: "Delete",
   isBad: true,

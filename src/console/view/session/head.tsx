@@ -1,5 +1,5 @@
 /** What the session is, how it stands, and what can be done with it. */
-import { useEffect, useRef, useState, type FormEvent, type ReactNode } from "react";
+import { useEffect, useRef, useState, type SubmitEvent, type ReactNode } from "react";
 import { mayIn } from "../../../protocol/library.ts";
 import { Link } from "../../link.tsx";
 import { money } from "../../part/amount.ts";
@@ -41,7 +41,7 @@ function Title({ title }: { readonly title: string }): ReactNode {
   const me = useMe();
   const [isWriting, setWriting] = useState(false);
   const field = useRef<HTMLInputElement>(null);
-  const rename = async (event: FormEvent): Promise<void> => {
+  const rename = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const name = field.current?.value.trim() ?? "";
     setWriting(false);
@@ -87,7 +87,7 @@ function Title({ title }: { readonly title: string }): ReactNode {
 /** Why it stands as it does, in few words; nothing where the word says it. */
 function whyWords({ status, why }: State): string {
   if (why === null || !["suspended", "closed"].includes(status)) return "";
-  return why.reason === null ? why.by : `${why.by}, ${brief(why.reason, 80)}`;
+  return why.by === "approval" || why.reason === null ? why.by : `${why.by}: ${brief(why.reason, 80)}`;
 }
 
 function Facts(): ReactNode {
@@ -136,11 +136,7 @@ function Deeds(): ReactNode {
         <Button act={doing(() => session.interrupt(), "Asked it to stop.")}>Interrupt</Button>
       ) : null}
       {may("suspend") ? <Button act={doing(() => session.suspend(), "Suspended.")}>Suspend</Button> : null}
-      {may("activate") ? (
-        <Button kind="main" act={doing(() => session.activate(), "Activated.")}>
-          Activate
-        </Button>
-      ) : null}
+      {may("activate") ? <Button act={doing(() => session.activate(), "Activated.")}>Activate</Button> : null}
       {may("close") ? <Button act={doing(() => session.close(), "Closed.")}>Close</Button> : null}
       {may("reopen") ? (
         <Button kind="main" act={doing(() => session.reopen(), "Reopened.")}>

@@ -1,7 +1,7 @@
 /**
  * What models write, as pieces with a little structure: paragraphs, headings, lists, quotes, code. Nothing in
- * it leads anywhere or becomes markup; whatever is not understood stays as it was written. One pass, so that a
- * text of any length takes time in proportion to it.
+ * it leads anywhere or becomes markup; whatever is not understood stays as it was written. One pass, so that
+ * a text of any length takes time in proportion to it.
  */
 
 export type Span =

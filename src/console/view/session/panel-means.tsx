@@ -86,7 +86,7 @@ function budgetForm({ session, state, reread }: Scope): Form {
     value === undefined ? undefined : value / unit;
   return {
     title: "Budget",
-    lead: "The most it may use in all. What is left empty has no limit. At a limit it is suspended, and can go on.",
+    lead: "The most it may use in all. Empty is without limit. At a limit it is suspended, and can go on.",
     fields: [
       field("usd", "Money, in dollars", per(limits.nanoUsd, 1e9)),
       field("tokens", "Tokens", limits.tokens),

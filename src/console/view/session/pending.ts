@@ -62,7 +62,9 @@ export function send(session: RemoteSession, one: Pending): Promise<void> {
     keep(session.id, list);
   };
   put([...pending.get(), one]);
-  const sent = (lines.get(session.id) ?? Promise.resolve()).then(async () => {
+  const before = lines.get(session.id) ?? Promise.resolve();
+  const work = async (): Promise<void> => {
+    await before;
     try {
       const { seq } = await sendOnce(session, one);
       put(pending.get().map((other) => (other.key === one.key ? { ...one, seq } : other)));
@@ -71,7 +73,8 @@ export function send(session: RemoteSession, one: Pending): Promise<void> {
       put(pending.get().filter(({ key }) => key !== one.key));
       throw error;
     }
-  });
+  };
+  const sent = work();
   lines.set(
     session.id,
     sent.catch(() => undefined),

@@ -1,4 +1,4 @@
-/** What a model wrote, with its structure. Of a very long text a part is shown until somebody asks for more. */
+/** What a model wrote, with its structure. Of a long text a part is shown until somebody asks for more. */
 import { memo, useMemo, useState, type ReactNode } from "react";
 import { count } from "../../part/amount.ts";
 import { Copy } from "../../part/copy.tsx";

@@ -124,7 +124,7 @@ function tell(event: LogEvent, telling: Telling): void {
     entries.push({ kind: "call", key: `call${seq}`, ...placed, call: { request: event } });
   } else if (isOf(event, "tool.approved", "tool.denied", "tool.started", "tool.settled")) {
     goOn(event, telling);
-  } else if (isNoted(event)) {
+  } else if (isNoted(event, telling.told)) {
     entries.push({ kind: "note", key: `note${seq}`, ...placed, event });
   }
 }
@@ -161,7 +161,10 @@ function saysSomething({ erased, body, content }: EventOf<"model.responded">): b
   );
 }
 
-function isNoted(event: LogEvent): boolean {
+function isNoted(event: LogEvent, { at }: Told): boolean {
+  // What waits for an answer says so itself, and so does what got one.
+  if (isOf(event, "session.suspended")) return event.body.by !== "approval";
+  if (isOf(event, "session.activated")) return !isOf(at(event.seq - 1), "tool.approved", "tool.settled");
   if (isOf(event, "turn.ended")) return event.body.outcome !== "completed";
   // What a tool recorded is told of by its call.
   if (isOf(event, "item.recorded", "item.retracted")) return event.cause === null;
@@ -169,7 +172,7 @@ function isNoted(event: LogEvent): boolean {
   return noted.has(event.type);
 }
 
-/** What lies between the positions of the transcript, and what a rewind after the last of them left behind. */
+/** What lies between the positions of the transcript, and what a rewind after the last one left behind. */
 export function lostRanges({ at, fromSeq, toSeq, ranges }: Omit<Told, "unfolded">): Ranges {
   const between = gapsIn(ranges);
   const last = ranges.at(-1)?.[1] ?? 0;

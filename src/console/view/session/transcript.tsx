@@ -125,6 +125,7 @@ function Entries(): ReactNode {
     if (isWhole && virtual.getTotalSize() < 2 * (element.current?.clientHeight ?? 0)) stretch.older();
   });
   const isAtEnd = stretch.isEnd && virtual.isAtEnd(120);
+  useKeptAtEnd(virtual, element, isAtEnd);
   const toEnd = (): void => {
     stretch.toEnd();
     virtual.scrollToEnd();
@@ -180,6 +181,24 @@ function useFirstPlace(virtual: Rows, rows: number, at: number | null): void {
     if (!(isNamed && placed.current === undefined)) virtual.scrollToEnd();
     placed.current = at;
   }, [virtual, rows, at, isNamed]);
+}
+
+/** Where the place becomes smaller, as when somebody writes more lines, its end stays in sight. */
+function useKeptAtEnd(
+  virtual: Rows,
+  element: { readonly current: HTMLDivElement | null },
+  isAtEnd: boolean,
+): void {
+  const latest = useRef(isAtEnd);
+  latest.current = isAtEnd;
+  useEffect(() => {
+    if (element.current === null) return;
+    const watcher = new ResizeObserver(() => {
+      if (latest.current) virtual.scrollToEnd();
+    });
+    watcher.observe(element.current);
+    return () => watcher.disconnect();
+  }, [virtual, element]);
 }
 
 interface MarkedGiven {

@@ -16,8 +16,8 @@ const limitTo = (max: number) => z.int().min(1).max(max).exactOptional();
 const sessions = {
   "engine.open": change("engine", "open", {
     summary:
-      "Begins a session, with its objective and what it starts with. What hands out the machine (bind but for " +
-      "tools, files, rules that allow, triggers that watch files) takes the scope operate.",
+      "Begins a session, with its objective and what it starts with. What hands out the machine (bind but " +
+      "for tools, files, rules that allow, triggers that watch files) takes the scope operate.",
     path: "/v1/sessions",
     params: field.openFields,
     answer: answer.Made,

@@ -169,8 +169,8 @@ const branches = {
   }),
   "session.fork": change("session", "fork", {
     summary:
-      "Makes a session that shares this one's records up to a position, by default the last one. With files, " +
-      "which takes the scope operate, it gets a copy of them.",
+      "Makes a session that shares this one's records up to a position, by default the last one. With " +
+      "files, which takes the scope operate, it gets a copy of them.",
     params: {
       atSeq: field.Seq.exactOptional(),
       objective: field.Objective.exactOptional(),

@@ -9,6 +9,7 @@ import { checkOptions, nearest, SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { contentOf } from "./content.ts";
+import { isOnDuty } from "./duty.ts";
 import type { Context } from "./engine-context.ts";
 import { findSession } from "./find.ts";
 import { checkUrl } from "./outbound.ts";
@@ -156,13 +157,14 @@ async function apply({ store }: Context, hooks: Map<string, HookEntry>, record: 
   }
 }
 
-/** Writes down how far a hook was told; nothing when it is not there any more. */
+/** Writes down how far a hook was told; nothing when it is not there any more, or another one tells it. */
 export async function noteDelivered(
   context: Context,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
-  { to, count }: { readonly to: string; readonly count: number },
+  { to, count, epoch }: { readonly to: string; readonly count: number; readonly epoch: number },
 ): Promise<void> {
   await writeWorkspace({ ...context, actor: "system" }, async () => {
+    if (!(await isOnDuty(context, epoch))) return [];
     const hook = (await listHooks(context)).find((one) => one.setSeq === setSeq);
     if (hook === undefined || hook.position === to) return [];
     return [{ type: "hook.delivered", body: { name, setSeq, to, count } }];
@@ -172,12 +174,19 @@ export async function noteDelivered(
 export async function noteAbandoned(
   context: Context,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
-  { session, seq, attempts }: { readonly session: string; readonly seq: number; readonly attempts: number },
+  given: {
+    readonly session: string;
+    readonly seq: number;
+    readonly attempts: number;
+    readonly epoch: number;
+  },
 ): Promise<void> {
+  const { session, seq, attempts, epoch } = given;
   const { store } = context;
   const body = { name, setSeq, log: session, seq, attempts };
   let fromSeq: number | null = null;
   await writeWorkspace({ ...context, actor: "system" }, async (headSeq) => {
+    if (!(await isOnDuty(context, epoch))) return [];
     fromSeq ??= headSeq + 1;
     // After a lost answer it may be there after all.
     const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: false };

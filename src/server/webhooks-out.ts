@@ -8,6 +8,7 @@ import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import { isSessionId, quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { takeDuty, type Duty } from "../runtime/duty.ts";
 import type { Context } from "../runtime/engine-context.ts";
 import { Engine } from "../runtime/engine.ts";
 import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../runtime/hooks.ts";
@@ -23,6 +24,8 @@ export interface WebhooksOutOptions {
   readonly againMs?: number;
   /** How long at least between two records of how far a hook was told. */
   readonly noteMs?: number;
+  /** How long others wait for a server that is not heard of, before they tell in its stead. */
+  readonly leaseMs?: number;
 }
 
 const againMsMin = 1_000;
@@ -30,59 +33,102 @@ const againMsMax = 900_000;
 const noteMsUsual = 60_000;
 /** Hooks that are set are seen so soon. */
 const restMs = 250;
+/** How often it is looked whether whoever tells them is gone, and how often without a reason. */
+const lookMs = 1_000;
+const idleMs = 60_000;
 /** How long a call under way is waited for when the server stops. */
 const graceMs = 2_000;
 /** So much of the feed may have to be read again after a restart. */
 const passedMax = 10_000;
 
-interface Running {
-  readonly hook: HookEntry;
-  readonly following: Following;
-}
+/** What is written down names the epoch of the duty: nothing is, once somebody else has it. */
+type OnDuty = WebhooksOutOptions & { readonly epoch: number };
 
-/** Begins at once; hooks that are set later are told, too. */
+/**
+ * Begins at once; hooks that are set later are told, too. Of the servers of one store one tells them, and
+ * when it is gone, another.
+ */
 export async function openWebhooksOut(engine: Engine, options: WebhooksOutOptions): Promise<Following> {
   const context = Engine.contextOf(engine);
-  const running = new Map<number, Running>();
-  let isOver = false;
+  const { world } = context;
+  const { trouble } = options;
+  const over = new AbortController();
+  let news = new AbortController();
   // Before the hooks are read, so that none is missed.
   const watching = await followFeed(engine, {
-    trouble: options.trouble,
+    trouble,
     restMs,
-    heard: ({ records }) => look(records),
+    heard({ records }) {
+      if (records.some(isNews)) news.abort();
+    },
   });
+  /** Until something is heard, and for no longer than that. */
+  const rest = (ms: number, ...more: readonly AbortSignal[]): Promise<void> =>
+    world.sleep(ms, AbortSignal.any([over.signal, news.signal, ...more]));
 
-  async function look(records: readonly StoredRecord[]): Promise<void> {
-    if (records.some(({ type }) => type === "hook.set" || type === "hook.removed")) await attend();
+  async function going(): Promise<void> {
+    while (!over.signal.aborted) {
+      news = new AbortController();
+      const isWanted = await listHooks(context).then(
+        (hooks) => hooks.some(({ url }) => url !== null),
+        trouble,
+      );
+      if (isWanted === true) await tellOnDuty().catch(trouble);
+      await rest(isWanted === false ? idleMs : lookMs);
+    }
   }
 
-  async function attend(): Promise<void> {
+  /** Tells all hooks for as long as it has the duty; does nothing while somebody else has it. */
+  async function tellOnDuty(): Promise<void> {
+    const leaseMs = options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs };
+    const duty = await takeDuty(context, { name: "hooks", ...leaseMs });
+    if (duty === null) return;
+    const running = new Map<number, Following>();
+    try {
+      while (!over.signal.aborted && !duty.lost.aborted) {
+        news = new AbortController();
+        const isNone = await attend(running, duty).then(() => running.size === 0, trouble);
+        if (isNone === true) return;
+        await rest(isNone === undefined ? lookMs : idleMs, duty.lost);
+      }
+    } finally {
+      await Promise.all([...running.values()].map((following) => following.stop()));
+      await duty.release();
+    }
+  }
+
+  /** Begins to tell those that were set, and ends for those that were removed. */
+  async function attend(running: Map<number, Following>, duty: Duty): Promise<void> {
     const hooks = await listHooks(context);
     const seqs = new Set(hooks.map(({ setSeq }) => setSeq));
-    for (const [setSeq, { following }] of running) {
+    for (const [setSeq, following] of running) {
       if (seqs.has(setSeq)) continue;
       running.delete(setSeq);
       await following.stop();
     }
     for (const hook of hooks) {
-      if (isOver || running.has(hook.setSeq) || hook.url === null) continue;
-      running.set(hook.setSeq, { hook, following: await tellOn(engine, hook, options) });
+      if (over.signal.aborted || running.has(hook.setSeq) || hook.url === null) continue;
+      running.set(hook.setSeq, await tellOn(engine, hook, { ...options, epoch: duty.epoch }));
     }
   }
 
-  await attend();
+  const gone = going();
   return {
     async stop() {
-      isOver = true;
+      over.abort();
       await watching.stop();
-      await Promise.all([...running.values()].map(({ following }) => following.stop()));
+      await gone;
     },
   };
 }
 
+/** Hooks come and go, and so do those who tell them. */
+const isNews = ({ type, session }: StoredRecord): boolean =>
+  type === "hook.set" || type === "hook.removed" || (type === "lease.released" && !isSessionId(session));
+
 /** Tells one hook, until it is stopped. */
-async function tellOn(engine: Engine, hook: HookEntry, options: WebhooksOutOptions): Promise<Following> {
-  const { trouble, noteMs = noteMsUsual } = options;
+async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise<Following> {
+  const { trouble, epoch, noteMs = noteMsUsual } = options;
   const context = Engine.contextOf(engine);
   const clock = (): number => context.world.steady?.() ?? context.world.now();
   let [told, passed, notedMs] = [0, 0, -Infinity];
@@ -91,7 +137,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: WebhooksOutOptio
   async function note(): Promise<void> {
     const count = told;
     [told, passed, notedMs] = [0, 0, clock()];
-    await noteDelivered(context, hook, { to: placeText(place), count });
+    await noteDelivered(context, hook, { to: placeText(place), count, epoch });
   }
 
   const isDue = (): boolean => told > 0 && clock() - notedMs >= noteMs;
@@ -135,7 +181,10 @@ function after(records: readonly StoredRecord[], { last }: FeedPlace): readonly 
 async function isWanted({ store }: Context, hook: HookEntry, record: StoredRecord): Promise<boolean> {
   const { type, session } = record;
   // Of what is said about tokens and hooks nobody outside is told, unless it was asked for by name.
-  const isInner = type.startsWith("hook.") || type.startsWith("token.");
+  const isInner =
+    type.startsWith("hook.") ||
+    type.startsWith("token.") ||
+    (type.startsWith("lease.") && !isSessionId(session));
   const isNamed = hook.events.some(
     (one) =>
       one === type ||
@@ -156,7 +205,7 @@ async function isWanted({ store }: Context, hook: HookEntry, record: StoredRecor
 interface Telling {
   readonly hook: HookEntry;
   readonly record: StoredRecord;
-  readonly options: WebhooksOutOptions;
+  readonly options: OnDuty;
   readonly signal: AbortSignal;
 }
 
@@ -175,7 +224,8 @@ async function tellUntil(context: Context, telling: Telling): Promise<"told" | "
       if (attempts === 1)
         options.trouble(new SkeinError("unavailable", `hook ${quote(hook.name)}: ${wrong.message}`));
       if (store.now() - record.at >= limit.hookRetryMs) {
-        await noteAbandoned(context, hook, { session: record.session, seq: record.seq, attempts });
+        const { epoch } = options;
+        await noteAbandoned(context, hook, { session: record.session, seq: record.seq, attempts, epoch });
         return "given up";
       }
       await world.sleep(againMs, signal);

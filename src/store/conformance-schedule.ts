@@ -20,6 +20,7 @@ export const scheduleCases: readonly ConformanceCase[] = [
   { name: "what is deleted is due no more, and the index can be corrected", run: corrected },
   { name: "list filters by whether something must be watched", run: watched },
   { name: "feedEnd is behind all that is committed", run: feedEnd },
+  { name: "the workspace's log has a lease as any, which is in no list of what is run", run: duty },
   { name: "processes that serve are known until they say goodbye or their time is over", run: servers },
   { name: "workers are known until they say goodbye or were not heard of for an hour", run: workers },
   { name: "what is due survives the end of the program", run: survives, reopens: true },
@@ -316,6 +317,28 @@ async function workers(bench: Bench): Promise<void> {
   assert.equal((await store.workers()).length, 1);
   bench.setClock(startOfTime + 3_600_031);
   assert.deepEqual(await store.workers(), []);
+}
+
+async function duty(bench: Bench): Promise<void> {
+  const { store } = bench;
+  const { workspace } = store;
+  await append(bench, partOf(bench, workspace, "unchecked"));
+  const seq = (await store.head(workspace))?.seq ?? 0;
+  const lease = { holder: "one", leaseMs: 10 };
+  await append(bench, partOf(bench, workspace, { seq }, { lease }));
+  const held = await store.head(workspace);
+  assert.deepEqual([held?.epoch, held?.lease], [seq + 1, { holder: "one", untilMs: startOfTime + 10 }]);
+  assert.deepEqual(await store.leased(), []);
+  bench.setClock(startOfTime + 5);
+  assert.equal(await store.renew(workspace, seq, 10), false);
+  assert.equal(await store.renew(workspace, seq + 1, 10), true);
+  assert.deepEqual((await store.head(workspace))?.lease, { holder: "one", untilMs: startOfTime + 15 });
+  // Whoever has not taken it writes as before.
+  await append(bench, partOf(bench, workspace, { seq: seq + 1 }));
+  await append(bench, partOf(bench, workspace, { seq: seq + 2 }, { epoch: seq + 1, lease: "release" }));
+  const free = await store.head(workspace);
+  assert.deepEqual([free?.epoch, free?.lease], [0, null]);
+  assert.equal(await store.renew(workspace, seq + 1, 10), false);
 }
 
 async function servers(bench: Bench): Promise<void> {

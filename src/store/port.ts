@@ -403,7 +403,7 @@ export interface Store extends ScheduleStore {
   discard(session: SessionId): Promise<void>;
 
   /** Moves the end of the lease, by the store's clock. False when the epoch is not the one in force. */
-  renew(session: SessionId, epoch: number, leaseMs: number): Promise<boolean>;
+  renew(session: LogId, epoch: number, leaseMs: number): Promise<boolean>;
 
   /**
    * Every log there is, the workspace's too, in order of id; from the first after `after`, or from the

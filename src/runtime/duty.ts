@@ -1,0 +1,100 @@
+/**
+ * The duty: of the processes of one store one at a time does what is to be done once, such as telling hooks.
+ * It is a lease on the workspace's log: taking it is an append, so two never take it at once, and when
+ * whoever has it dies, another one goes on.
+ */
+import { SkeinError } from "../core/error.ts";
+import { limit } from "../core/limit.ts";
+import type { Context } from "./engine-context.ts";
+import { isFree, isWithin, momentOf } from "./lease.ts";
+import { seal } from "./seal.ts";
+import { workspaceHead } from "./noted.ts";
+
+export interface Duty {
+  /** What is written under it names it: see `isOnDuty`. */
+  readonly epoch: number;
+  /** Aborted when it is lost, or was given back. */
+  readonly lost: AbortSignal;
+  /** Gives it back. May be called twice. */
+  release(): Promise<void>;
+}
+
+const leaseMsUsual = 15_000;
+const renewals = 3;
+
+/** Null while another process has it, or got it first. */
+export async function takeDuty(
+  context: Context,
+  { name, leaseMs = leaseMsUsual }: { readonly name: string; readonly leaseMs?: number },
+): Promise<Duty | null> {
+  const { store, world, writer } = context;
+  const head = await store.head(store.workspace);
+  // Without a word in the log nobody has set anything to be done.
+  if (head === undefined || !isFree(context, head.lease)) return null;
+  // A process may have several engines: each is another one here.
+  const mark = Buffer.from(world.random(6)).toString("base64url");
+  const holder = `${name}-${mark}@${context.holder}`;
+  const asked = momentOf(world);
+  const { drafts } = seal(world, [{ type: "lease.taken", body: { holder, leaseMs } }], sealing);
+  const expect = { seq: head.seq, hash: head.hash };
+  try {
+    const lease = { holder, leaseMs };
+    const [taken] = await writer.commit([{ session: store.workspace, expect, drafts, lease }]);
+    return taken === undefined ? null : holdDuty(context, taken.firstSeq, { leaseMs, asked });
+  } catch (error) {
+    if (error instanceof SkeinError && error.code === "conflict") return null;
+    throw error;
+  }
+}
+
+const sealing = { actor: "system", key: null };
+
+/** Whether what is written now, after this position, is written under the duty of this epoch. */
+export async function isOnDuty({ store }: Pick<Context, "store">, epoch: number): Promise<boolean> {
+  return (await store.head(store.workspace))?.epoch === epoch;
+}
+
+function holdDuty(
+  context: Context,
+  epoch: number,
+  { leaseMs, asked }: { readonly leaseMs: number; readonly asked: ReturnType<typeof momentOf> },
+): Duty {
+  const { store, world } = context;
+  const lost = new AbortController();
+  let heldFrom = asked;
+
+  async function keep(): Promise<void> {
+    while (!lost.signal.aborted) {
+      await world.sleep(leaseMs / renewals, lost.signal);
+      if (lost.signal.aborted) return;
+      const from = momentOf(world);
+      try {
+        if (!(await store.renew(store.workspace, epoch, leaseMs))) return lost.abort();
+        heldFrom = from;
+      } catch {
+        // It may be renewed the next time, if it lasts so long.
+        if (!isWithin(world, heldFrom, leaseMs)) return lost.abort();
+      }
+    }
+  }
+
+  async function release(): Promise<void> {
+    if (lost.signal.aborted) return;
+    lost.abort();
+    const { drafts } = seal(world, [{ type: "lease.released", body: { epoch } }], sealing);
+    for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+      const { seq, hash } = await workspaceHead(store);
+      if (!(await isOnDuty(context, epoch))) return;
+      const part = { session: store.workspace, expect: { seq, hash }, epoch, drafts };
+      try {
+        await context.writer.commit([{ ...part, lease: "release" }]);
+        return;
+      } catch (error) {
+        if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
+      }
+    }
+  }
+
+  void keep();
+  return { epoch, lost: lost.signal, release };
+}

@@ -1,0 +1,159 @@
+/** Of several servers of one store one tells the hooks, and when it is gone, another. */
+import assert from "node:assert/strict";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { isOnDuty, takeDuty } from "../../src/runtime/duty.ts";
+import { Engine } from "../../src/runtime/engine.ts";
+import { listHooks, noteDelivered } from "../../src/runtime/hooks.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+import { openWebhooksOut, type WebhooksOutOptions } from "../../src/server/webhooks-out.ts";
+import { sqliteStore } from "../../src/store/sqlite.ts";
+import { newPath } from "../path.ts";
+import { inFile, inMemory, workspace } from "../runtime/place.ts";
+import { until } from "./until.ts";
+
+/** Somebody who is told, and keeps what by its delivery. */
+async function receiver() {
+  const got: string[] = [];
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      got.push(String(request.headers["skein-delivery"]));
+      response.writeHead(204).end();
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    got,
+    url: `http://127.0.0.1:${port}/told`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const secretName = "HOOK_SECRET";
+process.env[secretName] = "a long secret of the test";
+const near: WebhooksOutOptions = {
+  outbound: { allowPrivate: true },
+  trouble: () => undefined,
+  againMs: 5,
+  noteMs: 0,
+};
+const hook = { events: ["input.received"], secret: secretName };
+
+const open = async (path: string): Promise<Engine> => {
+  const world = realWorld();
+  return new Engine({ store: await sqliteStore({ path, world, workspace, durability: "process" }), world });
+};
+
+test("two servers on one file tell each event once, and when one stops the other goes on", async () => {
+  const { path, remove } = newPath();
+  {
+    await using place = await receiver();
+    await using one = await open(path);
+    await using two = await open(path);
+    const outs = await Promise.all([openWebhooksOut(one, near), openWebhooksOut(two, near)]);
+    await one.setHook("ops", place.url, hook);
+    const session = await two.open({ objective: "Told" });
+    const count = 30;
+    const append = async (from: number, to: number): Promise<void> => {
+      for (let number = from; number <= to; number++) await session.append(`${number}`);
+    };
+    await append(1, count);
+    await until(async () => place.got.length >= count, 20_000);
+    const { lease } = (await Engine.contextOf(one).store.head(workspace)) ?? { lease: null };
+    assert.match(lease?.holder ?? "", /^hooks-/);
+    // Whoever has it gives it back; the other one has been told nothing twice.
+    await outs[0]?.stop();
+    await append(count + 1, 2 * count);
+    await until(async () => place.got.length >= 2 * count, 20_000);
+    await outs[1]?.stop();
+    assert.deepEqual(
+      place.got,
+      Array.from({ length: 2 * count }, (_, number) => `${session.id}@${number + 2}`),
+    );
+    const range = { fromSeq: 1, toSeq: 10_000, limit: 10_000, contents: false };
+    const types = ["lease.taken", "lease.released"];
+    const taken = await Engine.contextOf(one).store.read(workspace, { ...range, types });
+    assert.ok(taken.length <= 4, "nobody takes it again and again");
+    assert.deepEqual((await one.verify()).problems, []);
+    assert.deepEqual(await Engine.contextOf(one).store.leased(), []);
+  }
+  remove();
+});
+
+test("when the one that tells is killed the other goes on, under the same deliveries", async () => {
+  const { path, remove } = newPath();
+  {
+    await using place = await receiver();
+    await using engine = await open(path);
+    const session = await engine.open({ objective: "Told" });
+    await engine.setHook("ops", place.url, hook);
+    const child = fork(join(import.meta.dirname, "hooks-runner.ts"), [path]);
+    await once(child, "message");
+    await session.append("1");
+    await until(async () => place.got.length >= 1, 20_000);
+    const out = await openWebhooksOut(engine, near);
+    for (let number = 2; number <= 20; number++) await session.append(`${number}`);
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+    for (let number = 21; number <= 30; number++) await session.append(`${number}`);
+    await until(async () => place.got.includes(`${session.id}@31`), 20_000);
+    await out.stop();
+    // Some may have been told and not written down; each is known by its delivery.
+    assert.deepEqual(
+      [...new Set(place.got)],
+      Array.from({ length: 30 }, (_, number) => `${session.id}@${number + 2}`),
+    );
+  }
+  remove();
+});
+
+test("the duty is one process's until it gives it back, or is not heard of for so long", async () => {
+  await using file = await inFile();
+  const other = await file.again();
+  const [here, there] = [Engine.contextOf(file.engine), Engine.contextOf(other.engine)];
+  const given = { name: "hooks", leaseMs: 15_000 };
+  assert.equal(await takeDuty(here, given), null, "of a workspace without a record there is none");
+  await file.engine.setHook("ops", "https://example.com/", hook);
+  const first = await takeDuty(here, given);
+  assert.ok(first !== null && (await isOnDuty(there, first.epoch)));
+  assert.equal(await takeDuty(there, given), null);
+  assert.equal(await takeDuty(here, given), null, "nor another engine of the same process");
+  await first.release();
+  await first.release();
+  assert.equal(first.lost.aborted, true);
+  assert.equal((await file.store.head(workspace))?.lease, null);
+  const second = await takeDuty(there, given);
+  assert.ok(second !== null);
+  // The clocks of both go on, and nobody hears of it.
+  for (const { world } of [file, other]) world.pass(15_000);
+  const third = await takeDuty(here, given);
+  assert.ok(third !== null && third.epoch > second.epoch);
+  assert.equal(await isOnDuty(there, second.epoch), false);
+  const [entry] = await listHooks(here);
+  assert.ok(entry !== undefined);
+  const headSeq = (await file.store.head(workspace))?.seq;
+  await noteDelivered(there, entry, { to: "somewhere", count: 1, epoch: second.epoch });
+  assert.equal((await file.store.head(workspace))?.seq, headSeq, "who lost it writes nothing");
+  await second.release();
+  assert.equal(await isOnDuty(here, third.epoch), true, "and gives nothing back");
+  await third.release();
+});
+
+test("of several that take it at once one gets it", async () => {
+  await using place = inMemory();
+  await place.engine.setHook("ops", "https://example.com/", hook);
+  const context = Engine.contextOf(place.engine);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => takeDuty(context, { name: "hooks" })));
+  const taken = answers.filter((one) => one !== null);
+  assert.equal(taken.length, 1);
+  await taken[0]?.release();
+});

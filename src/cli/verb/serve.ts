@@ -64,7 +64,8 @@ export const serve = verb({
   about: [
     "/ is the console. Below /v1 is every call of the library, under the same name; /openapi.json " +
       "describes them, /api is a page for them. Whoever asks needs a token. Yours is kept in a file beside " +
-      'the store that only you can read, and is in the link that is printed; "skein tokens add" makes others.',
+      "the store that only you can read, and is in the link that is printed; " +
+      '"skein tokens add" makes others.',
     "The address can be reached from this machine only, unless --host names another one. The way there is " +
       "not encrypted: put a proxy before it that is, and name it with --origin.",
     "/healthz and /readyz are for whoever watches over it, /metrics for Prometheus, with a token that may " +

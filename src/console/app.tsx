@@ -29,13 +29,14 @@ export function App(): ReactNode {
   const [over, setOver] = useState<Over>(null);
   const route = useRoute();
   const put = (): void => setOver(null);
-  useShortcuts([
+  const own = [
     { key: "ctrl+k", what: "All commands and sessions", act: () => setOver("palette") },
     { key: "n", what: "New session", act: () => setOver("open") },
     { key: "/", what: "Search over everything", act: () => go("/search") },
     { key: "?", what: "These keys", act: () => setOver("keys") },
     ...nav.map(({ key, name, to }) => ({ key: `g ${key}`, what: name, act: () => go(to) })),
-  ]);
+  ];
+  useShortcuts(own, { outer: true });
   useEffect(() => {
     document.title = `${titles[route.at]} · Skein`;
   }, [route.at]);

@@ -40,8 +40,8 @@ function hear(event: KeyboardEvent): void {
 
 export const startShortcuts = (): void => window.addEventListener("keydown", hear);
 
-/** For as long as the component is there. */
-export function useShortcuts(list: readonly Shortcut[]): void {
+/** For as long as the component is there. `outer`: others may have these keys for themselves. */
+export function useShortcuts(list: readonly Shortcut[], { outer = false } = {}): void {
   const latest = useRef(list);
   latest.current = list;
   const keys = list.map(({ key }) => key).join("\n");
@@ -50,7 +50,7 @@ export function useShortcuts(list: readonly Shortcut[]): void {
       ...shortcut,
       act: () => latest.current[place]?.act(),
     }));
-    shortcuts.set([...shortcuts.get(), own]);
+    shortcuts.set(outer ? [own, ...shortcuts.get()] : [...shortcuts.get(), own]);
     return () => shortcuts.set(shortcuts.get().filter((one) => one !== own));
   }, [keys]);
 }

@@ -142,7 +142,7 @@ test("how a session stands is said in words, the most urgent thing first", () =>
   const words = (part: Parameters<typeof rowOf>[0]) => standingOf(rowOf(part))?.text ?? null;
   assert.deepEqual(
     [
-      words({ runBy: "vm:1", waitingFor: "approval" }),
+      words({ runBy: "vm:1/4026", waitingFor: "approval" }),
       words({ status: "suspended", waitingFor: "approval" }),
       words({ waitingFor: "a place (2 of 2)" }),
       words({ waitingFor: "toString" }),

@@ -121,7 +121,12 @@ function Standing({ row }: { readonly row: Row }): ReactNode {
   if (words === null) return <span role="gridcell" className="sessions-standing" />;
   const text = brief(words.text, 80);
   return (
-    <span role="gridcell" className="sessions-standing" data-tone={words.tone} title={text}>
+    <span
+      role="gridcell"
+      className="sessions-standing"
+      data-tone={words.tone}
+      title={brief(row.runBy ?? text, 80)}
+    >
       {text}
       {words.at === undefined ? null : (
         <>

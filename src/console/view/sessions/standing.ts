@@ -25,7 +25,7 @@ type Standing = Pick<Row, "status" | "runBy" | "waitingFor" | "runnable" | "full
 
 export function standingOf(row: Standing): Words | null {
   const { runBy, waitingFor, runnable, deadlineMs } = row;
-  if (runBy !== null) return { text: `Run by ${runBy}`, tone: "busy" };
+  if (runBy !== null) return { text: `Run by ${runBy.replace(/\/.*$/s, "")}`, tone: "busy" };
   const words = waitingFor === null ? null : waitingWords(waitingFor);
   if (words !== null && !(waitingFor === "input" && row.full === true)) return words;
   if (row.full === true) return { text: "Inbox is full", tone: "warn" };

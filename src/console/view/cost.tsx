@@ -1,13 +1,13 @@
 /** What models have cost: by day, agent and model. */
-import type { ReactNode } from "react";
+import { useEffect, type ReactNode } from "react";
 import { Link } from "../link.tsx";
 import { count, money, plural, tokens } from "../part/amount.ts";
 import { brief } from "../part/visible.ts";
 import { Empty, WhenRead } from "../part/trouble.tsx";
-import { useReading } from "../reading.ts";
+import { refresh, useReading } from "../reading.ts";
 import { sessionPath, withParams } from "../route.ts";
 import { engine } from "../server.ts";
-import { now } from "../world.ts";
+import { every, now } from "../world.ts";
 import { amountOf, Chart, colorOf, colors, dayText, nameOf } from "./cost/chart.tsx";
 import {
   chosenOf,
@@ -31,6 +31,8 @@ import {
 } from "./cost/sums.ts";
 import "../style/cost.css";
 
+const lookMs = 30_000;
+
 interface Chosen {
   readonly days: SpanDays;
   readonly by: Grouping;
@@ -50,6 +52,11 @@ export function Cost({ params }: { readonly params: URLSearchParams }): ReactNod
     const { rows } = await engine.query(dayQuery(chosen.by, since));
     return rows.map(dayRow);
   });
+  // What is asked in a day changes slowly, and the query looks at all of it.
+  useEffect(() => {
+    refresh("cost");
+    return every(lookMs, () => document.hidden || refresh("cost"));
+  }, []);
   return (
     <div className="cost">
       <div className="head">

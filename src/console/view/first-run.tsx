@@ -87,7 +87,7 @@ function FirstSteps({ open }: FirstRunProps): ReactNode {
 
 async function make(): Promise<void> {
   const first = await makeSamples();
-  tell("The sample family is made.", { name: "Look at its center", act: () => go(sessionPath(first)) });
+  tell("The sample family is made.", { name: "Look at it", act: () => go(sessionPath(first)) });
 }
 
 async function remove(): Promise<void> {

@@ -58,14 +58,14 @@ function Drawn({ lineage }: { readonly lineage: Lineage }): ReactNode {
       <div className="family-body">
         <Graph drawing={drawing} nodes={byId} present={id} costs={costs.value} look={setLooked} acts={acts} />
         {shown === undefined ? null : <Detail node={shown} nodes={byId} acts={acts} costs={costs.value} />}
+        {nodes.length > 1 ? null : (
+          <p className="soft">
+            It stands alone. A fork shares everything up to a position and goes its own way from there; what
+            it learns can be merged back.
+          </p>
+        )}
+        <WhenRead of={costs}>{(read) => <FamilyCost costs={read} nodes={byId} />}</WhenRead>
       </div>
-      {nodes.length > 1 ? null : (
-        <p className="soft">
-          It stands alone. A fork shares everything up to a position and goes its own way from there; what it
-          learns can be merged back.
-        </p>
-      )}
-      <WhenRead of={costs}>{(read) => <FamilyCost costs={read} nodes={byId} />}</WhenRead>
       {forked === null ? null : <ForkDialog node={forked} close={() => setForked(null)} />}
     </div>
   );

@@ -101,7 +101,7 @@ function Under({ node, isPresent, cost }: LaneRowProps & { readonly node: Node }
     ...(cost === undefined || cost.nanoUsd === 0 ? [] : [money(cost.nanoUsd)]),
   ];
   return (
-    <div className="small faint cut number" aria-hidden="true">
+    <div className="small soft cut number" aria-hidden="true">
       {words.join(" · ")}
     </div>
   );

@@ -110,12 +110,15 @@ function forkPath({ from, to }: Edge, x: Along, y: Along): string {
 }
 
 function mergePath({ from, to }: Edge, x: Along, y: Along): string {
-  const [x1, y1, x2, y2] = [x(from.column), y(from.row), x(to.column) - 5, y(to.row)];
+  const [x1, y1, x2, y2] = [x(from.column), y(from.row), x(to.column) - tipPx - 5, y(to.row)];
   const reach = Math.max(12, (x2 - x1) / 2);
   return `M${x1} ${y1}C${x1 + reach} ${y1} ${x2 - reach} ${y2} ${x2} ${y2}`;
 }
 
-const arrow = (x: number, y: number): string => `M${x - 9} ${y - 5}L${x} ${y}L${x - 9} ${y + 5}Z`;
+/** It ends where the mark of the position, or the head, begins. */
+const tipPx = 7;
+const arrow = (x: number, y: number): string =>
+  `M${x - tipPx - 9} ${y - 5}L${x - tipPx} ${y}L${x - tipPx - 9} ${y + 5}Z`;
 
 interface LaneLineProps {
   readonly lane: Lane;

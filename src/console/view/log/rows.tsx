@@ -51,6 +51,7 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
   useEffect(() => {
     if (chosen !== null) scrollTo(rows.placeOf(chosen), "auto");
   }, [chosen]);
+  useUnfoldedInView(chosen !== null && unfolded.has(chosen) ? chosen : null);
   return (
     <div
       ref={frame}
@@ -89,6 +90,17 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
       </div>
     </div>
   );
+}
+
+/** What was just unfolded is brought into view, as far as it fits. */
+function useUnfoldedInView(seq: number | null): void {
+  useEffect(() => {
+    if (seq === null) return;
+    const request = requestAnimationFrame(() =>
+      document.getElementById(rowId(seq))?.closest(".log-place")?.scrollIntoView({ block: "nearest" }),
+    );
+    return () => cancelAnimationFrame(request);
+  }, [seq]);
 }
 
 type Frame = RefObject<HTMLDivElement | null>;

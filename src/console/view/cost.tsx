@@ -29,6 +29,7 @@ import {
   type SpanDays,
   type Sum,
 } from "./cost/sums.ts";
+import { useReadAgain } from "./heard.ts";
 import "../style/cost.css";
 
 const lookMs = 30_000;
@@ -53,10 +54,8 @@ export function Cost({ params }: { readonly params: URLSearchParams }): ReactNod
     return rows.map(dayRow);
   });
   // What is asked in a day changes slowly, and the query looks at all of it.
-  useEffect(() => {
-    refresh("cost");
-    return every(lookMs, () => document.hidden || refresh("cost"));
-  }, []);
+  useEffect(() => every(lookMs, () => document.hidden || refresh("cost")), []);
+  useReadAgain("cost");
   return (
     <div className="cost">
       <div className="head">

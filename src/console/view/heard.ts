@@ -24,3 +24,8 @@ export function useHeard(of: RegExp, again: readonly string[]): void {
     reread,
   );
 }
+
+/** What nobody heard of while nobody looked is read again when somebody comes back to it. */
+export function useReadAgain(prefix: string): void {
+  useEffect(() => () => void after(0, () => refresh(prefix)), [prefix]);
+}

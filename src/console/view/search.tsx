@@ -8,11 +8,12 @@ import { brief, visible } from "../part/visible.ts";
 import { useSessionTitle } from "../part/session-name.tsx";
 import { Status } from "../part/status.tsx";
 import { Empty, WhenRead } from "../part/trouble.tsx";
-import { refresh, useReading } from "../reading.ts";
+import { useReading } from "../reading.ts";
 import { goWith, sessionPath, withParams } from "../route.ts";
 import { engine } from "../server.ts";
 import { useShortcuts } from "../shortcut.ts";
 import { after } from "../world.ts";
+import { useReadAgain } from "./heard.ts";
 import { askedFor, grouped, kindOf, pieces, type Group, type Hit } from "./search/found.ts";
 import "../style/search.css";
 
@@ -27,8 +28,7 @@ export function Search({ params }: { readonly params: URLSearchParams }): ReactN
   const list = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   useShortcuts([{ key: ".", what: "To the search field", act: () => field.current?.select() }]);
-  // What was found before may not be all any more.
-  useEffect(() => refresh("search"), []);
+  useReadAgain("search");
   const move = (event: KeyboardEvent): void => {
     const step = stepOf(event, event.target === field.current);
     if (step === 0) return;

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import { statuses } from "../../src/core/lifecycle.ts";
 import { actions, doable, each, eitherOf, isEntitled } from "../../src/console/view/sessions/action.ts";
+import { clearSelected, pickRange, selected, toggleAll } from "../../src/console/view/sessions/chosen.ts";
 import { fieldsOf, lastUsed, openingOf } from "../../src/console/view/opening.ts";
 import { rowOf } from "./session-row.ts";
 
@@ -100,4 +101,20 @@ test("what was typed for a new session is asked for, and nothing else", () => {
 test("whatever a browser kept of the last one, the fields are texts", () => {
   for (const kept of [null, "", "nonsense", "null", "[]", '"text"', '{"agent":null}'])
     assert.deepEqual(lastUsed(kept), { agent: "", model: "" });
+});
+
+test("a range is selected from the one that was picked last, and let go of the same way", () => {
+  const order = ["a", "b", "c", "d"];
+  clearSelected();
+  pickRange(order, null, "b");
+  pickRange(order, "b", "d");
+  assert.deepEqual([...selected.get()], ["b", "c", "d"]);
+  pickRange(order, "d", "c");
+  assert.deepEqual([...selected.get()], ["b"]);
+  pickRange(order, "gone", "a");
+  assert.deepEqual([...selected.get()], ["b", "a"]);
+  toggleAll(order);
+  assert.deepEqual([...selected.get()].toSorted(), order);
+  toggleAll(order);
+  assert.deepEqual([...selected.get()], []);
 });

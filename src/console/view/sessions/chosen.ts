@@ -11,6 +11,19 @@ export function toggle(session: string): void {
   selected.set(next);
 }
 
+/** All from the one that was picked last to this one, as this one becomes; without one, this one alone. */
+export function pickRange(order: readonly string[], from: string | null, to: string): void {
+  const [one, other] = [from === null ? -1 : order.indexOf(from), order.indexOf(to)];
+  if (one < 0 || other < 0) return toggle(to);
+  const range = order.slice(Math.min(one, other), Math.max(one, other) + 1);
+  const next = new Set(selected.get());
+  const isAdded = !next.has(to);
+  for (const session of range)
+    if (isAdded) next.add(session);
+    else next.delete(session);
+  selected.set(next);
+}
+
 /** Adds all of them, or takes all away if they were all there. */
 export function toggleAll(sessions: readonly string[]): void {
   const before = selected.get();

@@ -20,7 +20,8 @@ interface RowProps {
   readonly isChosen: boolean;
   readonly isSelected: boolean;
   readonly choices: (row: Row) => readonly Choice[];
-  readonly select: (session: string) => void;
+  /** With all up to the one before, or alone. */
+  readonly select: (session: string, isRange: boolean) => void;
 }
 
 export const rowId = (session: string): string => `row-${session}`;
@@ -45,8 +46,8 @@ export const SessionRow = memo(function SessionRow(props: RowProps): ReactNode {
           checked={isSelected}
           tabIndex={-1}
           aria-label={`Select ${title || row.session}`}
-          onChange={({ currentTarget }) => {
-            select(row.session);
+          onChange={({ currentTarget, nativeEvent }) => {
+            select(row.session, (nativeEvent as MouseEvent).shiftKey);
             currentTarget.closest<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
           }}
         />

@@ -1,10 +1,18 @@
 /** The rows of the process table: only those that are seen are in the page, however many there are. */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
+import {
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+  type ReactNode,
+} from "react";
 import { useCell } from "../../cell.ts";
 import type { Choice } from "../../part/menu.tsx";
 import { goWith } from "../../route.ts";
-import { chosen, selected, toggle, toggleAll } from "./chosen.ts";
+import { chosen, pickRange, selected, toggleAll } from "./chosen.ts";
 import { turned, type Filter, type Row, type Sort } from "./filter.ts";
 import type { SessionList, Listing } from "./list.ts";
 import { rowId, SessionRow } from "./row.tsx";
@@ -45,6 +53,7 @@ export function Table({ filter, list, listing, choices }: TableProps): ReactNode
   const body = useRef<HTMLDivElement>(null);
   const grid = useRef<HTMLDivElement>(null);
   const margin = useMargin(body);
+  const select = useSelect(rows);
   const virtual = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => height,
@@ -94,13 +103,28 @@ export function Table({ filter, list, listing, choices }: TableProps): ReactNode
               isChosen={row.session === at}
               isSelected={picked.has(row.session)}
               choices={choices}
-              select={toggle}
+              select={select}
             />
           );
         })}
       </div>
     </div>
   );
+}
+
+/** With Shift, all from the one that was picked last. */
+function useSelect(rows: readonly Row[]): (session: string, isRange: boolean) => void {
+  const latest = useRef(rows);
+  latest.current = rows;
+  const last = useRef<string | null>(null);
+  return useCallback((session, isRange) => {
+    pickRange(
+      latest.current.map((row) => row.session),
+      isRange ? last.current : null,
+      session,
+    );
+    last.current = session;
+  }, []);
 }
 
 /** How far below the top of the page the rows begin. */

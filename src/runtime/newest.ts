@@ -51,7 +51,6 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
   const setBacks = makeSetBacks({ store, states, suspend });
 
   function keep(log: LogId, known: Known): Known {
-    noteState(known.state, known.hash);
     for (const one of known.recent ?? []) noted.note(log, one);
     noted.note(log, { seq: known.state.seq, hash: known.hash });
     // What was read earlier may come in later.
@@ -100,7 +99,9 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
       : states.advance(log, known, head.seq));
     const isRead = known !== undefined || last === undefined || last.seq === head.seq;
     if (!isRead && !(await holds(store, log, last))) throw notAsBefore(log, last.seq);
-    return keep(log, newest.hash === "" ? { ...newest, hash: head.hash } : newest);
+    const sure = newest.hash === "" ? { ...newest, hash: head.hash } : newest;
+    noteState(sure.state, sure.hash);
+    return keep(log, sure);
   }
 
   return {

@@ -3,7 +3,7 @@
  * looked at again twice a second while anybody asks: what another process revoked holds no longer than that.
  */
 import { timingSafeEqual } from "node:crypto";
-import { isScope, parseAccessToken, type AccessToken, type Scope } from "../core/access-token.ts";
+import { isScope, parseAccessToken, type Scope } from "../core/access-token.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import type { PrincipalId, TokenId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -37,9 +37,24 @@ export interface TokenHolder {
   readonly expiresAt: number | null;
 }
 
+/** A token without its secret, of which only the hash is kept. */
+export interface HashedToken {
+  readonly tenant: string;
+  readonly id: TokenId;
+  readonly hash: string;
+}
+
+/** Null for whatever cannot be a token. */
+export function hashToken({ digest }: Pick<World, "digest">, text: string | null): HashedToken | null {
+  const token = parseAccessToken(text);
+  return token && { tenant: token.tenant, id: token.id, hash: digest("", token.secret) };
+}
+
 export interface TokenReader {
   /** Null for every token that does not hold, whatever is wrong with it; else the same for the same one. */
   check(text: string): Promise<TokenHolder | null>;
+  /** The same for what is known of a token's text. */
+  checkHashed(token: HashedToken): Promise<TokenHolder | null>;
   /** All there ever were, at the head of the log. */
   fold(): Promise<ReadonlyMap<string, TokenRef>>;
 }
@@ -93,9 +108,9 @@ export function makeTokenReader(
     foldedSeq = Math.max(foldedSeq, head.seq);
   }
 
-  function judge({ id, secret }: AccessToken): TokenHolder | null {
+  function judge({ id, hash }: HashedToken): TokenHolder | null {
     const ref = known.get(id);
-    const isRight = isSameHash(world.digest("", secret), ref?.hash ?? nobody);
+    const isRight = isSameHash(hash, ref?.hash ?? nobody);
     if (!isRight || ref === undefined || ref.revokedAt !== null || isExpired(ref, world.now())) return null;
     const before = holders.get(ref);
     if (before !== undefined) return before;
@@ -105,18 +120,23 @@ export function makeTokenReader(
     return holder;
   }
 
+  async function checkHashed(token: HashedToken): Promise<TokenHolder | null> {
+    if (token.tenant !== tenant) return null;
+    const stale = Math.abs(clock() - lookedMs) >= freshMs;
+    if (stale) await look();
+    const holder = judge(token);
+    if (holder !== null || stale) return holder;
+    // It may have been issued a moment ago, by another process.
+    await look();
+    return judge(token);
+  }
+
   return {
     async check(text) {
-      const token = parseAccessToken(text);
-      if (token === null || token.tenant !== tenant) return null;
-      const stale = Math.abs(clock() - lookedMs) >= freshMs;
-      if (stale) await look();
-      const holder = judge(token);
-      if (holder !== null || stale) return holder;
-      // It may have been issued a moment ago, by another process.
-      await look();
-      return judge(token);
+      const token = hashToken(world, text);
+      return token === null ? null : checkHashed(token);
     },
+    checkHashed,
     async fold() {
       await look();
       return known;

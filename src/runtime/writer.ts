@@ -203,7 +203,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   ): Promise<Change | null> {
     const { state } = known;
     const also = options.also ?? always;
-    const how = { ...options, expect: expectAt(state) };
+    const { seq } = state;
+    const how = { ...options, expect: known.hash === "" ? expectAt(state) : { seq, hash: known.hash } };
     const besides = () => also?.({ session, state, drafts: sealed.events }) ?? null;
     const first = besides();
     if (first === null) return write(session, known, sealed, how);

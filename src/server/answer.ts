@@ -62,7 +62,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   const text = operation.takes === "json" ? await readText(request) : "";
   const params = readParams(operation, target.query, text);
   if (operation.method !== "GET") await desk.gather.join();
-  const asked = await askedOf(who, route, request, text);
+  const asked = isPlain(request) ? nothing : await askedOf(who, route, request, text);
   const engine = Engine.asking(who.engine, asked);
   const key = keyIn(request);
   const call: Call = {
@@ -156,6 +156,12 @@ function placeHeaders(value: Placed): Headers {
   const isMade = typeof value?.session === "string" && Object.keys(value).length === 1;
   return isMade ? { location: `/v1/sessions/${value.session}` } : {};
 }
+
+const nothing: Asked = {};
+
+/** Most callers give neither key nor expectation. */
+const isPlain = ({ headers }: IncomingMessage): boolean =>
+  headers["idempotency-key"] === undefined && headers["if-match"] === undefined;
 
 /** The caller's key and expectation, as the engine takes them. */
 async function askedOf(

@@ -3,11 +3,12 @@
  * page that is logged in has the token in its cookie. Whoever has none that holds is refused alike, before
  * anything is looked up, so that no answer says whether a thing exists.
  */
-import { allows, parseAccessToken, type Scope } from "../core/access-token.ts";
+import { hash } from "node:crypto";
+import { allows, type Scope } from "../core/access-token.ts";
 import { limit } from "../core/limit.ts";
 import { makeProblem, type Problem } from "../protocol/problem.ts";
-import type { Engine } from "../runtime/engine.ts";
-import type { TokenHolder } from "../runtime/token-reader.ts";
+import { Engine } from "../runtime/engine.ts";
+import { hashToken, type HashedToken, type TokenHolder } from "../runtime/token-reader.ts";
 import type { World } from "../runtime/world.ts";
 import { makeCookies } from "./cookie.ts";
 import { makeGate, type Incoming, type Gate, type GateOptions } from "./origin.ts";
@@ -50,6 +51,8 @@ export interface Authorizer {
   logout(incoming: Incoming): { readonly setCookie: string } | Problem;
 }
 
+const digest = (_prefix: string, text: string): string => hash("sha256", text, "hex");
+
 export const isProblem = (answer: object): answer is Problem => "code" in answer && "detail" in answer;
 
 /** What goes with a problem in the header of its answer. */
@@ -86,6 +89,8 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   const gate = makeGate(options);
   const key = options.cookieKey ?? world.random(32);
   const cookies = makeCookies({ port, key, world, holdsMs: limit.loginMs });
+  /** Tokens that were taken apart before, by the hashes of their texts: whether they hold is asked each time. */
+  const read = new Map<string, HashedToken>();
   const actors = new WeakMap<TokenHolder, { readonly of: Engine; readonly engine: Engine }>();
   const known = makeRate({ perSecond, burst, clock, keysMax: limit.tokensMax * 10 });
   const strangers = makeRate({
@@ -96,10 +101,21 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   });
 
   async function holderOf(text: string | null): Promise<{ engine: Engine; holder: TokenHolder } | null> {
-    const token = parseAccessToken(text);
+    if (text === null) return null;
+    const name = digest("", text);
+    const token = read.get(name) ?? hashToken({ digest }, text);
     const engine = token === null ? null : await tenants(token.tenant);
-    const holder = text === null ? null : await engine?.checkToken(text);
-    return engine === null || holder === null || holder === undefined ? null : { engine, holder };
+    if (token === null || engine === null) return null;
+    const holder = await Engine.contextOf(engine).tokens.checkHashed(token);
+    if (holder === null) return null;
+    // Only those that hold, so that no stranger drives them out.
+    if (!read.has(name)) remember(name, token);
+    return { engine, holder };
+  }
+
+  function remember(name: string, token: HashedToken): void {
+    if (read.size >= limit.tokensMax) read.clear();
+    read.set(name, token);
   }
 
   /** The engine for whoever comes with a token, kept for as long as that is what is known of it. */

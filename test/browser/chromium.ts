@@ -22,6 +22,7 @@ export async function offerChromium(files: readonly string[]): Promise<void> {
     return;
   }
   process.env[foundVariable] = found;
+  buildPage();
   console.log(`✔ Chromium for the tests (${seconds}s)`);
 }
 
@@ -75,7 +76,7 @@ export async function startChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, args: quiet });
 }
 
-/** Builds the page where it is not as its sources are now. Many may ask for it at the same time. */
+/** Builds the page where it is not as its sources are now: before a whole run, so that no two files do. */
 export function buildPage(): void {
   const root = join(import.meta.dirname, "..", "..");
   execFileSync(process.execPath, [join(root, "bin", "build-console.ts"), "--if-changed"], { stdio: "pipe" });

@@ -222,7 +222,8 @@ function OwnTrigger({ session, trigger }: OwnTriggerProps): ReactNode {
   return (
     <li className="row wrap">
       <span className="spread">
-        <span className="said">{brief(name, 80)}</span> <span className="soft">{specWords(spec, exact)}</span>{" "}
+        <span className="said">{brief(name, 80)}</span>
+        <span className="soft"> {specWords(spec, exact)} </span>
         {firedAt === null ? null : (
           <span className="faint small">
             fired <Ago at={firedAt} />

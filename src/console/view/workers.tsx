@@ -62,7 +62,7 @@ function Shown({ workers, running, due }: ShownProps): ReactNode {
       {present.length === 0 ? (
         <Empty title="Nobody is at work">
           <p>
-            Sessions run only while somebody asks them. <code>skein up</code> starts a worker, and so does{" "}
+            Sessions run only while somebody asks them. <code>skein up</code> starts a worker; so does{" "}
             <code>skein serve</code> unless it was told <code>--concurrency 0</code>.
           </p>
         </Empty>

@@ -193,7 +193,10 @@ function useRowKeys(list: SessionList, act: Act): void {
     chosen.set(to);
   };
   const put = (): void => {
-    if (selected.get().size > 0) return clearSelected();
+    if (selected.get().size > 0) {
+      clearSelected();
+      return list.hold(chosen.get() !== null);
+    }
     chosen.set(null);
     last.current = -1;
     list.hold(false);
@@ -243,7 +246,7 @@ function Progress({ filter, list, listing, totals }: ProgressProps): ReactNode {
   const most = isFiltered(filter) || totals === undefined ? null : Math.min(rowsMax, totals.all);
   const release = (): void => {
     list.hold(false);
-    if (chosen.get() !== null) list.hold(true);
+    if (chosen.get() !== null || selected.get().size > 0) list.hold(true);
   };
   return (
     <div className="sessions-progress spread" role="status">

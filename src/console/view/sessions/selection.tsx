@@ -30,7 +30,6 @@ export function Selection({ rows, me, act }: SelectionProps): ReactNode {
   return (
     <div className="sessions-selection" role="toolbar" aria-label="With what is selected">
       <span className="number">{plural(rows.length, "session")} selected</span>
-      <span className="spread" />
       {actions
         .filter((action) => isEntitled(action, me) && doable(action, rows).length > 0)
         .map((action) => (

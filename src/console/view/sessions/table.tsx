@@ -87,7 +87,7 @@ export function Table({ filter, list, listing, choices }: TableProps): ReactNode
         at !== null && rows.some(({ session }) => session === at) ? rowId(at) : undefined
       }
       onPointerEnter={() => list.hold(true)}
-      onPointerLeave={() => list.hold(at !== null)}
+      onPointerLeave={() => list.hold(at !== null || picked.size > 0)}
     >
       <Columns filter={filter} rows={rows} />
       <div ref={body} role="rowgroup" className="sessions-body" style={{ height: virtual.getTotalSize() }}>

@@ -32,4 +32,41 @@ suite("the first minutes", { skip }, () => {
     assert.doesNotMatch(shown.page.url(), /token/);
     shown.calm();
   });
+
+  test("two keystrokes and a line open a session; its answer is seen while it is made", async () => {
+    await using shown = await stand.page(browser);
+    const { page } = shown;
+    await page.getByRole("heading", { name: "There are no sessions yet" }).waitFor();
+    await page.keyboard.press("n");
+    await page.keyboard.type("Count the words");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/s\/ses_/);
+    await page.getByRole("textbox", { name: "Message" }).fill("help");
+    await page.keyboard.press("Enter");
+    const log = page.getByRole("log");
+    const id = new URL(page.url()).pathname.split("/")[2] ?? "";
+    const session = await stand.engine.session(id);
+    // A piece of the answer is there before the log has any of it.
+    await log.getByText("I am the offline model").waitFor();
+    const types: string[] = [];
+    for await (const { type } of session.events()) types.push(type);
+    assert.ok(types.includes("model.requested") && !types.includes("model.responded"), types.join(" "));
+    await session.run();
+    await page.getByText("open", { exact: true }).first().waitFor();
+    shown.calm();
+  });
+
+  test("the sample family is made and removed with one click each", async () => {
+    await using empty = await makeStand();
+    await using shown = await empty.page(browser);
+    const { page } = shown;
+    await page.getByRole("button", { name: "Make the sample family" }).click();
+    await page.getByText("The sample family is made.").waitFor({ timeout: 60_000 });
+    const { rows } = await empty.engine.sessions({ labels: { sample: "yes" } });
+    assert.ok(rows.length >= 6, `${rows.length} sessions`);
+    await page.getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("heading", { name: "There are no sessions yet" }).waitFor({ timeout: 60_000 });
+    assert.equal((await empty.engine.sessions({})).rows.length, 0);
+    shown.calm();
+  });
 });

@@ -127,6 +127,8 @@ async function takeStep(
       return session.promote(step.kind, step.key, { scope: "workspace", because: step.because });
     case "score":
       return session.score(step.name, step.value, { because: step.because });
+    case "compress":
+      return session.compress({ strategy: "summarize" });
     case "handoff":
       return session.handoff();
     case "sleep":

@@ -20,6 +20,7 @@ export type SampleStep =
   | { readonly do: "merge"; readonly into: string }
   | { readonly do: "promote"; readonly kind: ItemKind; readonly key: string; readonly because: string }
   | { readonly do: "score"; readonly name: string; readonly value: number; readonly because: string }
+  | { readonly do: "compress" }
   | { readonly do: "handoff" }
   | { readonly do: "sleep"; readonly reason: string }
   | { readonly do: "close"; readonly reason: string };
@@ -148,7 +149,7 @@ export const samplePlan: readonly SamplePart[] = [
   },
   {
     part: "notice",
-    says: "Making a mistake, and rewinding it",
+    says: "Making a mistake, rewinding it, and compacting the rest",
     begins: {
       open: {
         objective: "Draft the notice to customers about the new way to pay",
@@ -164,6 +165,7 @@ export const samplePlan: readonly SamplePart[] = [
       { do: "rewind", to: "before-the-slip", reason: "The discount is 5 %: a slip of the finger." },
       ask("Note that the discount is 5 %."),
       ask("What is discount?"),
+      { do: "compress" },
     ],
   },
   {

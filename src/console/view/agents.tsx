@@ -17,6 +17,7 @@ import { useShortcuts } from "../shortcut.ts";
 import { emptyForm, formOf, restOf } from "./agents/definition.ts";
 import { AgentDialog } from "./agents/form.tsx";
 import { useHeard } from "./heard.ts";
+import { useRowKeys } from "./row-keys.ts";
 import "../style/agents.css";
 
 type Summary = Awaited<ReturnType<typeof engine.agents>>[number];
@@ -43,6 +44,7 @@ const modelsOf = (agents: readonly Summary[]): readonly string[] => [
 
 function List({ agents }: { readonly agents: readonly Summary[] }): ReactNode {
   const [isAdding, setAdding] = useState(false);
+  useRowKeys(".agents-row");
   useShortcuts([{ key: "a", what: "New agent", act: () => setAdding(true) }]);
   return (
     <div className="agents">

@@ -17,6 +17,7 @@ import { engine } from "../server.ts";
 import { useShortcuts } from "../shortcut.ts";
 import { after } from "../world.ts";
 import { useHeard } from "./heard.ts";
+import { useRowKeys } from "./row-keys.ts";
 import { RememberDialog, scopes } from "./memory/form.tsx";
 import "../style/places.css";
 
@@ -34,6 +35,7 @@ export function Memory({ params }: { readonly params: URLSearchParams }): ReactN
       ...(owner === null ? {} : { owner }),
     }),
   );
+  useRowKeys(".places-row");
   useHeard(/^memory\./, ["memory"]);
   useShortcuts([{ key: "a", what: "Remember something", act: () => setAdding(true) }]);
   const isFiltered = text.trim() !== "" || scope !== undefined || owner !== null;
@@ -159,7 +161,7 @@ function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
     tell(`${brief(key, 60)} is forgotten.`);
   };
   return (
-    <li className="places-row">
+    <li tabIndex={-1} className="places-row">
       <div className="spread">
         <p className="row wrap">
           <b className="said">{brief(key, 120)}</b>

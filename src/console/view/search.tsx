@@ -94,7 +94,10 @@ function Field({ text, field }: FieldProps): ReactNode {
       onSubmit={(event) => {
         event.preventDefault();
         ask(typed);
-        field.current?.closest(".search")?.querySelector<HTMLElement>("[data-hit]")?.click();
+        const found = field.current?.closest(".search");
+        // What is shown may still be what was typed before.
+        if (found?.querySelector<HTMLElement>("[data-asked]")?.dataset["asked"] === askedFor(typed))
+          found.querySelector<HTMLElement>("[data-hit]")?.click();
       }}
     >
       <input
@@ -158,7 +161,7 @@ function Found({ text, only }: { readonly text: string; readonly only: string | 
   const named = useNamed(only === null ? text : "");
   const shown = last.current === null ? reading : { ...reading, value: last.current.hits };
   return (
-    <>
+    <div data-asked={last.current?.asked}>
       <Named rows={named} />
       <WhenRead of={reading.error === undefined ? shown : reading}>
         {(hits) => (
@@ -174,7 +177,7 @@ function Found({ text, only }: { readonly text: string; readonly only: string | 
           </Hits>
         )}
       </WhenRead>
-    </>
+    </div>
   );
 }
 

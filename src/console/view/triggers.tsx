@@ -16,6 +16,7 @@ import { go, sessionPath } from "../route.ts";
 import { engine, sessionOf } from "../server.ts";
 import { useShortcuts } from "../shortcut.ts";
 import { useHeard } from "./heard.ts";
+import { useRowKeys } from "./row-keys.ts";
 import { TemplateDialog } from "./triggers/form.tsx";
 import { specWords } from "./triggers/spec.ts";
 import { readWaiting, type Row } from "./triggers/waiting.ts";
@@ -27,6 +28,7 @@ export function Triggers(): ReactNode {
   const [isAdding, setAdding] = useState(false);
   const templates = useReading("triggers/templates", () => engine.triggers());
   const waiting = useReading("triggers/sessions", () => readWaiting(engine));
+  useRowKeys(".places-row");
   useHeard(/^(?:trigger|session)\./, ["triggers"]);
   useShortcuts([{ key: "a", what: "New template", act: () => setAdding(true) }]);
   return (
@@ -97,7 +99,7 @@ function TemplateRow({ template }: { readonly template: Template }): ReactNode {
     tell(`The template ${brief(name, 60)} is removed.`);
   };
   return (
-    <li className="places-row">
+    <li tabIndex={-1} className="places-row">
       <div className="spread">
         <p className="row wrap">
           <b className="said">{brief(name, 80)}</b>
@@ -173,7 +175,7 @@ function WaitingRow({ row }: { readonly row: Row }): ReactNode {
   const { session, name, objective, status, triggers, dueMs, labels } = row;
   const reading = useReading(`triggers/of/${session}`, async () => (await sessionOf(session)).triggers());
   return (
-    <li className="places-row places-stack">
+    <li tabIndex={-1} className="places-row places-stack">
       <p className="row wrap">
         <Link to={sessionPath(session)} dir="auto">
           {brief(name ?? objective ?? session, 100)}

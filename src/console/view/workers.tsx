@@ -10,6 +10,7 @@ import { sessionPath } from "../route.ts";
 import { engine } from "../server.ts";
 import { every, now } from "../world.ts";
 import { useHeard } from "./heard.ts";
+import { useRowKeys } from "./row-keys.ts";
 import "../style/places.css";
 
 type Worker = Awaited<ReturnType<typeof engine.workers>>[number];
@@ -27,6 +28,7 @@ export function Workers(): ReactNode {
     ]);
     return { workers, running: running.rows, due: open.rows.filter(({ runnable }) => runnable).length };
   });
+  useRowKeys(".places-row");
   useHeard(/^(?:lease|turn)\./, ["workers"]);
   // That somebody is gone, nobody says: one has to look.
   useEffect(() => every(lookMs, () => document.hidden || refresh("workers")), []);
@@ -106,7 +108,7 @@ function Shown({ workers, running, due }: ShownProps): ReactNode {
 function WorkerRow({ worker, rows }: { readonly worker: Worker; readonly rows: readonly Row[] }): ReactNode {
   const { name, sinceMs, untilMs, concurrency, limits } = worker;
   return (
-    <li className="places-row places-stack">
+    <li tabIndex={-1} className="places-row places-stack">
       <p className="row wrap">
         <span className="mark" data-tone={rows.length > 0 ? "busy" : "good"}>
           <span className="dot" data-beats={rows.length > 0 || undefined} />

@@ -41,7 +41,10 @@ export function TemplateDialog({ close }: { readonly close: () => void }): React
   if (token !== null) return <Token token={token} close={close} />;
   return (
     <Form title="New template" does="Set the template" send={send} close={close}>
-      <p className="soft">Whenever it fires, a new session is opened.</p>
+      <p className="soft">
+        Whenever it fires, a new session is opened. Files, commits, messages and checks can fire one too:{" "}
+        <code>skein trigger --help</code> says how.
+      </p>
       <Labeled name="Name" hint="one of the same name is replaced">
         <input className="field" required autoFocus value={opens.name} onChange={set("name")} />
       </Labeled>

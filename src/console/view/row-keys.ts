@@ -1,0 +1,18 @@
+/** From row to row by keys: j and k, or the arrows. What a row can do is reached from there by Tab. */
+import { useShortcuts } from "../shortcut.ts";
+
+/** `rows`: what finds the rows, each of which can have the focus. */
+export function useRowKeys(rows: string): void {
+  const move = (step: number): void => {
+    const all = [...document.querySelectorAll<HTMLElement>(rows)];
+    const at = all.findIndex((row) => row.contains(document.activeElement));
+    const next = at === -1 ? (step > 0 ? 0 : all.length - 1) : at + step;
+    all[Math.max(0, Math.min(next, all.length - 1))]?.focus();
+  };
+  useShortcuts([
+    { key: "j", what: "Next row", act: () => move(1) },
+    { key: "k", what: "Row before", act: () => move(-1) },
+    { key: "ArrowDown", what: "Next row", act: () => move(1) },
+    { key: "ArrowUp", what: "Row before", act: () => move(-1) },
+  ]);
+}

@@ -8,8 +8,8 @@ import {
   lostRanges,
   phaseOf,
   placeOf,
-  stepBack,
   storyOf,
+  storyTypes,
   type Entry,
   type Ranges,
 } from "../../src/console/view/session/story.ts";
@@ -29,7 +29,7 @@ const envelope = {
   erased: false,
 };
 
-function logOf(...events: readonly Given[]): (seq: number) => LogEvent | undefined {
+function logOf(...events: readonly Given[]): readonly LogEvent[] {
   const made = events.map(([type, body = {}, more = {}], place) => ({
     ...envelope,
     seq: place + 1,
@@ -39,7 +39,7 @@ function logOf(...events: readonly Given[]): (seq: number) => LogEvent | undefin
     content: undefined,
     ...more,
   }));
-  return (seq) => made[seq - 1] as unknown as LogEvent | undefined;
+  return made.filter(({ type }) => storyTypes.includes(type)) as unknown as readonly LogEvent[];
 }
 
 const said = (text: string): object => ({ content: { blocks: [{ type: "text", text }] } });
@@ -64,15 +64,22 @@ const events: readonly Given[] = [
 ];
 
 const story = (list: readonly Given[], ranges: Ranges, unfolded: readonly number[] = []) =>
-  storyOf({ at: logOf(...list), fromSeq: 1, toSeq: list.length, ranges, unfolded: new Set(unfolded) });
+  storyOf({
+    events: logOf(...list),
+    at: () => undefined,
+    fromSeq: 1,
+    toSeq: list.length,
+    ranges,
+    unfolded: new Set(unfolded),
+  });
 
 const short = (entry: Entry): string =>
   `${entry.isLost ? "-" : ""}${entry.kind} ${entry.kind === "input" ? entry.input.seq : entry.seq}`;
 
 test("an input stands where it was taken up, and a call has all that became of it", () => {
-  const { entries, untaken, isWhole } = story(events, [[1, 16]]);
+  const { entries, untaken } = story(events, [[1, 16]]);
   assert.deepEqual(entries.map(short), ["note 1", "input 2", "call 8", "input 3", "answer 15"]);
-  assert.deepEqual([untaken, isWhole], [[], true]);
+  assert.deepEqual(untaken, []);
   const call = entries[2];
   assert.ok(call?.kind === "call");
   assert.deepEqual(
@@ -95,7 +102,7 @@ test("what waits for an answer says so, and what was not taken up is told apart"
 test("what was rewound away is one line, and unfolds", () => {
   const list: readonly Given[] = [...events, ["session.rewound", { toSeq: 4 }]];
   const ranges: Ranges = [[1, 4]];
-  assert.deepEqual(lostRanges({ at: logOf(...list), fromSeq: 1, toSeq: 17, ranges }), [[5, 16]]);
+  assert.deepEqual(lostRanges({ events: logOf(...list), toSeq: 17, ranges }), [[5, 16]]);
   assert.deepEqual(story(list, ranges).entries.map(short), ["note 1", "lost 5", "note 17"]);
   assert.deepEqual(story(list, ranges, [5]).entries.map(short), [
     "note 1",
@@ -135,40 +142,44 @@ test("a search hit finds its entry, also within a call, an input or what was rew
   assert.equal(short(lost[placeOf(lost, 9)] as Entry), "lost 5");
 });
 
-test("an event that is not here yet is waited for", () => {
-  const at = logOf(...events);
-  const told = { fromSeq: 1, toSeq: 16, ranges: [[1, 16]] as Ranges, unfolded: new Set<number>() };
-  assert.equal(storyOf({ ...told, at: (seq) => (seq === 7 ? undefined : at(seq)) }).isWhole, false);
+test("a stretch begins in the middle: what is missing is looked for, and what cannot be had is left out", () => {
+  const log = logOf(...events);
+  const rest = log.filter(({ seq }) => seq >= 5);
+  const told = {
+    events: rest,
+    fromSeq: 5,
+    toSeq: 15,
+    ranges: [[1, 16]] as Ranges,
+    unfolded: new Set<number>(),
+  };
+  const at = (seq: number): LogEvent | undefined =>
+    seq === 2 ? log.find((one) => one.seq === 2) : undefined;
+  assert.deepEqual(storyOf({ ...told, at }).entries.map(short), ["input 2", "call 8", "answer 15"]);
+  // What was rewound away and not read at all is told of all the same.
+  const holed = storyOf({
+    ...told,
+    at,
+    events: log.filter(({ seq }) => seq > 12),
+    fromSeq: 3,
+    ranges: [
+      [1, 2],
+      [13, 16],
+    ],
+  });
+  assert.deepEqual(holed.entries.map(short), ["lost 3", "answer 15"]);
 });
 
-test("going back counts only what is of the mind", () => {
-  const lost: Ranges = [
-    [10, 19],
-    [30, 39],
-  ];
-  assert.deepEqual(
-    [45, 42, 40, 39, 35, 21, 5].map((seq) => stepBack(seq, 5, lost)),
-    [40, 27, 25, 25, 25, 6, 1],
-  );
-  const sorted = fc.uniqueArray(fc.integer({ min: 1, max: 200 }), { maxLength: 12 });
+test("every position is lost or kept, whatever was rewound", () => {
+  const cuts = fc.uniqueArray(fc.integer({ min: 1, max: 60 }), { maxLength: 10 });
   fc.assert(
-    fc.property(
-      sorted,
-      fc.integer({ min: 1, max: 220 }),
-      fc.integer({ min: 0, max: 60 }),
-      (cuts, seq, steps) => {
-        const ends = cuts.toSorted((a, b) => a - b);
-        const ranges: [number, number][] = [];
-        for (let place = 0; place + 1 < ends.length; place += 2)
-          ranges.push([ends[place] as number, (ends[place + 1] as number) - 1]);
-        const gaps = gapsIn(ranges).slice(1);
-        const from = stepBack(seq, steps, gaps);
-        const isLost = (one: number): boolean => gaps.some(([a, b]) => a <= one && one <= b);
-        let kept = 0;
-        for (let one = from; one < seq; one++) if (!isLost(one)) kept++;
-        assert.ok(from >= 1 && from <= seq);
-        assert.ok(kept <= steps && (kept === steps || from === 1));
-      },
-    ),
+    fc.property(cuts, (list) => {
+      const ends = list.toSorted((a, b) => a - b);
+      const ranges: [number, number][] = [];
+      for (let place = 0; place + 1 < ends.length; place += 2)
+        ranges.push([ends[place] as number, (ends[place + 1] as number) - 1]);
+      const last = ranges.at(-1)?.[1] ?? 0;
+      const within = (all: Ranges, seq: number): boolean => all.some(([a, b]) => a <= seq && seq <= b);
+      for (let seq = 1; seq <= last; seq++) assert.notEqual(within(ranges, seq), within(gapsIn(ranges), seq));
+    }),
   );
 });

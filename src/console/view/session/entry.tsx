@@ -138,8 +138,9 @@ function AnswerEntry({ answer, isFirst, isOpen, toggle }: AnswerProps): ReactNod
   );
 }
 
+/** Version 0 is a bare name. */
 const agentName = (actor: string): string =>
-  actor.startsWith("agent:") ? brief(actor.slice("agent:".length), 60) : "Model";
+  actor.startsWith("agent:") ? brief(actor.slice("agent:".length).replace(/@0$/, ""), 60) : "Model";
 
 function costWords({ model, usage, costNanoUsd, ms }: EventOf<"model.responded">["body"]): string {
   const said = [model, `${tokens(usage.inputTokens)} in, ${tokens(usage.outputTokens)} out`];

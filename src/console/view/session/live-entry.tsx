@@ -11,7 +11,8 @@ import { useScope } from "./scope.ts";
 export function LiveEntry(): ReactNode {
   const { draft: live, state } = useScope();
   const draft = useDeferredValue(useCell(live));
-  const agent = state.agent === null ? "Model" : `${state.agent.name}@${state.agent.version}`;
+  const { name = "default", version = 0 } = state.agent ?? {};
+  const agent = version === 0 ? name : `${name}@${version}`;
   if (draft === null)
     return (
       <p className="live-waiting" role="status">

@@ -48,10 +48,12 @@ export type Entry = Placed &
   );
 
 export interface Told {
-  /** The event at a position; undefined while it is not here. */
-  readonly at: (seq: number) => LogEvent | undefined;
+  /** Those of the types that stories are made of, in order, from one position to another. */
+  readonly events: readonly LogEvent[];
   readonly fromSeq: number;
   readonly toSeq: number;
+  /** An event from before them, such as an input that waited for long; undefined while it is not here. */
+  readonly at: (seq: number) => LogEvent | undefined;
   /** The positions of the transcript, as the state has them. */
   readonly ranges: Ranges;
   /** First positions of what was rewound away and is shown nevertheless. */
@@ -62,45 +64,67 @@ export interface Story {
   readonly entries: readonly Entry[];
   /** Inputs that no turn of the stretch took up, in order. */
   readonly untaken: readonly Input[];
-  /** Whether all events of the stretch were here. */
-  readonly isWhole: boolean;
 }
 
 /** Other events that are told of, in a line. */
-const noted: ReadonlySet<string> = new Set(
-  [
-    "session.opened session.forked session.activated session.suspended session.slept session.woken",
-    "session.interrupted session.closed session.reopened session.archived session.rewound session.merged",
-    "session.migrated session.moved session.arrived document.loaded memory.carried transcript.compacted",
-    "handoff.written checkpoint.saved zone.crossed budget.reached content.erased model.failed message.sent",
-    "message.refused",
-  ].flatMap((line) => line.split(" ")),
-);
+const notedTypes = [
+  "session.opened session.forked session.activated session.suspended session.slept session.woken",
+  "session.interrupted session.closed session.reopened session.archived session.rewound session.merged",
+  "session.migrated session.moved session.arrived document.loaded memory.carried transcript.compacted",
+  "handoff.written checkpoint.saved zone.crossed budget.reached content.erased model.failed message.sent",
+  "message.refused turn.ended item.recorded item.retracted trigger.fired",
+].flatMap((line) => line.split(" "));
+const noted: ReadonlySet<string> = new Set(notedTypes);
+
+/** All that a story is made of. */
+export const storyTypes: readonly string[] = [
+  "input.received message.received turn.started model.requested model.responded",
+  "tool.requested tool.approved tool.denied tool.started tool.settled",
+]
+  .flatMap((line) => line.split(" "))
+  .concat(notedTypes);
 
 export function storyOf(told: Told): Story {
   const lost = lostRanges(told);
-  const entries: Entry[] = [];
-  const calls = new Map<number, number>();
-  const inputs = new Map<number, Input>();
-  let isWhole = true;
-  for (let seq = told.fromSeq; seq <= told.toSeq; seq++) {
-    const away = lost.find(([from, to]) => from <= seq && seq <= to);
-    const isOpen = away !== undefined && told.unfolded.has(away[0]);
-    if (away !== undefined && (seq === away[0] || seq === told.fromSeq))
-      entries.push({ kind: "lost", key: `lost${away[0]}`, seq, isLost: false, range: away, isOpen });
-    if (away !== undefined && !isOpen) {
-      [, seq] = away;
-      continue;
+  const telling = {
+    told,
+    entries: [] as Entry[],
+    calls: new Map<number, number>(),
+    inputs: new Map<number, Input>(),
+    byPlace: new Map(told.events.map((event) => [event.seq, event])),
+  };
+  let next = lost.findIndex(([, to]) => to >= told.fromSeq);
+  if (next === -1) next = lost.length;
+  /** Says what was rewound away up to here; gives the range that holds the position, if one does. */
+  const passed = (seq: number): Range | undefined => {
+    for (let range = lost[next]; range !== undefined && range[0] <= seq; range = lost[++next]) {
+      const isOpen = told.unfolded.has(range[0]);
+      telling.entries.push({
+        kind: "lost",
+        key: `lost${range[0]}`,
+        seq: range[0],
+        isLost: false,
+        range,
+        isOpen,
+      });
     }
-    const event = told.at(seq);
-    if (event === undefined) isWhole = false;
-    else tell(event, { told, entries, calls, inputs, isLost: away !== undefined });
+    const before = lost[next - 1];
+    return before !== undefined && before[1] >= seq ? before : undefined;
+  };
+  for (const event of told.events) {
+    if (event.seq < told.fromSeq) continue;
+    if (event.seq > told.toSeq) break;
+    const away = passed(event.seq);
+    if (away === undefined || told.unfolded.has(away[0]))
+      tell(event, { ...telling, isLost: away !== undefined });
   }
-  return { entries, untaken: [...inputs.values()], isWhole };
+  passed(told.toSeq);
+  return { entries: telling.entries, untaken: [...telling.inputs.values()] };
 }
 
 interface Telling {
   readonly told: Told;
+  readonly byPlace: ReadonlyMap<number, LogEvent>;
   readonly entries: Entry[];
   /** Where the entry of a call stands, by the position of its request. */
   readonly calls: Map<number, number>;
@@ -124,15 +148,15 @@ function tell(event: LogEvent, telling: Telling): void {
     entries.push({ kind: "call", key: `call${seq}`, ...placed, call: { request: event } });
   } else if (isOf(event, "tool.approved", "tool.denied", "tool.started", "tool.settled")) {
     goOn(event, telling);
-  } else if (isNoted(event, telling.told)) {
+  } else if (isNoted(event, telling.byPlace)) {
     entries.push({ kind: "note", key: `note${seq}`, ...placed, event });
   }
 }
 
 function take(event: EventOf<"turn.started"> | EventOf<"model.requested">, telling: Telling): void {
-  const { told, entries, inputs, isLost } = telling;
+  const { told, byPlace, entries, inputs, isLost } = telling;
   for (const [seq] of event.body.inputs) {
-    const input = told.at(seq);
+    const input = byPlace.get(seq) ?? told.at(seq);
     if (!isLost) inputs.delete(seq);
     if (!isOf(input, "input.received", "message.received")) continue;
     entries.push({ kind: "input", key: `input${event.seq}.${seq}`, seq: event.seq, isLost, input });
@@ -161,10 +185,11 @@ function saysSomething({ erased, body, content }: EventOf<"model.responded">): b
   );
 }
 
-function isNoted(event: LogEvent, { at }: Told): boolean {
+function isNoted(event: LogEvent, byPlace: ReadonlyMap<number, LogEvent>): boolean {
   // What waits for an answer says so itself, and so does what got one.
   if (isOf(event, "session.suspended")) return event.body.by !== "approval";
-  if (isOf(event, "session.activated")) return !isOf(at(event.seq - 1), "tool.approved", "tool.settled");
+  if (isOf(event, "session.activated"))
+    return !isOf(byPlace.get(event.seq - 1), "tool.approved", "tool.settled");
   if (isOf(event, "turn.ended")) return event.body.outcome !== "completed";
   // What a tool recorded is told of by its call.
   if (isOf(event, "item.recorded", "item.retracted")) return event.cause === null;
@@ -173,18 +198,19 @@ function isNoted(event: LogEvent, { at }: Told): boolean {
 }
 
 /** What lies between the positions of the transcript, and what a rewind after the last one left behind. */
-export function lostRanges({ at, fromSeq, toSeq, ranges }: Omit<Told, "unfolded">): Ranges {
-  const between = gapsIn(ranges);
+export function lostRanges({ events, toSeq, ranges }: Pick<Told, "events" | "toSeq" | "ranges">): Ranges {
   const last = ranges.at(-1)?.[1] ?? 0;
   const behind: Range[] = [];
-  for (let seq = toSeq; seq > Math.max(last, fromSeq - 1); seq--) {
-    const event = at(seq);
-    if (!isOf(event, "session.rewound")) continue;
+  let before = toSeq + 1;
+  for (let place = events.length - 1; place >= 0; place--) {
+    const event = events[place];
+    if (event === undefined || event.seq <= last) break;
+    if (event.seq >= before || !isOf(event, "session.rewound")) continue;
     const from = Math.max(last, event.body.toSeq) + 1;
-    if (from < seq) behind.unshift([from, seq - 1]);
-    seq = from;
+    if (from < event.seq) behind.unshift([from, event.seq - 1]);
+    before = from;
   }
-  return [...between, ...behind];
+  return [...gapsIn(ranges), ...behind];
 }
 
 export function gapsIn(ranges: Ranges): Ranges {
@@ -195,21 +221,6 @@ export function gapsIn(ranges: Ranges): Ranges {
     next = to + 1;
   }
   return gaps;
-}
-
-/** So many positions back, those that were rewound away not counted. Never before the first. */
-export function stepBack(seq: number, steps: number, lost: Ranges): number {
-  let [from, left] = [seq, steps];
-  for (const [start, end] of lost.toReversed()) {
-    if (end >= from) {
-      if (start < from) from = start;
-      continue;
-    }
-    if (from - left > end) break;
-    left -= from - end - 1;
-    from = start;
-  }
-  return Math.max(1, from - left);
 }
 
 /** The entry that tells of a position: it stands there, or something of it does; else what comes next. */

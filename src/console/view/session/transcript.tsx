@@ -5,9 +5,10 @@
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { useCell } from "../../cell.ts";
+import { mended } from "../../connection.ts";
 import { plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
-import { Empty } from "../../part/trouble.tsx";
+import { Empty, Trouble } from "../../part/trouble.tsx";
 import { useRoute } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { Composer } from "./composer.tsx";
@@ -15,8 +16,8 @@ import { EntryOf, InputEntry } from "./entry.tsx";
 import { LiveEntry, PendingEntry } from "./live-entry.tsx";
 import { dropArrived, pendingOf, type Pending } from "./pending.ts";
 import { useScope } from "./scope.ts";
-import { placeOf, storyOf, type Entry, type Input } from "./story.ts";
-import { useStretch } from "./stretch.ts";
+import { gapsIn, placeOf, storyOf, type Entry, type Input, type Story } from "./story.ts";
+import { makeTeller, type Teller } from "./tale.ts";
 
 type Row =
   | { readonly kind: "entry"; readonly key: string; readonly entry: Entry; readonly isFirst: boolean }
@@ -54,19 +55,37 @@ function useUnfolded() {
   return { keys, toggle, lost };
 }
 
-function useRows(lost: ReadonlySet<number>) {
-  const { at, state, log, session, draft } = useScope();
+const nothing: Story = { entries: [], untaken: [] };
+
+/** The story as far as it is here, and what reads more of it. */
+function useStory(unfolded: ReadonlySet<number>) {
+  const { at, state, log, session } = useScope();
+  const headSeq = useCell(log.headSeq);
   const version = useCell(log.version);
+  const teller = useMemo(() => makeTeller(session, log), [session, log]);
+  const tale = useCell(teller.tale);
+  const isReading = useCell(teller.isReading);
+  const endSeq = at ?? headSeq;
+  // With the last page here, what comes in live is kept there.
+  useEffect(() => void log.at(log.headSeq.get()), [log]);
+  const again = useCell(mended);
+  useEffect(() => teller.reach(endSeq), [teller, endSeq, version, again]);
+  const { ranges } = state.transcript;
+  const story = useMemo(() => {
+    if (tale === null) return nothing;
+    const { events, fromSeq, toSeq } = tale;
+    return storyOf({ events, at: log.at, fromSeq, toSeq: Math.min(toSeq, endSeq), ranges, unfolded });
+  }, [tale, endSeq, ranges, unfolded, log, version]);
+  return { teller, tale, isReading, endSeq, story };
+}
+
+function useRows(unfolded: ReadonlySet<number>) {
+  const { at, state, log, session, draft } = useScope();
   const headSeq = useCell(log.headSeq);
   const pending = useCell(pendingOf(session));
   const isDrafting = useCell(draft) !== null;
-  const stretch = useStretch(state.transcript.ranges, at ?? headSeq);
-  const { fromSeq, toSeq, isEnd } = stretch;
-  const { ranges } = state.transcript;
-  const story = useMemo(
-    () => storyOf({ at: log.at, fromSeq, toSeq, ranges, unfolded: lost }),
-    [log, version, fromSeq, toSeq, ranges, lost],
-  );
+  const { teller, tale, isReading, endSeq, story } = useStory(unfolded);
+  const isEnd = tale !== null && tale.toSeq >= endSeq;
   useEffect(() => dropArrived(session, headSeq), [session, headSeq]);
   const waitingCount = state.inbox.count;
   const isLive = at === null && (isDrafting || state.status === "running");
@@ -89,15 +108,15 @@ function useRows(lost: ReadonlySet<number>) {
       ...(at === null ? sent : []).map((one) => ({ kind: "pending", key: one.key, pending: one }) as const),
     ];
   }, [story, isEnd, waitingCount, pending, headSeq, isLive, at]);
-  return { rows, stretch, isWhole: story.isWhole, entries: story.entries };
+  return { rows, teller, isReading, isEnd, endSeq, isBegun: tale !== null, entries: story.entries };
 }
 
 const nearPx = 800;
 
 function Entries(): ReactNode {
-  const { at } = useScope();
+  const { at, state } = useScope();
   const unfolded = useUnfolded();
-  const { rows, stretch, isWhole, entries } = useRows(unfolded.lost);
+  const { rows, teller, isReading, isEnd, endSeq, isBegun, entries } = useRows(unfolded.lost);
   const element = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -105,7 +124,6 @@ function Entries(): ReactNode {
     estimateSize: () => 72,
     getItemKey: (index) => rows[index]?.key ?? index,
     overscan: 8,
-    gap: 0,
     paddingStart: 12,
     paddingEnd: 20,
     anchorTo: "end",
@@ -113,28 +131,37 @@ function Entries(): ReactNode {
     scrollEndThreshold: 60,
   });
   useFirstPlace(virtual, rows.length, at);
-  const marked = useMarked(virtual, { entries, stretch, isWhole });
-  const chosen = useChosen(virtual, rows, unfolded.toggle);
+  const marked = useMarked(virtual, { entries, teller, endSeq });
+  const toggle = useCallback(
+    (entry: { readonly key: string }): void => {
+      unfolded.toggle(entry);
+      const lost = entries.find(({ key, kind }) => key === entry.key && kind === "lost");
+      if (lost?.kind === "lost" && !lost.isOpen) teller.fill(lost.range);
+    },
+    [unfolded.toggle, entries, teller],
+  );
+  const chosen = useChosen(virtual, rows, toggle);
   const look = (): void => {
-    const { scrollTop, scrollHeight, clientHeight } = element.current ?? document.body;
-    if (scrollTop < nearPx && isWhole) stretch.older();
-    if (scrollHeight - scrollTop - clientHeight < nearPx && isWhole) stretch.newer();
+    if (element.current === null || isReading) return;
+    const { scrollTop, scrollHeight, clientHeight } = element.current;
+    if (scrollTop < nearPx) teller.older(gapsIn(state.transcript.ranges));
+    else if (scrollHeight - scrollTop - clientHeight < nearPx) teller.newer(endSeq);
   };
-  // Few entries of many events: more are read until there is something to scroll.
+  // Also without scrolling: few entries may have come of many events.
   useEffect(() => {
-    if (isWhole && virtual.getTotalSize() < 2 * (element.current?.clientHeight ?? 0)) stretch.older();
-  });
-  const isAtEnd = stretch.isEnd && virtual.isAtEnd(120);
+    if (teller.error.get() === null) look();
+  }, [rows, isReading]);
+  const isAtEnd = isEnd && virtual.isAtEnd(120);
   useKeptAtEnd(virtual, element, isAtEnd);
   const toEnd = (): void => {
-    stretch.toEnd();
+    teller.toEnd(endSeq);
     virtual.scrollToEnd();
   };
   useShortcuts([{ key: "G", what: "To the newest", act: toEnd }]);
   return (
     <div className="entries-frame">
       <div ref={element} className="entries" tabIndex={0} role="region" aria-label="Entries" onScroll={look}>
-        {rows.length === 0 && isWhole ? <Nothing /> : null}
+        {rows.length === 0 && isBegun && !isReading ? <Nothing /> : null}
         <div className="entries-all" style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map(({ index, key, start }) => {
             const row = rows[index];
@@ -150,13 +177,14 @@ function Entries(): ReactNode {
                 data-chosen={row.key === chosen || undefined}
                 style={{ transform: `translateY(${start}px)` }}
               >
-                <RowOf row={row} isOpen={unfolded.keys.has(row.key)} toggle={unfolded.toggle} />
+                <RowOf row={row} isOpen={unfolded.keys.has(row.key)} toggle={toggle} />
               </article>
             );
           })}
         </div>
       </div>
-      {isWhole ? null : (
+      <Unread teller={teller} />
+      {isBegun ? null : (
         <p className="entries-reading faint small" role="status">
           Reading…
         </p>
@@ -203,19 +231,19 @@ function useKeptAtEnd(
 
 interface MarkedGiven {
   readonly entries: readonly Entry[];
-  readonly stretch: ReturnType<typeof useStretch>;
-  readonly isWhole: boolean;
+  readonly teller: Teller;
+  readonly endSeq: number;
 }
 
 /** The entry that the address names: it is gone to once, and stays marked. */
-function useMarked(virtual: Rows, { entries, stretch, isWhole }: MarkedGiven): string | null {
+function useMarked(virtual: Rows, { entries, teller, endSeq }: MarkedGiven): string | null {
   const named = useRoute().params.get("to") ?? "";
   const seq = /^\d{1,15}$/.test(named) ? Number(named) : null;
   const gone = useRef<number | null>(null);
   const place = seq === null ? -1 : placeOf(entries, seq);
   useEffect(() => {
     if (seq === null || gone.current === seq) return;
-    if (!stretch.show(seq) || !isWhole || place === -1) return;
+    if (!teller.show(seq, endSeq) || place === -1) return;
     gone.current = seq;
     virtual.scrollToIndex(place, { align: "center" });
   });
@@ -268,6 +296,12 @@ function RowOf({ row, isOpen, toggle }: RowProps): ReactNode {
     case "pending":
       return <PendingEntry pending={row.pending} />;
   }
+}
+
+/** What could not be read; it is tried again with the next look. */
+function Unread({ teller }: { readonly teller: Teller }): ReactNode {
+  const error = useCell(teller.error);
+  return error === null ? null : <Trouble error={error} />;
 }
 
 function Nothing(): ReactNode {

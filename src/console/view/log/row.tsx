@@ -104,7 +104,7 @@ function Unfolded({ event }: { readonly event: LogEvent }): ReactNode {
           </Button>
         </div>
         <section>
-          <h3>Header</h3>
+          <h2>Header</h2>
           <dl className="facts log-header">
             {headerNames.map((name) =>
               event[name] === null ? null : (
@@ -117,11 +117,11 @@ function Unfolded({ event }: { readonly event: LogEvent }): ReactNode {
           </dl>
         </section>
         <section>
-          <h3>Body</h3>
+          <h2>Body</h2>
           <Json value={event.body} />
         </section>
         <section>
-          <h3>Content</h3>
+          <h2>Content</h2>
           {event.content === undefined ? (
             <p className="soft">
               {event.erased ? "Erased. Its hash and length are in the header." : "It has none."}

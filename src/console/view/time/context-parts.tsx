@@ -103,7 +103,7 @@ const Pieces = memo(function Pieces({ pieces }: { readonly pieces: readonly Piec
     <div className="context-pieces stack">
       {pieces.map(({ title, text, isCode }, place) => (
         <div key={place}>
-          {title === null ? null : <h3 className="said">{visible(title)}</h3>}
+          {title === null ? null : <h2 className="said">{visible(title)}</h2>}
           <Said as={isCode ? "pre" : "p"} text={text} chars={8_000} />
         </div>
       ))}

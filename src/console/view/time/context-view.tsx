@@ -31,7 +31,7 @@ export function ContextView(): ReactNode {
       <WhenRead of={context}>
         {(shown) => (
           <>
-            <Facts context={shown} />
+            <Facts context={shown} isBehind={isBehind} />
             <WindowBar context={shown} />
             {shown.parts.length === 0 ? (
               <Empty title="Nothing would be sent">
@@ -85,7 +85,12 @@ function Choice({ which, seq, context }: ChoiceProps): ReactNode {
   );
 }
 
-function Facts({ context }: { readonly context: Context }): ReactNode {
+interface FactsProps {
+  readonly context: Context;
+  readonly isBehind: boolean;
+}
+
+function Facts({ context, isBehind }: FactsProps): ReactNode {
   const { id } = useScope();
   const { requestSeq, model, renderer, digest, parts, tokens: sum, windowTokens, countedTokens } = context;
   const whole = windowTokens === null ? "" : ` of ${tokens(windowTokens)}`;
@@ -110,6 +115,11 @@ function Facts({ context }: { readonly context: Context }): ReactNode {
       <span className="mono faint" title={digest}>
         {brief(digest, 200).slice(0, 12)}
       </span>
+      {isBehind ? (
+        <span className="soft" role="status">
+          Reading…
+        </span>
+      ) : null}
     </div>
   );
 }

@@ -26,11 +26,11 @@ const headsMax = 32;
 export function makeNotedHeads(): NotedHeads {
   const heads = new Map<LogId, Noted[]>();
   return {
-    note(log, { seq, hash }) {
+    note(log, head) {
       const own = heads.get(log) ?? [];
       // What was read earlier may come in later.
-      if (hash === "" || seq <= (own[0]?.seq ?? 0)) return;
-      own.unshift({ seq, hash });
+      if (head.hash === "" || head.seq <= (own[0]?.seq ?? 0)) return;
+      own.unshift(head);
       if (own.length > headsMax) own.pop();
       heads.delete(log);
       heads.set(log, own);

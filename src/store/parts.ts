@@ -12,6 +12,10 @@ export const agrees = (headSeq: number, hash: string | undefined, expect: Expect
 
 /** What is wrong with an append, whatever the store holds; null when nothing is. */
 export function partsFlaw(parts: readonly Part[]): string | null {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1 && only.drafts.length === 1) {
+    return only.drop === true ? "a part has either drafts or a drop" : rangesFlaw(only);
+  }
   const records = parts.reduce((sum, part) => sum + part.drafts.length, 0);
   if (parts.length > limit.appendLogsMax) {
     return `${parts.length} logs in one append; at most ${limit.appendLogsMax}`;

@@ -5,12 +5,12 @@ import { plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { Dialog } from "../../part/dialog.tsx";
 import { brief } from "../../part/visible.ts";
-import { actionOf, doable } from "./action.ts";
+import { actionOf, doable, type Action } from "./action.ts";
 import { titleOf, type Row } from "./filter.ts";
 import { perform } from "./perform.ts";
 
 export interface Asking {
-  readonly what: "prioritize" | "delete";
+  readonly action: Action;
   readonly rows: readonly Row[];
 }
 
@@ -20,7 +20,7 @@ interface AskProps {
 }
 
 export function Ask({ asking, close }: { readonly asking: Asking; readonly close: () => void }): ReactNode {
-  return asking.what === "delete" ? (
+  return asking.action.name === "delete" ? (
     <AskDelete rows={asking.rows} close={close} />
   ) : (
     <AskPriority rows={asking.rows} close={close} />

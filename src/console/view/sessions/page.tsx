@@ -41,12 +41,14 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
   const me = useReading("me", () => engine.me()).value;
   const [asking, setAsking] = useState<Asking | null>(null);
   useLive(list);
-  const act = useCallback((action: Action, rows: readonly Row[]): void => {
-    if (action.name === "prioritize" || action.name === "delete") {
-      if (doable(action, rows).length === 0) void perform(action, rows);
-      else setAsking({ what: action.name, rows });
-    } else void perform(action, rows);
-  }, []);
+  const act = useCallback(
+    (action: Action, rows: readonly Row[]): void => {
+      if (!isEntitled(action, me)) tell(`This login may not do that: it needs the scope ${action.scope}.`);
+      else if (action.asks === true && doable(action, rows).length > 0) setAsking({ action, rows });
+      else void perform(action, rows);
+    },
+    [me],
+  );
   const choices = useCallback((row: Row) => choicesOf(row, me, act), [me, act]);
   const picked = useCell(selected);
   const rows = listing.rows.filter(({ session }) => picked.has(session));

@@ -26,7 +26,7 @@ export function Panel(): ReactNode {
         aria-expanded={isOpen}
         onClick={() => setOpen(!isOpen)}
       >
-        {isOpen ? "Hide details" : "Details"}
+        Details
       </button>
       <div className="panel-body">
         <Sections />

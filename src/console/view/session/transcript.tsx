@@ -290,13 +290,16 @@ function RowOf({ row, isOpen, toggle }: RowProps): ReactNode {
     case "live":
       return <LiveEntry />;
     case "waiting":
-      return <InputEntry input={row.input} waits="waits for the next turn" />;
+      return <InputEntry input={row.input} waits={waitWords(row.input)} />;
     case "more":
       return <p className="note-line faint">{plural(row.count, "more input")} wait, further up.</p>;
     case "pending":
       return <PendingEntry pending={row.pending} />;
   }
 }
+
+const waitWords = (input: Input): string =>
+  "mode" in input.body && input.body.mode === "steer" ? "waits for the next step" : "waits for the next turn";
 
 /** What could not be read; it is tried again with the next look. */
 function Unread({ teller }: { readonly teller: Teller }): ReactNode {

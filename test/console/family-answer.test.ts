@@ -5,6 +5,7 @@ import {
   firstAnswer,
   mergeAnswer,
   nextOpen,
+  ownAnswer,
   standingOf,
   takesOf,
   type Answers,
@@ -53,7 +54,7 @@ test("a value of one's own begins as ours, and is JSON or text", () => {
   assert.deepEqual([first.text, first.isJson], ["4.2", true]);
   assert.deepEqual(mergeAnswer(rate, { "fact/rate": first }), { take: "value", value: 4.2 });
   const wrong: Answers = { "fact/rate": { ...first, text: "{" } };
-  assert.equal(standingOf(rate, wrong), "wrong");
+  assert.equal(standingOf(rate, wrong["fact/rate"]), "wrong");
   assert.equal(mergeAnswer(rate, wrong), undefined);
   const text: Answers = { "fact/note": { ...firstAnswer(note, "value", undefined), text: "4.3" } };
   assert.deepEqual(mergeAnswer(note, text), { take: "value", value: "4.3" });
@@ -69,7 +70,7 @@ test("an answer is kept and asked again when a side has changed since", () => {
   };
   const moved = conflict("rate", { theirs: side(4.7, 81) });
   assert.deepEqual(
-    [moved, note].map((one) => standingOf(one, answers)),
+    [moved, note].map((one) => standingOf(one, ownAnswer(answers, one.name))),
     ["moved", "answered"],
   );
   assert.equal(mergeAnswer(moved, answers), undefined);
@@ -97,5 +98,5 @@ test("the next open conflict is the one after this, and round", () => {
 
 test("a key like a name of every object is a key like others", () => {
   const odd = conflict("x", { name: "constructor" });
-  assert.equal(standingOf(odd, {}), "open");
+  assert.equal(standingOf(odd, ownAnswer({}, odd.name)), "open");
 });

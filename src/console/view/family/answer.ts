@@ -34,8 +34,7 @@ export const markOf = ({ ours, theirs }: Conflict): string =>
 /** `open`: not answered. `moved`: answered, and changed since. `wrong`: the value is no JSON. */
 export type Standing = "open" | "moved" | "wrong" | "answered";
 
-export function standingOf(conflict: Conflict, answers: Answers): Standing {
-  const answer = ownAnswer(answers, conflict.name);
+export function standingOf(conflict: Conflict, answer: Answer | undefined): Standing {
   if (answer === undefined) return "open";
   if (answer.to !== markOf(conflict)) return "moved";
   return answer.take === "value" && typed(answer) === null ? "wrong" : "answered";
@@ -73,7 +72,7 @@ export const takesOf = ({ ours, theirs }: Conflict): readonly Take[] =>
 /** As the engine takes it; undefined while it is not answered. */
 export function mergeAnswer(conflict: Conflict, answers: Answers): MergeAnswer | undefined {
   const answer = ownAnswer(answers, conflict.name);
-  if (answer === undefined || standingOf(conflict, answers) !== "answered") return undefined;
+  if (answer === undefined || standingOf(conflict, answer) !== "answered") return undefined;
   const { take, because, status } = answer;
   const reason = because.trim() === "" ? {} : { because: because.trim() };
   if (take !== "value") return { take, ...reason };
@@ -89,9 +88,12 @@ export function nextOpen(
 ): string | null {
   const start = conflicts.findIndex(({ name }) => name === from) + 1;
   const round = [...conflicts.slice(start), ...conflicts.slice(0, start)];
-  return round.find((one) => standingOf(one, answers) !== "answered")?.name ?? null;
+  return round.find((one) => isOpen(one, answers))?.name ?? null;
 }
 
 /** How many are not answered yet. */
 export const countOpen = (conflicts: readonly Conflict[], answers: Answers): number =>
-  conflicts.filter((one) => standingOf(one, answers) !== "answered").length;
+  conflicts.filter((one) => isOpen(one, answers)).length;
+
+const isOpen = (conflict: Conflict, answers: Answers): boolean =>
+  standingOf(conflict, ownAnswer(answers, conflict.name)) !== "answered";

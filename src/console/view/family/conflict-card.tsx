@@ -1,9 +1,9 @@
 /** One conflict: what both had, what each made of it, and what is chosen. */
-import { useId, type ReactNode } from "react";
+import { memo, useId, type ReactNode } from "react";
 import { actorWords } from "../../part/event-words.ts";
 import { Ago } from "../../part/moment.tsx";
 import { brief } from "../../part/visible.ts";
-import { ownAnswer, standingOf, takesOf, type Conflict, type Side, type Take } from "./answer.ts";
+import { standingOf, takesOf, type Answer, type Conflict, type Side, type Take } from "./answer.ts";
 import { OwnValue } from "./own-value.tsx";
 import { Marked } from "./marked.tsx";
 import type { MergeDraft } from "./merge-draft.ts";
@@ -11,8 +11,10 @@ import { valueText } from "./words.ts";
 
 interface ConflictCardProps {
   readonly conflict: Conflict;
-  readonly draft: MergeDraft;
-  readonly titles: { readonly ours: string; readonly theirs: string };
+  readonly answer: Answer | undefined;
+  readonly amend: MergeDraft["amend"];
+  readonly ours: string;
+  readonly theirs: string;
   readonly isCurrent: boolean;
   readonly focused: () => void;
   readonly take: (take: Take) => void;
@@ -25,12 +27,16 @@ const standings = {
   answered: ["resolved", "good"],
 } as const;
 
-export function ConflictCard(props: ConflictCardProps): ReactNode {
-  const { conflict, draft, titles, isCurrent, focused, take } = props;
+/** Of hundreds only the one that changes is drawn anew. What it calls does the same whenever it was given. */
+export const ConflictCard = memo(Card, (before, now) =>
+  (["conflict", "answer", "ours", "theirs", "isCurrent"] as const).every((one) => before[one] === now[one]),
+);
+
+function Card(props: ConflictCardProps): ReactNode {
+  const { conflict, answer, amend, isCurrent, focused, take } = props;
   const { name, kind, key, base, ours, theirs } = conflict;
   const id = useId();
-  const answer = ownAnswer(draft.answers, name);
-  const [told, tone] = standings[standingOf(conflict, draft.answers)];
+  const [told, tone] = standings[standingOf(conflict, answer)];
   const chosen = answer?.take ?? null;
   return (
     <article
@@ -58,13 +64,13 @@ export function ConflictCard(props: ConflictCardProps): ReactNode {
         </div>
         <div className="merge-side" data-chosen={chosen === "ours" || undefined}>
           <TakeButton digit={1} isChosen={chosen === "ours"} take={() => take("ours")}>
-            Ours: <bdi>{titles.ours}</bdi>
+            Ours: <bdi>{props.ours}</bdi>
           </TakeButton>
           <SideValue side={ours} against={theirs} />
         </div>
         <div className="merge-side" data-chosen={chosen === "theirs" || undefined}>
           <TakeButton digit={2} isChosen={chosen === "theirs"} take={() => take("theirs")}>
-            Theirs: <bdi>{titles.theirs}</bdi>
+            Theirs: <bdi>{props.theirs}</bdi>
           </TakeButton>
           <SideValue side={theirs} against={ours} />
         </div>
@@ -79,7 +85,7 @@ export function ConflictCard(props: ConflictCardProps): ReactNode {
           </TakeButton>
         ) : null}
       </div>
-      {answer === undefined ? null : <OwnValue conflict={conflict} answer={answer} draft={draft} />}
+      {answer === undefined ? null : <OwnValue conflict={conflict} answer={answer} amend={amend} />}
     </article>
   );
 }

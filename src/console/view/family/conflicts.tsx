@@ -2,7 +2,7 @@
 import { useRef, useState, type ReactNode } from "react";
 import { plural } from "../../part/amount.ts";
 import { useShortcuts } from "../../shortcut.ts";
-import { countOpen, nextOpen, takesOf, type Conflict, type Take } from "./answer.ts";
+import { countOpen, nextOpen, ownAnswer, takesOf, type Conflict, type Take } from "./answer.ts";
 import { ConflictCard } from "./conflict-card.tsx";
 import type { MergeDraft } from "./merge-draft.ts";
 
@@ -63,8 +63,10 @@ export function Conflicts({ conflicts, draft, ours, theirs }: ConflictsProps): R
         <ConflictCard
           key={conflict.name}
           conflict={conflict}
-          draft={draft}
-          titles={{ ours, theirs }}
+          answer={ownAnswer(draft.answers, conflict.name)}
+          amend={draft.amend}
+          ours={ours}
+          theirs={theirs}
           isCurrent={conflict.name === current}
           focused={() => setCurrent(conflict.name)}
           take={(taken) => take(conflict, taken)}

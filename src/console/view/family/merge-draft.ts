@@ -1,5 +1,5 @@
 /** What somebody has answered so far, kept in the tab: a reload or a look elsewhere loses nothing. */
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { firstAnswer, ownAnswer, type Answer, type Answers, type Conflict, type Take } from "./answer.ts";
 
 export interface MergeDraft {
@@ -9,7 +9,7 @@ export interface MergeDraft {
   take(conflict: Conflict, take: Take): Answers;
   amend(name: string, part: Partial<Pick<Answer, "text" | "isJson" | "because" | "status">>): void;
   say(summary: string): void;
-  /** The merge is made. */
+  /** The merge is made: nothing is kept for another time. */
   drop(): void;
 }
 
@@ -32,7 +32,10 @@ function read(key: string): Kept {
 export function useMergeDraft(into: string, from: string): MergeDraft {
   const key = `skein-merge/${into}/${from}`;
   const [kept, setKept] = useState(() => read(key));
+  // Whoever holds an earlier draft adds to the latest answers, and takes none of them back.
+  const latest = useRef(kept);
   const keep = (next: Kept): void => {
+    latest.current = next;
     setKept(next);
     try {
       sessionStorage.setItem(key, JSON.stringify(next));
@@ -40,23 +43,22 @@ export function useMergeDraft(into: string, from: string): MergeDraft {
       // There is no room for it: it is kept while the view is there.
     }
   };
+  const put = (name: string, answer: Answer): Answers => {
+    const answers = { ...latest.current.answers, [name]: answer };
+    keep({ ...latest.current, answers });
+    return answers;
+  };
   return {
     ...kept,
     take(conflict, take) {
-      const before = ownAnswer(kept.answers, conflict.name);
-      const answers = { ...kept.answers, [conflict.name]: firstAnswer(conflict, take, before) };
-      keep({ ...kept, answers });
-      return answers;
+      const before = ownAnswer(latest.current.answers, conflict.name);
+      return put(conflict.name, firstAnswer(conflict, take, before));
     },
     amend(name, part) {
-      const before = ownAnswer(kept.answers, name);
-      if (before !== undefined)
-        keep({ ...kept, answers: { ...kept.answers, [name]: { ...before, ...part } } });
+      const before = ownAnswer(latest.current.answers, name);
+      if (before !== undefined) put(name, { ...before, ...part });
     },
-    say: (summary) => keep({ ...kept, summary }),
-    drop() {
-      setKept(nothing);
-      sessionStorage.removeItem(key);
-    },
+    say: (summary) => keep({ ...latest.current, summary }),
+    drop: () => sessionStorage.removeItem(key),
   };
 }

@@ -90,8 +90,8 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     const answers = draft.answers;
     const resolve = (conflict: Conflict): MergeAnswer | undefined => mergeAnswer(conflict, answers);
     const report = await session.merge({ from: plan.from, resolve, ...wordsOf(draft) });
-    refresh(`session/${id}`);
     if (!report.ok) {
+      refresh(`session/${id}`);
       tell("Things have changed meanwhile, and nothing was merged. Your answers are kept: look again.");
       return;
     }
@@ -103,6 +103,7 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
             `${report.written}.`,
     );
     go(sessionPath(id));
+    refresh(`session/${id}`);
   };
   useShortcuts([
     {

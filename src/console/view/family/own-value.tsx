@@ -6,21 +6,21 @@ import type { MergeDraft } from "./merge-draft.ts";
 interface OwnValueProps {
   readonly conflict: Conflict;
   readonly answer: Answer;
-  readonly draft: MergeDraft;
+  readonly amend: MergeDraft["amend"];
 }
 
-export function OwnValue({ conflict, answer, draft }: OwnValueProps): ReactNode {
+export function OwnValue({ conflict, answer, amend }: OwnValueProps): ReactNode {
   const { name } = conflict;
   return (
     <div className="merge-own">
-      {answer.take === "value" ? <Value conflict={conflict} answer={answer} draft={draft} /> : null}
+      {answer.take === "value" ? <Value conflict={conflict} answer={answer} amend={amend} /> : null}
       <label className="labeled">
         <span>Why; it is kept in the log, and may be left empty</span>
         <input
           className="field"
           value={answer.because}
           maxLength={1_000}
-          onChange={(event) => draft.amend(name, { because: event.target.value })}
+          onChange={(event) => amend(name, { because: event.target.value })}
           onKeyDown={leave}
         />
       </label>
@@ -35,10 +35,10 @@ function leave(event: { readonly key: string; readonly currentTarget: HTMLElemen
 
 const statuses = ["open", "done", "dropped"] as const;
 
-function Value({ conflict, answer, draft }: OwnValueProps): ReactNode {
+function Value({ conflict, answer, amend }: OwnValueProps): ReactNode {
   const { name, kind } = conflict;
   const id = useId();
-  const isWrong = standingOf(conflict, draft.answers) === "wrong";
+  const isWrong = standingOf(conflict, answer) === "wrong";
   return (
     <>
       <label className="labeled">
@@ -49,7 +49,7 @@ function Value({ conflict, answer, draft }: OwnValueProps): ReactNode {
           value={answer.text}
           aria-invalid={isWrong || undefined}
           aria-describedby={isWrong ? id : undefined}
-          onChange={(event) => draft.amend(name, { text: event.target.value })}
+          onChange={(event) => amend(name, { text: event.target.value })}
           onKeyDown={leave}
         />
       </label>
@@ -59,7 +59,7 @@ function Value({ conflict, answer, draft }: OwnValueProps): ReactNode {
           <select
             className="field merge-select"
             value={answer.isJson ? "json" : "text"}
-            onChange={(event) => draft.amend(name, { isJson: event.target.value === "json" })}
+            onChange={(event) => amend(name, { isJson: event.target.value === "json" })}
           >
             <option value="text">a text</option>
             <option value="json">JSON</option>
@@ -72,7 +72,7 @@ function Value({ conflict, answer, draft }: OwnValueProps): ReactNode {
               className="field merge-select"
               value={answer.status ?? "open"}
               onChange={(event) =>
-                draft.amend(name, { status: statuses.find((one) => one === event.target.value) ?? null })
+                amend(name, { status: statuses.find((one) => one === event.target.value) ?? null })
               }
             >
               {statuses.map((status) => (

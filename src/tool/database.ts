@@ -75,7 +75,7 @@ async function openDatabase(world: ToolWorld, bound: Bound, opened: AsyncDisposa
   const address = secrets.find(isPostgres) ?? url;
   if (address !== undefined && isPostgres(address)) {
     const password = secrets.find((secret) => !isPostgres(secret));
-    const database = opened.use(openPostgres({ name, url: address, password, mayWrite }));
+    const database = opened.use(openPostgres({ world, name, url: address, password, mayWrite }));
     return { name, mode, kind: "PostgreSQL", timeoutMs, query: database.query };
   }
   const file = path ?? (address?.startsWith("file:") === true ? address.slice("file:".length) : undefined);

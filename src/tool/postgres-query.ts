@@ -1,97 +1,150 @@
 /** Statements on a bound PostgreSQL database. The client is loaded when the first one is sent. */
-import type { Sql } from "postgres";
 import { SkeinError } from "../core/error.ts";
 import type { Database } from "./database.ts";
 import { messageOf } from "./define.ts";
+import type { ToolWorld } from "./port.ts";
+import { Gone, openConnection, type Connection, type ConnectionOptions } from "./postgres-connection.ts";
 import { readOnly } from "./read-only.ts";
 import { cell, type Rows } from "./rows.ts";
 
-export function openPostgres(options: {
+export interface PostgresOptions {
+  readonly world: Pick<ToolWorld, "sleep">;
   readonly name: string;
   readonly url: string;
   readonly password: string | undefined;
   readonly mayWrite: boolean;
-}): Pick<Database, "query"> & AsyncDisposable {
-  let client: Promise<Sql> | undefined;
+}
+
+interface Asked {
+  readonly rowsMax: number;
+  readonly mayWrite: boolean;
+  readonly signal: AbortSignal;
+}
+
+export function openPostgres(options: PostgresOptions): Pick<Database, "query"> & AsyncDisposable {
+  const { name, url, world, mayWrite } = options;
+  const idle: Connection[] = [];
+  let isClosed = false;
+
+  /** One that nobody uses, or a new one. */
+  const take = async (timeoutMs: number): Promise<Connection> => {
+    for (let one = idle.pop(); one !== undefined; one = idle.pop()) if (!one.isGone) return one;
+    return openConnection(url, world, settings(options, timeoutMs));
+  };
+  const release = (one: Connection): void => {
+    if (isClosed || one.isGone || idle.length >= idleMax) one.end();
+    else idle.push(one);
+  };
+
+  /** What was begun must not go on at the server when nobody waits for it. */
+  async function cancel(pid: number, timeoutMs: number): Promise<void> {
+    const other = await openConnection(url, world, settings(options, timeoutMs));
+    await other.orGone(other.sql.unsafe("SELECT pg_cancel_backend($1)", [pid])).finally(other.end);
+  }
+
+  function wordsFor(error: unknown): SkeinError {
+    // 25006: read_only_sql_transaction.
+    if (codeOf(error) === "25006" && !mayWrite) return readOnly(name, "--url URL");
+    const message = `${name}: ${messageOf(error)}`;
+    if (!isBroken(error)) return new SkeinError("invalid", message, { cause: error });
+    const hint = mayWrite ? "look whether it was done before it is tried again" : "try again";
+    return new SkeinError("unavailable", message, { hint, cause: error });
+  }
+
   return {
     query: async (sql, { rowsMax, timeoutMs, signal }) => {
-      client ??= connect(options, timeoutMs);
-      const opened = await client;
+      signal.throwIfAborted();
+      const connection = await take(timeoutMs);
+      let pid = 0;
+      const stop = (): void => {
+        connection.end();
+        if (pid !== 0) void cancel(pid, timeoutMs).catch(() => undefined);
+      };
+      signal.addEventListener("abort", stop, { once: true });
       try {
-        return await run(opened, sql, { rowsMax, mayWrite: options.mayWrite, signal });
+        return await run(connection, sql, { rowsMax, mayWrite, signal }, (begun) => (pid = begun));
       } catch (error) {
         signal.throwIfAborted();
-        // 25006: read_only_sql_transaction.
-        const isWrite = error instanceof Error && "code" in error && error.code === "25006";
-        if (isWrite && !options.mayWrite) throw readOnly(options.name, "--url URL");
-        throw new SkeinError("invalid", `${options.name}: ${messageOf(error)}`, { cause: error });
+        throw wordsFor(error);
+      } finally {
+        signal.removeEventListener("abort", stop);
+        release(connection);
       }
     },
     [Symbol.asyncDispose]: async () => {
-      const opened = await client?.catch(() => undefined);
-      await opened?.end({ timeout: 1 });
+      isClosed = true;
+      for (const one of idle.splice(0)) one.end();
     },
   };
 }
 
-async function connect(
-  { url, password, mayWrite }: Parameters<typeof openPostgres>[0],
+/** So many stay open when nobody uses them, for a while. */
+const idleMax = 2;
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : "";
+
+/** Whether the way there is not open, by codes of PostgreSQL, of sockets and of the library. */
+const isBroken = (error: unknown): boolean => error instanceof Gone || brokenCodes.test(codeOf(error));
+const brokenCodes = /^(08...|57P0[1-5]|53300|25P03|E[A-Z]+|CONNECT_TIMEOUT|CONNECTION_[A-Z]+)$/;
+
+const settings = (
+  { password, mayWrite }: Pick<PostgresOptions, "password" | "mayWrite">,
   timeoutMs: number,
-): Promise<Sql> {
-  const { default: postgres } = await import("postgres").catch((cause: unknown) => {
-    throw new SkeinError("unavailable", "PostgreSQL needs the package postgres", {
-      hint: "npm install postgres",
-      cause,
-    });
-  });
-  return postgres(url, {
-    max: 2,
-    idle_timeout: 20,
-    connect_timeout: 10,
-    fetch_types: false,
-    prepare: false,
-    onnotice: () => undefined,
-    ...(password === undefined ? {} : { password }),
-    connection: {
-      application_name: "skein",
-      statement_timeout: timeoutMs,
-      // Twice over: the transaction below says it too.
-      ...(mayWrite ? {} : { default_transaction_read_only: true }),
-    },
-  });
-}
+): ConnectionOptions => ({
+  idle_timeout: 20,
+  fetch_types: false,
+  prepare: false,
+  onnotice: () => undefined,
+  ...(password === undefined ? {} : { password }),
+  connection: {
+    application_name: "skein",
+    statement_timeout: timeoutMs,
+    // Twice over: the transaction below says it too.
+    ...(mayWrite ? {} : { default_transaction_read_only: true }),
+  },
+});
 
 /**
  * One statement in a transaction of its own. `simple: false` is what keeps it one: in the simple protocol a
  * `COMMIT; DELETE …` would end the read-only transaction and go on outside of it.
  */
 async function run(
-  client: Sql,
+  connection: Connection,
   sql: string,
-  {
-    rowsMax,
-    mayWrite,
-    signal,
-  }: { readonly rowsMax: number; readonly mayWrite: boolean; readonly signal: AbortSignal },
+  { rowsMax, mayWrite, signal }: Asked,
+  begun: (pid: number) => void,
 ): Promise<Rows> {
-  signal.throwIfAborted();
-  const gotten = await client.begin(mayWrite ? "read write" : "read only", async (transaction) => {
-    const statement = transaction.unsafe(sql, [], { simple: false } as { prepare?: boolean });
-    const cancel = () => statement.cancel();
-    signal.addEventListener("abort", cancel, { once: true });
-    try {
-      for await (const rows of statement.values().cursor(rowsMax + 1)) return rows;
-      return undefined;
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
-  });
-  const rows = (gotten ?? []) as unknown as unknown[][] & { columns?: { name: string }[]; count?: number };
-  const columns = (rows.columns ?? []).map(({ name }) => name);
-  return {
-    columns,
-    rows: rows.slice(0, rowsMax).map((row) => row.map(cell)),
-    isMore: rows.length > rowsMax,
-    changes: rows.count,
+  const { sql: client, orGone } = connection;
+  const say = (text: string) => {
+    if (connection.isGone) throw new Gone("the connection broke");
+    return orGone(client.unsafe(text));
   };
+  try {
+    await say(mayWrite ? "BEGIN READ WRITE" : "BEGIN READ ONLY");
+    const [backend] = await say("SELECT pg_backend_pid() AS pid");
+    begun(Number(backend?.["pid"] ?? 0));
+    signal.throwIfAborted();
+    const gotten = await orGone(firstRows(client.unsafe(sql, [], { simple: false } as never), rowsMax + 1));
+    await say("COMMIT");
+    const rows = gotten as unknown[][] & { columns?: { name: string }[]; count?: number };
+    return {
+      columns: (rows.columns ?? []).map(({ name }) => name),
+      rows: rows.slice(0, rowsMax).map((row) => row.map(cell)),
+      isMore: rows.length > rowsMax,
+      changes: rows.count,
+    };
+  } catch (error) {
+    // One that is broken, or does not roll back, is of no use any more.
+    if (isBroken(error)) connection.end();
+    else if (!connection.isGone) await say("ROLLBACK").catch(connection.end);
+    throw error;
+  }
+}
+
+type Statement = ReturnType<Connection["sql"]["unsafe"]>;
+
+/** Not more than so many, however many there are. */
+async function firstRows(statement: Statement, count: number): Promise<unknown> {
+  for await (const rows of statement.values().cursor(count)) return rows;
+  return [];
 }

@@ -88,7 +88,7 @@ function CallDetail({ call, phase }: { readonly call: Call; readonly phase: Phas
       {settled === undefined ? null : <Outcome settled={settled} phase={phase} />}
       {late === undefined ? null : (
         <>
-          <h3>Came later, and was not used</h3>
+          <p className="call-title">Came later, and was not used</p>
           <Json value={late.content?.output} chars={4_000} />
         </>
       )}
@@ -109,7 +109,7 @@ function Outcome({ settled, phase }: { readonly settled: Settled; readonly phase
   };
   return (
     <>
-      <h3>{titles[phase] ?? "Result"}</h3>
+      <p className="call-title">{titles[phase] ?? "Result"}</p>
       {settled.erased ? <Gap what="The result" /> : null}
       {settled.content === undefined ? null : <Output value={settled.content.output} />}
       <Attachments of={attachedIn(settled.content?.blocks)} />

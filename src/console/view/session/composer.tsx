@@ -100,7 +100,8 @@ function useWriter() {
       const whole = long === null ? { text, attached } : { text: "", attached: [long, ...attached] };
       await send(session, { ...whole, key: freshKey(), mode, seq: null });
     } catch (error) {
-      if (field.current?.value === "") write(text);
+      // The field may be gone, as when the login ended: then it is there again after the next.
+      if ((field.current?.value ?? "") === "") write(text);
       tellError(error);
     }
   };

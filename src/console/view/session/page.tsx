@@ -2,13 +2,14 @@
 import { useCallback, useEffect, useMemo, useRef, type ReactNode } from "react";
 import type { Followed, RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell } from "../../cell.ts";
+import { connection } from "../../connection.ts";
 import { Link } from "../../link.tsx";
 import { useFollow } from "../../live.ts";
-import { WhenRead } from "../../part/trouble.tsx";
+import { Empty, WhenRead } from "../../part/trouble.tsx";
 import { refresh, useReading } from "../../reading.ts";
 import { go, sessionPath, type Aspect } from "../../route.ts";
 import { sessionOf } from "../../server.ts";
-import { after } from "../../world.ts";
+import { after, every } from "../../world.ts";
 import { Family } from "../family/family.tsx";
 import { Compare } from "../family/compare.tsx";
 import { Merge } from "../family/merge.tsx";
@@ -83,7 +84,22 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
     reread();
   };
   useFollow(id, hear, reread);
+  useStillThere(session, log, reread);
   return <Placed given={{ session, log, draft, reread }} aspect={aspect} params={params} />;
+}
+
+const lookMs = 10_000;
+
+/** A session that was deleted says nothing more: somebody has to ask. */
+function useStillThere(session: RemoteSession, log: Scope["log"], reread: () => void): void {
+  useEffect(
+    () =>
+      every(lookMs, () => {
+        if (document.hidden || connection.get() !== "live") return;
+        session.head().then(({ seq }) => log.reach(seq), reread);
+      }),
+    [session, log, reread],
+  );
 }
 
 type Given = Pick<Scope, "session" | "log" | "draft" | "reread">;
@@ -99,6 +115,7 @@ function Placed({
   const named = /^\d{1,15}$/.test(params.get("at") ?? "") ? Number(params.get("at")) : null;
   const inAddress = named === null ? null : Math.min(Math.max(1, named), headSeq);
   const { at, state: shown, isBehind, isDrawn, travel } = useStateAt(session, inAddress);
+  if ((shown.error as { readonly code?: unknown } | undefined)?.code === "not-found") return <Gone />;
   return (
     <WhenRead of={shown}>
       {(state) => (
@@ -118,6 +135,16 @@ function Placed({
 
 /** These show another session of the family too. */
 const isOfTwo = (aspect: Aspect): boolean => aspect === "compare" || aspect === "merge";
+
+/** It was there when the page was opened. */
+function Gone(): ReactNode {
+  return (
+    <Empty title="This session is not there any more">
+      <p>It was deleted. Its forks have kept what they shared with it.</p>
+      <Link to="/">All sessions</Link>
+    </Empty>
+  );
+}
 
 function aspectOf(aspect: Aspect, params: URLSearchParams): ReactNode {
   switch (aspect) {

@@ -108,7 +108,7 @@ const sessionWords = {
   "session.forked": ({ parent, parentSeq }, content) =>
     `Forked from ${ending(parent)}@${parentSeq}${after(content?.objective ?? content?.name)}`,
   "session.rewound": ({ toSeq, requeued }, content) =>
-    `Rewound to ${toSeq}${requeued ? ", inputs queued again" : ""}${because(content)}`,
+    `Rewound to ${count(toSeq)}${requeued ? ", inputs queued again" : ""}${because(content)}`,
   "session.merged": ({ from, fromSeq, toSeq, taken, resolved }) =>
     `Merged ${ending(from)}@${fromSeq}–${toSeq}: ${plural(taken, "item")} taken` +
     (resolved === 0 ? "" : `, ${plural(resolved, "conflict")} resolved`),
@@ -116,7 +116,7 @@ const sessionWords = {
   "session.moved": (_, content) => `Moved elsewhere${after(content?.to)}`,
   "session.arrived": (_, content) => `Arrived here${after(content?.from)}`,
   "lease.taken": ({ holder }) => `Lease taken by ${named(holder)}`,
-  "lease.released": ({ epoch }) => `Lease of epoch ${epoch} released`,
+  "lease.released": ({ epoch }) => `Lease of epoch ${count(epoch)} released`,
 } satisfies Partial<Words>;
 
 const beginningWords = {
@@ -178,9 +178,9 @@ const durableWords = {
       ? `Scratch ${named(key)} removed`
       : `Scratch ${named(key)} set${content === undefined ? "" : ` to ${valueWords(content.value)}`}`,
   "transcript.compacted": ({ fromSeq, toSeq, strategy, tokensBefore, tokensAfter }) =>
-    `Compacted ${fromSeq}–${toSeq} (${strategy}): ${tokens(tokensBefore)} to ${tokens(tokensAfter)} tokens`,
+    `Compacted ${count(fromSeq)}–${count(toSeq)} (${strategy}): ${tokens(tokensBefore)} to ${tokens(tokensAfter)} tokens`,
   "checkpoint.saved": ({ name, seq }, content) =>
-    `Checkpoint ${named(name)} saved at ${seq}${after(content?.note)}`,
+    `Checkpoint ${named(name)} saved at ${count(seq)}${after(content?.note)}`,
   "handoff.written": (_, content) => `Handoff written${after(content?.text)}`,
   "message.sent": ({ to, topic }, content) =>
     `Message to ${ending(to)}${topic === undefined ? "" : ` on ${named(topic)}`}${blocksWords(content)}`,

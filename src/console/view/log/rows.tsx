@@ -43,15 +43,11 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
     overscan: 12,
     getItemKey: (place) => rows.seqOf(place),
   });
-  const scrollTo = (place: number, align: "auto" | "center" | "end"): void =>
-    virtual.scrollToIndex(place, { align });
+  const scrollTo = (place: number, align: "center" | "end"): void => virtual.scrollToIndex(place, { align });
   useEnd(frame, rows, begin, scrollTo);
   useOlder(frame, rows, virtual.range?.startIndex ?? null);
   const { chosen, picked, unfolded } = marked;
-  useEffect(() => {
-    if (chosen !== null) scrollTo(rows.placeOf(chosen), "auto");
-  }, [chosen]);
-  useUnfoldedInView(chosen !== null && unfolded.has(chosen) ? chosen : null);
+  useChosenInView(marked, rows, scrollTo);
   return (
     <div
       ref={frame}
@@ -92,15 +88,23 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
   );
 }
 
-/** What was just unfolded is brought into view, as far as it fits. */
-function useUnfoldedInView(seq: number | null): void {
+/** The chosen row is in view, and what is unfolded of it as far as it fits; also once it was read. */
+function useChosenInView(
+  { chosen, unfolded }: Marked,
+  rows: RowsSource,
+  scrollTo: (place: number, align: "center") => void,
+): void {
+  const isOpen = chosen !== null && unfolded.has(chosen);
+  const isHere = chosen !== null && rows.eventOf(rows.placeOf(chosen)) !== undefined;
   useEffect(() => {
-    if (seq === null) return;
-    const request = requestAnimationFrame(() =>
-      document.getElementById(rowId(seq))?.closest(".log-place")?.scrollIntoView({ block: "nearest" }),
-    );
+    if (chosen === null) return;
+    const request = requestAnimationFrame(() => {
+      const element = document.getElementById(rowId(chosen))?.closest(".log-place");
+      if (element === null || element === undefined) scrollTo(rows.placeOf(chosen), "center");
+      else element.scrollIntoView({ block: "nearest" });
+    });
     return () => cancelAnimationFrame(request);
-  }, [seq]);
+  }, [chosen, isOpen, isHere]);
 }
 
 type Frame = RefObject<HTMLDivElement | null>;

@@ -4,7 +4,7 @@ import { actorWords } from "../../part/event-words.ts";
 import { Ago } from "../../part/moment.tsx";
 import { brief } from "../../part/visible.ts";
 import { standingOf, takesOf, type Answer, type Conflict, type Side, type Take } from "./answer.ts";
-import { OwnValue } from "./own-value.tsx";
+import { OwnValue, Why } from "./own-value.tsx";
 import { Marked } from "./marked.tsx";
 import type { MergeDraft } from "./merge-draft.ts";
 import { valueText } from "./words.ts";
@@ -84,8 +84,9 @@ function Card(props: ConflictCardProps): ReactNode {
             Keep both
           </TakeButton>
         ) : null}
+        {answer === undefined ? null : <Why conflict={conflict} answer={answer} amend={amend} />}
       </div>
-      {answer === undefined ? null : <OwnValue conflict={conflict} answer={answer} amend={amend} />}
+      {answer?.take === "value" ? <OwnValue conflict={conflict} answer={answer} amend={amend} /> : null}
     </article>
   );
 }

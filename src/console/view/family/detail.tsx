@@ -9,7 +9,7 @@ import { Status } from "../../part/status.tsx";
 import { brief } from "../../part/visible.ts";
 import { sessionPath } from "../../route.ts";
 import { choicesOf, type Acts } from "./act.ts";
-import { titleOf, type Node, type SessionCost } from "./relative.ts";
+import { placeOf, titleOf, type Node, type SessionCost } from "./relative.ts";
 
 interface DetailProps {
   readonly node: Node;
@@ -87,9 +87,13 @@ function Origin({ node, nodes }: Pick<DetailProps, "node" | "nodes">): ReactNode
         <>
           <dt>Forked from</dt>
           <dd>
-            <Link to={sessionPath(parent.session, "transcript", { at: parent.seq })} dir="auto">
-              {nameOf(parent.session)} at {parent.seq}
-            </Link>
+            {nodes.get(parent.session)?.status === "absent" || parent.seq === 0 ? (
+              `${nameOf(parent.session)}${placeOf(parent.seq)}`
+            ) : (
+              <Link to={sessionPath(parent.session, "transcript", { at: parent.seq })} dir="auto">
+                {nameOf(parent.session)} at {parent.seq}
+              </Link>
+            )}
           </dd>
         </>
       )}

@@ -95,7 +95,7 @@ function Under({ node, isPresent, cost }: LaneRowProps & { readonly node: Node }
   const { parent, status, headSeq, merged } = node;
   const words = [
     ...(isPresent ? ["this session"] : []),
-    ...(parent === null ? [] : [`left at ${parent.seq}`]),
+    ...(parent === null || parent.seq === 0 ? [] : [`left at ${parent.seq}`]),
     ...(status === "absent" ? ["not here any more"] : [`at ${headSeq}`]),
     ...(merged.length === 0 ? [] : [`${merged.length} merged in`]),
     ...(cost === undefined || cost.nanoUsd === 0 ? [] : [money(cost.nanoUsd)]),

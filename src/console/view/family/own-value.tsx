@@ -1,5 +1,6 @@
 /** What goes with an answer: a value of one's own, a task's status, and the reason, which is kept. */
 import { useId, type ReactNode } from "react";
+import { brief } from "../../part/visible.ts";
 import { standingOf, type Answer, type Conflict } from "./answer.ts";
 import type { MergeDraft } from "./merge-draft.ts";
 
@@ -9,22 +10,18 @@ interface OwnValueProps {
   readonly amend: MergeDraft["amend"];
 }
 
-export function OwnValue({ conflict, answer, amend }: OwnValueProps): ReactNode {
-  const { name } = conflict;
+/** Why; it is kept in the log. */
+export function Why({ conflict, answer, amend }: OwnValueProps): ReactNode {
   return (
-    <div className="merge-own">
-      {answer.take === "value" ? <Value conflict={conflict} answer={answer} amend={amend} /> : null}
-      <label className="labeled">
-        <span>Why; it is kept in the log, and may be left empty</span>
-        <input
-          className="field"
-          value={answer.because}
-          maxLength={1_000}
-          onChange={(event) => amend(name, { because: event.target.value })}
-          onKeyDown={leave}
-        />
-      </label>
-    </div>
+    <input
+      className="field merge-why"
+      aria-label={`Why ${brief(conflict.key, 60)} is resolved so`}
+      placeholder="Why; it is kept in the log, and may be left empty"
+      value={answer.because}
+      maxLength={1_000}
+      onChange={(event) => amend(conflict.name, { because: event.target.value })}
+      onKeyDown={leave}
+    />
   );
 }
 
@@ -35,12 +32,12 @@ function leave(event: { readonly key: string; readonly currentTarget: HTMLElemen
 
 const statuses = ["open", "done", "dropped"] as const;
 
-function Value({ conflict, answer, amend }: OwnValueProps): ReactNode {
+export function OwnValue({ conflict, answer, amend }: OwnValueProps): ReactNode {
   const { name, kind } = conflict;
   const id = useId();
   const isWrong = standingOf(conflict, answer) === "wrong";
   return (
-    <>
+    <div className="merge-own">
       <label className="labeled">
         <span>The value</span>
         <textarea
@@ -87,6 +84,6 @@ function Value({ conflict, answer, amend }: OwnValueProps): ReactNode {
           </span>
         ) : null}
       </div>
-    </>
+    </div>
   );
 }

@@ -15,12 +15,15 @@ export const titleOf = (
 export function storyOf(node: Node, nameOf: (session: string) => string): readonly string[] {
   const { parent, merged, headSeq, status, copy } = node;
   return [
-    parent === null ? "First of the family" : `Forked from ${nameOf(parent.session)} at ${parent.seq}`,
+    parent === null ? "First of the family" : `Forked from ${nameOf(parent.session)}${placeOf(parent.seq)}`,
     ...(status === "absent" ? ["Deleted, or in another store"] : [`At position ${headSeq}`]),
     ...(copy === true ? ["A copy: it lives elsewhere"] : []),
     ...merged.map(({ from, toSeq }) => `Merged ${nameOf(from)} up to ${toSeq}`),
   ];
 }
+
+/** Of a session that is absent nobody may know where it left. */
+export const placeOf = (seq: number): string => (seq === 0 ? "" : ` at ${seq}`);
 
 /** What models have cost, a row for each session of a family; by the records, so that nothing is guessed. */
 export interface SessionCost {

@@ -68,7 +68,7 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
     return made;
   }
 
-  /** Who scrolls fast has left most pages before they are read: the newest goes first, the oldest is let go. */
+  /** Who scrolls fast leaves pages before they are read: the newest goes first, the oldest is let go. */
   const wanted: number[] = [];
   function want(page: number): void {
     if (reading.has(page)) return;

@@ -161,7 +161,7 @@ function Entries(): ReactNode {
   return (
     <div className="entries-frame">
       <div ref={element} className="entries" tabIndex={0} role="region" aria-label="Entries" onScroll={look}>
-        {rows.length === 0 && isBegun && !isReading ? <Nothing /> : null}
+        {isBegun && !isReading && rows.every(isQuiet) ? <Nothing /> : null}
         <div className="entries-all" style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map(({ index, key, start }) => {
             const row = rows[index];
@@ -297,6 +297,9 @@ function RowOf({ row, isOpen, toggle }: RowProps): ReactNode {
       return <PendingEntry pending={row.pending} />;
   }
 }
+
+/** Notes alone: nobody said anything. */
+const isQuiet = (row: Row): boolean => row.kind === "entry" && row.entry.kind === "note";
 
 const waitWords = (input: Input): string =>
   "mode" in input.body && input.body.mode === "steer" ? "waits for the next step" : "waits for the next turn";

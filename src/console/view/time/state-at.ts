@@ -73,7 +73,7 @@ export function useStateAt(session: RemoteSession, inAddress: number | null): Pl
   };
   return {
     at,
-    state: last.current === undefined ? reading : { ...reading, value: last.current, error: undefined },
+    state: last.current === undefined ? reading : { ...reading, value: last.current },
     isBehind: value === undefined,
     isDrawn: drawn !== null,
     travel,

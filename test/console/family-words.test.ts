@@ -18,11 +18,15 @@ test("the words that only one of two texts has are its own", () => {
     [{ text: "4.1", isOwn: false }],
     [{ text: "4.1", isOwn: false }],
   ]);
+  assert.deepEqual(compareWords("rate 4.2", "rate 4.6").map(own), [["4.2"], ["4.6"]]);
+  assert.deepEqual(compareWords('["Graz"\n]', '["Graz",\n"Linz"\n]').map(own), [[], [',\n"Linz"']]);
   assert.deepEqual(compareWords("", "new"), [[], [{ text: "new", isOwn: true }]]);
 });
 
 test("pieces put together are the text, and the same text has none of its own", () => {
-  const texts = fc.array(fc.constantFrom("a", "b", "rate", " ", "\n", ".", "é", "4"), { maxLength: 40 });
+  const texts = fc.array(fc.constantFrom("a", "b", "rate", " ", "\n", ".", "é", "4", '"', "\ud800"), {
+    maxLength: 40,
+  });
   fc.assert(
     fc.property(texts, texts, (first, second) => {
       const [a, b] = [first.join(""), second.join("")];

@@ -6,7 +6,8 @@ export interface Piece {
   readonly isOwn: boolean;
 }
 
-const word = /\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu;
+/** White space, a short text in quotes (as in JSON), a number, a word, any other sign. */
+const word = /\s+|"[^"\n]{0,60}"|\d+(?:[.,]\d+)*|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu;
 
 /** Above this many pairs of words nobody looks for what the middles of two texts have in common. */
 const pairsMax = 400_000;

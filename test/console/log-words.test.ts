@@ -36,7 +36,7 @@ function sample(schema: Schema, whole: boolean): unknown {
 const steering = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/u;
 
 for (const whole of [true, false])
-  test(`every event has one line of words, ${whole ? "with all it may hold" : "with what it must hold"}`, () => {
+  test(`every event has words, ${whole ? "with all it may hold" : "with what it must hold"}`, () => {
     const without = eventTypes.filter((type) => {
       const entry = entryOf(type);
       const body = sample(z.toJSONSchema(entry?.body ?? z.any()) as Schema, whole);

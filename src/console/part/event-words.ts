@@ -178,7 +178,8 @@ const durableWords = {
       ? `Scratch ${named(key)} removed`
       : `Scratch ${named(key)} set${content === undefined ? "" : ` to ${valueWords(content.value)}`}`,
   "transcript.compacted": ({ fromSeq, toSeq, strategy, tokensBefore, tokensAfter }) =>
-    `Compacted ${count(fromSeq)}–${count(toSeq)} (${strategy}): ${tokens(tokensBefore)} to ${tokens(tokensAfter)} tokens`,
+    `Compacted ${count(fromSeq)}–${count(toSeq)} (${strategy}): ` +
+    `${tokens(tokensBefore)} to ${tokens(tokensAfter)} tokens`,
   "checkpoint.saved": ({ name, seq }, content) =>
     `Checkpoint ${named(name)} saved at ${count(seq)}${after(content?.note)}`,
   "handoff.written": (_, content) => `Handoff written${after(content?.text)}`,

@@ -1,4 +1,4 @@
-/** How full the window is, and of what: a stacked bar with its zones marked, and what each color stands for. */
+/** How full the window is, and of what: a stacked bar with its zones marked, and what its colors mean. */
 import type { ReactNode } from "react";
 import { count, tokens as short } from "./amount.ts";
 import { sharesOf, type Filled } from "./window-share.ts";

@@ -1,4 +1,4 @@
-/** The raw events: all of them or some types, with what each holds; verified, copied, gone through by keys. */
+/** The raw events: all or of some types, with what each holds; verified, copied, gone through by keys. */
 import { useEffect, useRef, useState, type MouseEvent, type ReactNode } from "react";
 import { useCell } from "../../cell.ts";
 import { count, plural } from "../../part/amount.ts";

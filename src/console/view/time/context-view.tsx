@@ -1,4 +1,4 @@
-/** The context: exactly what the model saw, or would see next; each part with what it is and why it is there. */
+/** The context: exactly what the model saw, or would see next; each part with what it is and why. */
 import type { ReactNode } from "react";
 import { useCell } from "../../cell.ts";
 import { Link } from "../../link.tsx";
@@ -124,6 +124,10 @@ function Facts({ context, isBehind }: FactsProps): ReactNode {
   );
 }
 
+const differs =
+  "Its digest is not the one of the request: contents of it were erased since, or the log was changed. " +
+  "Verify the log to know which.";
+
 /** Whether what was rebuilt is what was sent, byte for byte. */
 function Matches({ matches }: { readonly matches: boolean | null }): ReactNode {
   if (matches === null) return null;
@@ -136,11 +140,7 @@ function Matches({ matches }: { readonly matches: boolean | null }): ReactNode {
       matches the log
     </span>
   ) : (
-    <span
-      className="mark"
-      data-tone="warn"
-      title="Its digest is not the one of the request: contents of it were erased since, or the log was changed. Verify it on the page Log."
-    >
+    <span className="mark" data-tone="warn" title={differs}>
       differs from what was sent
     </span>
   );

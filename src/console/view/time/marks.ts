@@ -4,7 +4,7 @@
  */
 import { toneOfEvent, wordsOfEvent, type Told } from "../../part/event-words.ts";
 
-/** In the order in which they give way to one another where there is room for one only: the last one stays. */
+/** Where there is room for one only, the last of these stays. */
 export const markKinds = ["turn", "compaction", "merge", "fork", "checkpoint", "rewind", "trouble"] as const;
 export type MarkKind = (typeof markKinds)[number];
 

@@ -76,7 +76,7 @@ export async function readFeed(
 }
 
 export interface Family {
-  /** Whether an event is of one of the family; a fork of one becomes one. */
+  /** Whether an event is of one of the family, or says that one was deleted; a fork of one becomes one. */
   has(event: Event): boolean;
   includes(session: string): boolean;
 }
@@ -89,12 +89,15 @@ export async function familyOf(engine: Engine, idOrEnding: string): Promise<Fami
     includes: (session) => members.has(session),
     has(event) {
       if (event.type === "session.forked" && members.has(parentIn(event.body))) members.add(event.session);
-      return members.has(event.session);
+      return members.has(event.type === "session.deleted" ? sessionIn(event.body) : event.session);
     },
   };
 }
 
-function parentIn(body: unknown): string {
-  const parent = (body as { readonly parent?: unknown } | null)?.parent;
-  return typeof parent === "string" ? parent : "";
+const parentIn = (body: unknown): string => textIn(body, "parent");
+const sessionIn = (body: unknown): string => textIn(body, "session");
+
+function textIn(body: unknown, name: string): string {
+  const value = (body as Readonly<Record<string, unknown>> | null)?.[name];
+  return typeof value === "string" ? value : "";
 }

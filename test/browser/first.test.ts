@@ -43,7 +43,7 @@ suite("the first minutes", { skip }, () => {
     await page.waitForURL(/\/s\/ses_/);
     await page.getByRole("textbox", { name: "Message" }).fill("help");
     await page.keyboard.press("Enter");
-    const log = page.getByRole("log");
+    const log = page.getByLabel("Entries");
     const id = new URL(page.url()).pathname.split("/")[2] ?? "";
     const session = await stand.engine.session(id);
     // A piece of the answer is there before the log has any of it.

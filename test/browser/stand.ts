@@ -67,6 +67,8 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
   const { token } = await engine.addToken({ scopes: ["admin"] });
   const page = await readConsole();
   assert.ok(page !== null, "the console is not built");
+  // Whoever is logged in stays so when the server is started anew.
+  const cookieKey = world.random(32);
   const worker = concurrency === 0 ? null : await engine.work({ concurrency });
   const listen = (port: number): Promise<Serving> =>
     serve({
@@ -74,7 +76,8 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
       port,
       page,
       version: "0.0.0",
-      authorizer: (bound) => makeAuthorizer({ ...bound, world, rate: often, tenants: oneTenant(engine) }),
+      authorizer: (bound) =>
+        makeAuthorizer({ ...bound, world, cookieKey, rate: often, tenants: oneTenant(engine) }),
     });
   let server: Serving | null = await listen(0);
   const { url, port } = server;

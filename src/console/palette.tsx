@@ -9,7 +9,8 @@ import { piecesOf, recentOf, recentWith } from "./palette/match.ts";
 import { bytes } from "./part/amount.ts";
 import { Dialog } from "./part/dialog.tsx";
 import { Status } from "./part/status.tsx";
-import { tell, tellError } from "./part/toast.tsx";
+import { tell } from "./part/toast.tsx";
+import { Trouble } from "./part/trouble.tsx";
 import { useReading } from "./reading.ts";
 import { go, sessionPath, useRoute, type Route } from "./route.ts";
 import { engine } from "./server.ts";
@@ -44,6 +45,7 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
   const [step, setStep] = useState<Step>({ at: "list" });
   const [query, setQuery] = useState("");
   const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
   const back = (): void => setStep({ at: "list" });
   const send = async (id: OperationId, sent: Sent): Promise<void> => {
     const { does } = commands[id];
@@ -58,10 +60,11 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
   };
   const runNow = async (id: OperationId): Promise<void> => {
     setBusy(true);
+    setError(null);
     try {
       await send(id, { session, params: {}, file: null });
-    } catch (error) {
-      tellError(error);
+    } catch (failure) {
+      setError(failure);
     }
     setBusy(false);
   };
@@ -87,7 +90,17 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
       ) : step.at === "answer" && (step.outcome.what === "answer" || step.outcome.what === "file") ? (
         <Answer id={step.id} outcome={step.outcome} back={back} />
       ) : (
-        <List session={session} query={query} setQuery={setQuery} own={own} choose={choose} isBusy={isBusy} />
+        <>
+          <List
+            session={session}
+            query={query}
+            setQuery={setQuery}
+            own={own}
+            choose={choose}
+            isBusy={isBusy}
+          />
+          {error === null ? null : <Trouble error={error} />}
+        </>
       )}
     </Dialog>
   );

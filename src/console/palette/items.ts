@@ -92,7 +92,8 @@ function callsFor(offer: Offer): { item: Item; score: number }[] {
     if (match === null) return [];
     // On the page of a session its own calls are nearer.
     const near = needsSession(id) === hasSession ? 3 : 0;
-    const score = match.score + near + lately(offer, id) - (byTitle === null ? 10 : 0);
+    const exact = id.toLowerCase() === query.toLowerCase() ? 100 : 0;
+    const score = match.score + near + exact + lately(offer, id) - (byTitle === null ? 10 : 0);
     return [{ item: { kind: "call", id, title, places: byTitle?.places ?? [] }, score }];
   });
 }

@@ -1,5 +1,5 @@
 /** Notes in the corner: what was done, and what failed and why. Errors stay until they are put away. */
-import type { ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 import { SkeinError } from "../../client/connect.ts";
 import { cell, useCell } from "../cell.ts";
 import { after } from "../world.ts";
@@ -43,8 +43,14 @@ export function wordsOf(error: unknown): { readonly text: string; readonly hint:
 
 export function Toasts(): ReactNode {
   const shown = useCell(toasts);
+  const layer = useRef<HTMLDivElement>(null);
+  // A dialog lies over everything but what came to lie over it later.
+  useEffect(() => {
+    if (layer.current?.matches(":popover-open") === true) layer.current.hidePopover();
+    if (shown.length > 0) layer.current?.showPopover();
+  }, [shown]);
   return (
-    <div className="toasts" role="status" aria-live="polite">
+    <div ref={layer} className="toasts" role="status" aria-live="polite" popover="manual">
       {shown.map(({ id, text, hint, tone, undo }) => (
         <div className="toast" data-tone={tone} key={id}>
           <div className="spread">

@@ -146,7 +146,8 @@ function useKeys({ current, nodes, acts, move }: Keys): void {
     { key: "k", what: "Previous session of the family", act: () => move("up") },
     { key: "c", what: "Compare the session that is looked at", act: choose("Compare") },
     { key: "m", what: "Merge the session that is looked at", act: choose("Merge it") },
-    { key: "x", what: "Choose it, to compare or merge with", act: choose("Choose") },
+    { key: "f", what: "Fork the session that is looked at", act: choose("Fork") },
+    { key: "v", what: "Choose it, to compare or merge with", act: choose("Choose") },
   ]);
 }
 

@@ -70,6 +70,17 @@ test("what is missing between what is in the mind was rewound away", () => {
   );
   assert.deepEqual(lostStretches([[1, 10]]), []);
   assert.deepEqual(lostStretches([]), []);
+  assert.deepEqual(lostStretches([[1, 20]], 63), [[21, 62]]);
+  assert.deepEqual(
+    lostStretches(
+      [
+        [1, 20],
+        [64, 70],
+      ],
+      63,
+    ),
+    [[21, 63]],
+  );
 });
 
 test("the mark next to the pointer is named, if one is near", () => {

@@ -77,12 +77,18 @@ export const seqAt = (share: number, headSeq: number): number =>
 
 type Ranges = readonly (readonly [number, number])[];
 
-/** What was rewound away: the gaps between what is in the mind. */
-export function lostStretches(ranges: Ranges): Ranges {
-  return ranges.flatMap(([from], place): Ranges => {
+/**
+ * What was rewound away: the gaps between what is in the mind; and, while nothing has followed a rewind yet,
+ * all that it has left behind.
+ */
+export function lostStretches(ranges: Ranges, rewoundSeq = 0): Ranges {
+  const end = ranges.at(-1)?.[1] ?? 0;
+  const left: Ranges = end > 0 && rewoundSeq > end + 1 ? [[end + 1, rewoundSeq - 1]] : [];
+  const between = ranges.flatMap(([from], place): Ranges => {
     const before = ranges[place - 1]?.[1] ?? 0;
     return from > before + 1 ? [[before + 1, from - 1]] : [];
   });
+  return [...between, ...left];
 }
 
 /** The mark next to a position, if one is near enough. */

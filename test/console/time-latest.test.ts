@@ -29,10 +29,12 @@ function slowServer() {
   };
 }
 
+const never = (): never => assert.fail("it was not to be told");
+
 test("places that were left before they were asked for are never asked for", async () => {
   const server = slowServer();
   const told: string[] = [];
-  const reader = latestReader({ load: server.load, tell: (_, value) => told.push(value), fail: assert.fail });
+  const reader = latestReader({ load: server.load, tell: (_, value) => told.push(value), fail: never });
   for (const place of [1, 2, 3, 4]) reader.ask(place);
   await server.answer();
   await server.answer();
@@ -44,7 +46,7 @@ test("places that were left before they were asked for are never asked for", asy
 test("going back to a place that was read shows it at once", async () => {
   const server = slowServer();
   const told: string[] = [];
-  const reader = latestReader({ load: server.load, tell: (_, value) => told.push(value), fail: assert.fail });
+  const reader = latestReader({ load: server.load, tell: (_, value) => told.push(value), fail: never });
   reader.ask(1);
   await server.answer();
   reader.ask(2);
@@ -65,7 +67,7 @@ test("whatever is asked, the last that is told is the last that was asked for", 
       const reader = latestReader({
         load: server.load,
         tell: (place) => (shown = place),
-        fail: assert.fail,
+        fail: never,
       });
       let last: number | null = null;
       for (const step of script) {
@@ -100,7 +102,7 @@ test("what fails is told when nothing newer was asked for, and the next place is
 
 test("after the end nothing is told, and nothing is kept", async () => {
   const server = slowServer();
-  const reader = latestReader({ load: server.load, tell: assert.fail, fail: assert.fail });
+  const reader = latestReader({ load: server.load, tell: never, fail: never });
   reader.ask(1);
   reader.stop();
   await server.answer();

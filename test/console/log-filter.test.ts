@@ -6,8 +6,10 @@ import {
   filterOf,
   holds,
   isAll,
+  othersOf,
   placeOf,
   seqOf,
+  typeOf,
   withFamily,
   withType,
 } from "../../src/console/view/log/filter.ts";
@@ -62,4 +64,6 @@ test("families are chosen as a whole, and taken away as a whole", () => {
   );
   assert.deepEqual(withFamily(leases, "Lease"), ["turn.started"]);
   assert.deepEqual(withType(withType([], "x.ci"), "x.ci"), []);
+  assert.deepEqual(othersOf([...leases, "x.ci"]), ["x.ci"]);
+  assert.deepEqual([typeOf(" x.ci "), typeOf("<b>"), typeOf("")], ["x.ci", null, null]);
 });

@@ -72,6 +72,15 @@ const unitMs: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
+/** Chosen types that are of no family: those of other programs. */
+export function othersOf(types: readonly string[]): readonly string[] {
+  const known = new Set<string>(Object.values(eventFamilies).flat());
+  return types.filter((type) => !known.has(type));
+}
+
+/** A type as it was typed; null when there cannot be such a one. */
+export const typeOf = (typed: string): string | null => (typeForm.test(typed.trim()) ? typed.trim() : null);
+
 /** All types of a family are chosen, some, or none. */
 export function chosenOf(family: EventFamily, types: readonly string[]): "all" | "some" | "none" {
   const own = eventFamilies[family];

@@ -1,11 +1,13 @@
 /** One event: a line, which unfolds to its header, body and content. */
 import type { MouseEvent, ReactNode } from "react";
+import { Link } from "../../link.tsx";
 import { count } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { copyText } from "../../part/copy.tsx";
 import { actorWords, toneOfEvent, wordsOfEvent } from "../../part/event-words.ts";
 import { exact } from "../../part/moment.tsx";
 import { brief, Json, visible } from "../../part/said.tsx";
+import { sessionPath } from "../../route.ts";
 import type { LogEvent } from "../session/event-log.ts";
 import { useScope } from "../session/scope.ts";
 
@@ -91,7 +93,7 @@ const headerNames = [
 ];
 
 function Unfolded({ event }: { readonly event: LogEvent }): ReactNode {
-  const { travel } = useScope();
+  const { id } = useScope();
   return (
     <div className="log-unfolded" role="row">
       <div role="gridcell" className="stack">
@@ -99,9 +101,9 @@ function Unfolded({ event }: { readonly event: LogEvent }): ReactNode {
           <Button size="small" act={() => copyText(eventJson([event]), `event ${event.seq} as JSON`)}>
             Copy as JSON
           </Button>
-          <Button size="small" act={() => travel(event.seq)}>
+          <Link className="button" data-size="small" to={sessionPath(id, "transcript", { at: event.seq })}>
             Show the session here
-          </Button>
+          </Link>
         </div>
         <section>
           <h2>Header</h2>

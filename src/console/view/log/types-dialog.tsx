@@ -1,9 +1,9 @@
 /** Chooses types of events, by family. */
-import { useEffect, useRef, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Button } from "../../part/button.tsx";
 import { Dialog } from "../../part/dialog.tsx";
 import { eventFamilies, type EventFamily } from "../../part/event-words.ts";
-import { chosenOf, withFamily, withType } from "./filter.ts";
+import { chosenOf, othersOf, typeOf, withFamily, withType } from "./filter.ts";
 
 interface TypesDialogProps {
   readonly types: readonly string[];
@@ -34,6 +34,7 @@ export function TypesDialog({ types, choose, close }: TypesDialogProps): ReactNo
             ))}
           </fieldset>
         ))}
+        <Others types={types} choose={choose} />
       </div>
       <div className="dialog-actions">
         <Button kind="quiet" disabled={types.length === 0} act={() => choose([])}>
@@ -44,6 +45,46 @@ export function TypesDialog({ types, choose, close }: TypesDialogProps): ReactNo
         </Button>
       </div>
     </Dialog>
+  );
+}
+
+/** Types of other programs have any name. */
+function Others({ types, choose }: Omit<TypesDialogProps, "close">): ReactNode {
+  const [typed, setTyped] = useState("");
+  const type = typeOf(typed);
+  const add = (): void => {
+    if (type === null) return;
+    if (!types.includes(type)) choose([...types, type]);
+    setTyped("");
+  };
+  return (
+    <fieldset>
+      <legend>Other programs</legend>
+      {othersOf(types).map((other) => (
+        <label key={other} className="row">
+          <input type="checkbox" checked onChange={() => choose(withType(types, other))} />
+          <span className="mono">{other}</span>
+        </label>
+      ))}
+      <form
+        className="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          add();
+        }}
+      >
+        <input
+          className="field mono"
+          aria-label="A type of another program"
+          placeholder="x.name"
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+        <Button size="small" disabled={type === null}>
+          Add
+        </Button>
+      </form>
+    </fieldset>
   );
 }
 

@@ -1,5 +1,5 @@
 /** The page of a session: what it is, how it stands, and one aspect of it, now or at an earlier position. */
-import { useCallback, useEffect, useMemo, useRef, type ReactNode } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import type { Followed, RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell } from "../../cell.ts";
 import { connection } from "../../connection.ts";
@@ -83,23 +83,25 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
     log.hear(event);
     reread();
   };
-  useFollow(id, hear, reread);
-  useStillThere(session, log, reread);
-  return <Placed given={{ session, log, draft, reread }} aspect={aspect} params={params} />;
+  const [isGone, setGone] = useState(false);
+  useFollow(isGone ? undefined : id, hear, reread);
+  useStillThere(isGone ? null : session, log, reread);
+  const leave = useCallback(() => setGone(true), []);
+  if (isGone) return <Gone />;
+  return <Placed given={{ session, log, draft, reread }} gone={leave} aspect={aspect} params={params} />;
 }
 
 const lookMs = 10_000;
 
 /** A session that was deleted says nothing more: somebody has to ask. */
-function useStillThere(session: RemoteSession, log: Scope["log"], reread: () => void): void {
-  useEffect(
-    () =>
-      every(lookMs, () => {
-        if (document.hidden || connection.get() !== "live") return;
-        session.head().then(({ seq }) => log.reach(seq), reread);
-      }),
-    [session, log, reread],
-  );
+function useStillThere(session: RemoteSession | null, log: Scope["log"], reread: () => void): void {
+  useEffect(() => {
+    if (session === null) return;
+    return every(lookMs, () => {
+      if (document.hidden || connection.get() !== "live") return;
+      session.head().then(({ seq }) => log.reach(seq), reread);
+    });
+  }, [session, log, reread]);
 }
 
 type Given = Pick<Scope, "session" | "log" | "draft" | "reread">;
@@ -107,15 +109,19 @@ type Given = Pick<Scope, "session" | "log" | "draft" | "reread">;
 /** The state at the position of the address. While that of another one is read, the last one stays. */
 function Placed({
   given,
+  gone,
   aspect,
   params,
-}: { readonly given: Given } & Omit<SessionPageProps, "id">): ReactNode {
+}: { readonly given: Given; readonly gone: () => void } & Omit<SessionPageProps, "id">): ReactNode {
   const { session } = given;
   const headSeq = useCell(given.log.headSeq);
   const named = /^\d{1,15}$/.test(params.get("at") ?? "") ? Number(params.get("at")) : null;
   const inAddress = named === null ? null : Math.min(Math.max(1, named), headSeq);
   const { at, state: shown, isBehind, isDrawn, travel } = useStateAt(session, inAddress);
-  if ((shown.error as { readonly code?: unknown } | undefined)?.code === "not-found") return <Gone />;
+  const isGone = (shown.error as { readonly code?: unknown } | undefined)?.code === "not-found";
+  useEffect(() => {
+    if (isGone) gone();
+  }, [isGone, gone]);
   return (
     <WhenRead of={shown}>
       {(state) => (

@@ -20,8 +20,10 @@ export interface Teller {
   readonly tale: Cell<Tale | null>;
   readonly isReading: Cell<boolean>;
   readonly error: Cell<unknown>;
-  /** The end is here now: it goes on to there, or is read anew if that is far. */
-  reach(endSeq: number): void;
+  /** Goes up when it was begun anew at its end. */
+  readonly begun: Cell<number>;
+  /** The end is here now: it goes on to there, or begins anew if that is far; with less while drawn. */
+  reach(endSeq: number, isDrawn?: boolean): void;
   older(lost: Ranges): void;
   newer(endSeq: number): void;
   /** Begins anew around a position, unless that is here. Whether it is. */
@@ -35,6 +37,7 @@ export interface Teller {
 const pageEvents = 240;
 /** More are not held. */
 const heldEvents = 5_000;
+const drawnEvents = 60;
 /** An end that is further away is not gone to step by step. */
 const nearEvents = 1_000;
 const filledEvents = 500;
@@ -55,10 +58,10 @@ const readFrom =
   };
 
 /** Up to a position, as many as fit a page. */
-async function before(read: Read, toSeq: number): Promise<Tale> {
+async function before(read: Read, toSeq: number, limit = pageEvents): Promise<Tale> {
   if (toSeq < 1) return { events: [], fromSeq: 1, toSeq: 0 };
-  const events = await read({ toSeq, reverse: true, limit: pageEvents });
-  return { events, fromSeq: events.length < pageEvents ? 1 : (events[0]?.seq ?? 1), toSeq };
+  const events = await read({ toSeq, reverse: true, limit });
+  return { events, fromSeq: events.length < limit ? 1 : (events[0]?.seq ?? 1), toSeq };
 }
 
 async function following(read: Read, fromSeq: number, endSeq: number): Promise<Tale> {
@@ -85,9 +88,10 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
   const tale = cell<Tale | null>(null);
   const isReading = cell(false);
   const error = cell<unknown>(null);
+  const begun = cell(0);
   /** Whether it goes on with the end; not while an earlier stretch is looked at. */
   let isPinned = true;
-  let wantedEnd = 0;
+  let wanted: readonly [endSeq: number, isDrawn: boolean] = [0, false];
 
   /** One reading at a time; what is asked for meanwhile is asked for again by who still wants it. */
   async function run(work: () => Promise<void>): Promise<void> {
@@ -101,13 +105,14 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
     } finally {
       isReading.set(false);
     }
-    if (error.get() === null) reach(wantedEnd);
+    if (error.get() === null) reach(...wanted);
   }
 
-  const begin = (endSeq: number): Promise<void> =>
+  const begin = (endSeq: number, limit = pageEvents): Promise<void> =>
     run(async () => {
       isPinned = true;
-      tale.set(await before(read, endSeq));
+      tale.set(await before(read, endSeq, limit));
+      begun.set(begun.get() + 1);
     });
 
   /** What came in live is here already. */
@@ -122,16 +127,17 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
     return { events, fromSeq: from, toSeq: endSeq };
   }
 
-  function reach(endSeq: number): void {
-    wantedEnd = endSeq;
+  function reach(endSeq: number, isDrawn = false): void {
+    wanted = [endSeq, isDrawn];
     const now = tale.get();
     if (isReading.get()) return;
-    if (now === null || endSeq < now.fromSeq) return void begin(endSeq);
+    const limit = isDrawn ? drawnEvents : pageEvents;
+    if (now === null || endSeq < now.fromSeq) return void begin(endSeq, limit);
     if (!isPinned || endSeq <= now.toSeq) return;
     const heard = heardSince(now.toSeq + 1, endSeq);
     if (heard?.events.some(({ type }) => type === "content.erased") === true) return void begin(endSeq);
     if (heard !== null) return tale.set(joined(now, heard, "second"));
-    if (endSeq - now.toSeq > nearEvents) return void begin(endSeq);
+    if (endSeq - now.toSeq > (isDrawn ? 0 : nearEvents)) return void begin(endSeq, limit);
     void run(async () => tale.set(joined(now, await following(read, now.toSeq + 1, endSeq), "second")));
   }
 
@@ -139,6 +145,7 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
     tale,
     isReading,
     error,
+    begun,
     reach,
     older(lost) {
       const now = tale.get();

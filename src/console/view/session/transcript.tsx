@@ -59,7 +59,7 @@ const nothing: Story = { entries: [], untaken: [] };
 
 /** The story as far as it is here, and what reads more of it. */
 function useStory(unfolded: ReadonlySet<number>) {
-  const { at, state, log, session } = useScope();
+  const { at, state, log, session, isDrawn } = useScope();
   const headSeq = useCell(log.headSeq);
   const version = useCell(log.version);
   const teller = useMemo(() => makeTeller(session, log), [session, log]);
@@ -69,7 +69,7 @@ function useStory(unfolded: ReadonlySet<number>) {
   // With the last page here, what comes in live is kept there.
   useEffect(() => void log.at(log.headSeq.get()), [log]);
   const again = useCell(mended);
-  useEffect(() => teller.reach(endSeq), [teller, endSeq, version, again]);
+  useEffect(() => teller.reach(endSeq, isDrawn), [teller, endSeq, isDrawn, version, again]);
   const { ranges } = state.transcript;
   const story = useMemo(() => {
     if (tale === null) return nothing;
@@ -114,9 +114,10 @@ function useRows(unfolded: ReadonlySet<number>) {
 const nearPx = 800;
 
 function Entries(): ReactNode {
-  const { at, state } = useScope();
+  const { at } = useScope();
   const unfolded = useUnfolded();
-  const { rows, teller, isReading, isEnd, endSeq, isBegun, entries } = useRows(unfolded.lost);
+  const told = useRows(unfolded.lost);
+  const { rows, teller, isReading, isEnd, endSeq, isBegun, entries } = told;
   const element = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -130,27 +131,11 @@ function Entries(): ReactNode {
     followOnAppend: true,
     scrollEndThreshold: 60,
   });
-  useFirstPlace(virtual, rows.length, at);
+  useFirstPlace(virtual, rows.length, `${useCell(teller.begun)}/${at ?? "now"}`);
   const marked = useMarked(virtual, { entries, teller, endSeq });
-  const toggle = useCallback(
-    (entry: { readonly key: string }): void => {
-      unfolded.toggle(entry);
-      const lost = entries.find(({ key, kind }) => key === entry.key && kind === "lost");
-      if (lost?.kind === "lost" && !lost.isOpen) teller.fill(lost.range);
-    },
-    [unfolded.toggle, entries, teller],
-  );
+  const toggle = useToggle(unfolded.toggle, entries, teller);
   const chosen = useChosen(virtual, rows, toggle);
-  const look = (): void => {
-    if (element.current === null || isReading) return;
-    const { scrollTop, scrollHeight, clientHeight } = element.current;
-    if (scrollTop < nearPx) teller.older(gapsIn(state.transcript.ranges));
-    else if (scrollHeight - scrollTop - clientHeight < nearPx) teller.newer(endSeq);
-  };
-  // Also without scrolling: few entries may have come of many events.
-  useEffect(() => {
-    if (teller.error.get() === null) look();
-  }, [rows, isReading]);
+  const look = useLooking(element, told);
   const isAtEnd = isEnd && virtual.isAtEnd(120);
   useKeptAtEnd(virtual, element, isAtEnd);
   const toEnd = (): void => {
@@ -161,7 +146,6 @@ function Entries(): ReactNode {
   return (
     <div className="entries-frame">
       <div ref={element} className="entries" tabIndex={0} role="region" aria-label="Entries" onScroll={look}>
-        {isBegun && !isReading && rows.every(isQuiet) ? <Nothing /> : null}
         <div className="entries-all" style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map(({ index, key, start }) => {
             const row = rows[index];
@@ -170,11 +154,7 @@ function Entries(): ReactNode {
                 key={key}
                 ref={virtual.measureElement}
                 data-index={index}
-                className="entry"
-                data-kind={row.kind === "entry" ? row.entry.kind : row.kind}
-                data-lost={(row.kind === "entry" && row.entry.isLost) || undefined}
-                data-marked={row.key === marked || undefined}
-                data-chosen={row.key === chosen || undefined}
+                {...looksOf(row, marked, chosen)}
                 style={{ transform: `translateY(${start}px)` }}
               >
                 <RowOf row={row} isOpen={unfolded.keys.has(row.key)} toggle={toggle} />
@@ -182,13 +162,9 @@ function Entries(): ReactNode {
             );
           })}
         </div>
+        {isBegun && !isReading && rows.every(isQuiet) ? <Nothing /> : null}
       </div>
       <Unread teller={teller} />
-      {isBegun ? null : (
-        <p className="entries-reading faint small" role="status">
-          Reading…
-        </p>
-      )}
       {isAtEnd || rows.length === 0 ? null : (
         <Button size="small" className="button entries-newer" act={toEnd}>
           Newer below
@@ -198,17 +174,72 @@ function Entries(): ReactNode {
   );
 }
 
+const looksOf = (row: Row, marked: string | null, chosen: string | null) => ({
+  className: "entry",
+  "data-kind": row.kind === "entry" ? row.entry.kind : row.kind,
+  "data-lost": (row.kind === "entry" && row.entry.isLost) || undefined,
+  "data-marked": row.key === marked || undefined,
+  "data-chosen": row.key === chosen || undefined,
+});
+
+/** Unfolds; of what was rewound away, the events are read that were passed over. */
+function useToggle(
+  unfold: (entry: { readonly key: string }) => void,
+  entries: readonly Entry[],
+  teller: Teller,
+): (entry: { readonly key: string }) => void {
+  return useCallback(
+    (entry) => {
+      unfold(entry);
+      const lost = entries.find(({ key, kind }) => key === entry.key && kind === "lost");
+      if (lost?.kind === "lost" && !lost.isOpen) teller.fill(lost.range);
+    },
+    [unfold, entries, teller],
+  );
+}
+
+/** Reads more where somebody gets near the edge; also unasked, where few entries came of many events. */
+function useLooking(
+  element: { readonly current: HTMLDivElement | null },
+  { rows, teller, isReading, endSeq }: ReturnType<typeof useRows>,
+): () => void {
+  const { state, isDrawn } = useScope();
+  const look = (): void => {
+    if (element.current === null || isReading || isDrawn) return;
+    const { scrollTop, scrollHeight, clientHeight } = element.current;
+    if (scrollTop < nearPx) teller.older(gapsIn(state.transcript.ranges));
+    if (scrollHeight - scrollTop - clientHeight < nearPx) teller.newer(endSeq);
+  };
+  useEffect(() => {
+    if (teller.error.get() === null) look();
+  }, [rows, isReading, isDrawn]);
+  return look;
+}
+
+/** What could not be read, or that it is being read. */
+function Unread({ teller }: { readonly teller: Teller }): ReactNode {
+  const error = useCell(teller.error);
+  const isBegun = useCell(teller.tale) !== null;
+  if (error !== null) return <Trouble error={error} />;
+  if (isBegun) return null;
+  return (
+    <p className="entries-reading faint small" role="status">
+      Reading…
+    </p>
+  );
+}
+
 type Rows = Virtualizer<HTMLDivElement, Element>;
 
 /** It begins at its end, and also when another position is looked at. */
-function useFirstPlace(virtual: Rows, rows: number, at: number | null): void {
+function useFirstPlace(virtual: Rows, rows: number, place: string): void {
   const isNamed = useRoute().params.has("to");
-  const placed = useRef<number | null | undefined>(undefined);
+  const placed = useRef<string | null>(null);
   useLayoutEffect(() => {
-    if (rows === 0 || placed.current === at) return;
-    if (!(isNamed && placed.current === undefined)) virtual.scrollToEnd();
-    placed.current = at;
-  }, [virtual, rows, at, isNamed]);
+    if (rows === 0 || placed.current === place) return;
+    if (!isNamed || placed.current !== null) virtual.scrollToEnd();
+    placed.current = place;
+  }, [virtual, rows, place, isNamed]);
 }
 
 /** Where the place becomes smaller, as when somebody writes more lines, its end stays in sight. */
@@ -303,12 +334,6 @@ const isQuiet = (row: Row): boolean => row.kind === "entry" && row.entry.kind ==
 
 const waitWords = (input: Input): string =>
   "mode" in input.body && input.body.mode === "steer" ? "waits for the next step" : "waits for the next turn";
-
-/** What could not be read; it is tried again with the next look. */
-function Unread({ teller }: { readonly teller: Teller }): ReactNode {
-  const error = useCell(teller.error);
-  return error === null ? null : <Trouble error={error} />;
-}
 
 function Nothing(): ReactNode {
   return (

@@ -195,7 +195,7 @@ test("held or not, each session is shown once, and none that is gone", () => {
   );
 });
 
-test("what nobody asked for fails in silence, and is made up for when it is read again", async () => {
+test("what nobody asked for fails in silence, and is made up for the next time", async () => {
   const { read, change } = server(3);
   let isDown = false;
   const list = sessionList(filter(), (asked) => (isDown ? Promise.reject(new Error("down")) : read(asked)));
@@ -205,6 +205,22 @@ test("what nobody asked for fails in silence, and is made up for when it is read
   await list.catchUp(10);
   assert.deepEqual([shown(list), list.listing.get().error], [[3, 2, 1], undefined]);
   isDown = false;
-  await list.readHead();
+  await list.catchUp(1_000);
   assert.deepEqual(shown(list), [1, 3, 2]);
+});
+
+test("however fast things happen, one reading of them is under way and one waits", async () => {
+  const { read, asked, change } = server(3);
+  const list = sessionList(filter(), read);
+  await list.readHead();
+  for (let n = 0; n < 50; n++) {
+    change(1, { activeAt: 100 + n });
+    void list.catchUp(149 - n);
+  }
+  await list.catchUp(149);
+  assert.deepEqual(
+    asked.slice(1).map(({ activeSince }) => activeSince),
+    [100],
+  );
+  assert.deepEqual([shown(list), list.listing.get().rows[0]?.activeAt], [[1, 3, 2], 149]);
 });

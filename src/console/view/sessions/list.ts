@@ -67,6 +67,9 @@ export function sessionList(filter: Filter, read: Read): SessionList {
   let cursor: string | null = null;
   let isHeld = false;
   let queue = Promise.resolve();
+  /** From when on is to be read what happened; Infinity: nothing waits. */
+  let sinceOf = Infinity;
+  let missedOf = Infinity;
 
   function show(more: Partial<Listing> = {}): void {
     const fresh = [...known.values()].filter((row) => matches(row, filter)).toSorted(compare);
@@ -82,7 +85,7 @@ export function sessionList(filter: Filter, read: Read): SessionList {
     }
   }
 
-  /** One reading at a time; the next waits. What nobody asked for fails in silence: it is made up for later. */
+  /** One reading at a time; what nobody asked for fails in silence, and is made up for later. */
   function alone(work: () => Promise<void>, isAsked = true): Promise<void> {
     queue = queue.then(work).then(
       () => show({ isReading: false, isBegun: true, error: undefined }),
@@ -125,6 +128,23 @@ export function sessionList(filter: Filter, read: Read): SessionList {
     if (isFirst || place === null) show({ isWhole: place === null });
   }
 
+  async function readSince(): Promise<void> {
+    // What could not be read the last time is read now.
+    const activeSince = Math.min(sinceOf, missedOf);
+    [sinceOf, missedOf] = [Infinity, activeSince];
+    let place: string | null = null;
+    for (let pages = 0; pages < caughtPagesMax; pages++) {
+      // Unfiltered: also what is listed no more has to be known.
+      const cursorOf = place === null ? {} : { cursor: place };
+      const next: Page = await read({ activeSince, limit: pageRowsMax, ...cursorOf });
+      take(next.rows.filter((row) => known.has(row.session) || matches(row, filter)));
+      place = next.cursor;
+      if (place === null) break;
+    }
+    if (place !== null) await readHead();
+    missedOf = Infinity;
+  }
+
   const reading = (): void => listing.set({ ...listing.get(), isReading: true });
   const isOver = (): boolean => listing.get().isWhole || known.size >= rowsMax;
 
@@ -152,22 +172,12 @@ export function sessionList(filter: Filter, read: Read): SessionList {
         if (listing.get().error !== undefined) return;
       }
     },
-    catchUp: (sinceMs) =>
-      alone(async () => {
-        let place: string | null = null;
-        for (let pages = 0; pages < caughtPagesMax; pages++) {
-          // Unfiltered: also what is listed no more has to be known.
-          const next: Page = await read({
-            activeSince: sinceMs,
-            limit: pageRowsMax,
-            ...(place === null ? {} : { cursor: place }),
-          });
-          take(next.rows.filter((row) => known.has(row.session) || matches(row, filter)));
-          place = next.cursor;
-          if (place === null) return;
-        }
-        await readHead();
-      }, false),
+    catchUp(sinceMs) {
+      // One that waits already does it for this one too, however fast things happen.
+      const isWaiting = sinceOf !== Infinity;
+      sinceOf = Math.min(sinceOf, sinceMs);
+      return isWaiting ? queue : alone(readSince, false);
+    },
     async lookAgain() {
       if (![...known.values()].some(({ runnable, runBy }) => runnable || runBy !== null)) return;
       await alone(async () => {

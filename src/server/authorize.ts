@@ -186,5 +186,8 @@ const isPage = (incoming: Incoming, gate: Gate): boolean =>
   !gate.isForeign(incoming) &&
   (incoming.headers.origin === undefined || gate.isOwn(incoming));
 
-const bearerIn = ({ headers: { authorization = "" } }: Incoming): string | null =>
-  /^bearer +(\S{1,200})$/i.exec(authorization)?.[1] ?? null;
+/** As nearly everybody spells it, and as one may. What comes back need not be a token. */
+function bearerIn({ headers: { authorization = "" } }: Incoming): string | null {
+  if (authorization.startsWith("Bearer skn_") && authorization.length <= 200) return authorization.slice(7);
+  return /^bearer +(\S{1,200})$/i.exec(authorization)?.[1] ?? null;
+}

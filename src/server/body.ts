@@ -1,4 +1,5 @@
 /** What a request brings: its body within limits, as JSON, and its parameters as the table wants them. */
+import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { limit } from "../core/limit.ts";
 import { complaintAbout, writtenPath } from "../core/shape.ts";
@@ -38,7 +39,7 @@ export async function* readBytes(request: IncomingMessage): AsyncGenerator<Uint8
 }
 
 /** The whole body, whatever its type, if it is no longer than that. */
-export async function readBytesUpTo(request: IncomingMessage, max: number): Promise<Uint8Array> {
+export async function readBytesUpTo(request: IncomingMessage, max: number): Promise<Buffer> {
   checkPlain(request);
   if (Number(request.headers["content-length"] ?? 0) > max)
     fail("too-large", `a body has at most ${max} bytes`);
@@ -85,14 +86,10 @@ function checkPlain({ headers }: IncomingMessage): void {
   fail("wrong-type", "the body is encoded in a way that is not taken", { hint: "send it as it is" });
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return fail("invalid", "the body is no text in UTF-8");
-  }
+/** What is no text is refused, not mended. */
+function decode(bytes: Buffer): string {
+  if (isAscii(bytes)) return bytes.toString("latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : fail("invalid", "the body is no text in UTF-8");
 }
 
 /** What is given to an operation, held against the table. */

@@ -284,7 +284,7 @@ function makeListener(desk: Desk, options: ServeOptions) {
     const headers = { ...safe, ...gate.corsHeaders(request) };
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
-    told.path = shownPath(target.path);
+    if (options.tell !== undefined) told.path = shownPath(target.path);
     // Those who watch over a machine, and other servers, ask by whatever name they have for it.
     const isByAnyName = target.path === "/healthz" || target.path === relayPath;
     if (astray !== null && !isByAnyName) throw new ProblemError(astray);

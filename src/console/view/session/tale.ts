@@ -31,7 +31,7 @@ export interface Teller {
   /** Begins anew at the end. */
   toEnd(endSeq: number): void;
   /** Reads what is within, as of what was rewound away and is unfolded. */
-  fill(range: Range): void;
+  within(range: Range): void;
 }
 
 const pageEvents = 240;
@@ -185,13 +185,13 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
     toEnd(endSeq) {
       if ((tale.get()?.toSeq ?? 0) < endSeq) void begin(endSeq);
     },
-    fill([fromSeq, toSeq]) {
+    within([fromSeq, toSeq]) {
       void run(async () => {
-        const within = await read({ fromSeq, toSeq, limit: filledEvents });
+        const found = await read({ fromSeq, toSeq, limit: filledEvents });
         const now = tale.get();
         if (now === null) return;
         const others = now.events.filter(({ seq }) => seq < fromSeq || seq > toSeq);
-        const events = [...others, ...within].toSorted((a, b) => a.seq - b.seq);
+        const events = [...others, ...found].toSorted((a, b) => a.seq - b.seq);
         tale.set({ ...now, events });
       });
     },

@@ -103,8 +103,8 @@ function useRows(unfolded: ReadonlySet<number>) {
     return [
       ...told,
       ...(isLive ? [{ kind: "live", key: "live" } as const] : []),
-      ...(left > 0 ? [{ kind: "more", key: "more", count: left } as const] : []),
       ...waiting.map((input) => ({ kind: "waiting", key: `waiting${input.seq}`, input }) as const),
+      ...(left > 0 ? [{ kind: "more", key: "more", count: left } as const] : []),
       ...(at === null ? sent : []).map((one) => ({ kind: "pending", key: one.key, pending: one }) as const),
     ];
   }, [story, isEnd, waitingCount, pending, headSeq, isLive, at]);
@@ -192,7 +192,7 @@ function useToggle(
     (entry) => {
       unfold(entry);
       const lost = entries.find(({ key, kind }) => key === entry.key && kind === "lost");
-      if (lost?.kind === "lost" && !lost.isOpen) teller.fill(lost.range);
+      if (lost?.kind === "lost" && !lost.isOpen) teller.within(lost.range);
     },
     [unfold, entries, teller],
   );

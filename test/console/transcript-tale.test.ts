@@ -1,0 +1,150 @@
+/** The stretch of the log that a transcript is told from. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { RemoteSession } from "../../src/client/connect.ts";
+import type { EventLog } from "../../src/console/view/session/event-log.ts";
+import type { LogEvent } from "../../src/console/view/session/log-event.ts";
+import { joined, makeTeller, type Tale, type Teller } from "../../src/console/view/session/tale.ts";
+
+interface Asked {
+  readonly fromSeq?: number;
+  readonly toSeq?: number;
+  readonly reverse?: boolean;
+  readonly limit: number;
+  readonly types: readonly string[];
+}
+
+/** A log of so many events, every tenth of which is an input; and how often it was read. */
+function logOf(length: number) {
+  const all = Array.from({ length: length + 5_000 }, (_, place) => ({
+    seq: place + 1,
+    type: place % 10 === 9 ? "input.received" : "lease.taken",
+  })) as unknown as readonly LogEvent[];
+  const given = { length, fails: false, reads: 0, heardFrom: Infinity };
+  async function* events({ fromSeq = 1, toSeq = Infinity, reverse = false, limit, types }: Asked) {
+    given.reads += 1;
+    if (given.fails) throw new Error("lost");
+    const within = all.filter(
+      ({ seq, type }) => seq >= fromSeq && seq <= Math.min(toSeq, given.length) && types.includes(type),
+    );
+    yield* (reverse ? within.toReversed() : within).slice(0, limit);
+  }
+  const peek = (seq: number): LogEvent | undefined =>
+    seq >= given.heardFrom && seq <= given.length ? all[seq - 1] : undefined;
+  const teller = makeTeller({ events } as unknown as RemoteSession, { peek } as unknown as EventLog);
+  return { given, teller };
+}
+
+/** When nothing is being read any more. */
+async function rest({ isReading }: Teller): Promise<void> {
+  do await new Promise((resolve) => setImmediate(resolve));
+  while (isReading.get());
+}
+
+const bounds = ({ tale }: Teller): readonly unknown[] => {
+  const { fromSeq, toSeq, events = [] } = tale.get() ?? {};
+  return [fromSeq, toSeq, events.length];
+};
+
+test("it begins at the end, and goes back page by page to the first", async () => {
+  const { given, teller } = logOf(6_000);
+  teller.reach(6_000);
+  await rest(teller);
+  assert.deepEqual(bounds(teller), [3_610, 6_000, 240]);
+  teller.older([]);
+  await rest(teller);
+  assert.deepEqual(bounds(teller), [1_210, 6_000, 480]);
+  teller.older([]);
+  await rest(teller);
+  assert.deepEqual(bounds(teller), [1, 6_000, 600]);
+  const { reads } = given;
+  teller.older([]);
+  await rest(teller);
+  assert.equal(given.reads, reads);
+});
+
+test("what comes in live is taken as it was heard, and what was missed is read", async () => {
+  const { given, teller } = logOf(1_000);
+  teller.reach(1_000);
+  await rest(teller);
+  given.heardFrom = 1_001;
+  given.length = 1_020;
+  teller.reach(1_020);
+  assert.deepEqual([bounds(teller), given.reads], [[1, 1_020, 102], 1]);
+  given.heardFrom = Infinity;
+  given.length = 1_100;
+  teller.reach(1_100);
+  await rest(teller);
+  assert.deepEqual([bounds(teller), given.reads], [[1, 1_100, 110], 2]);
+});
+
+test("a position far away is gone to, and what is far from it is let go", async () => {
+  const { given, teller } = logOf(90_000);
+  teller.reach(90_000);
+  await rest(teller);
+  assert.equal(teller.show(89_000, 90_000), true);
+  assert.equal(teller.show(20_000, 90_000), false);
+  await rest(teller);
+  assert.deepEqual(bounds(teller), [17_610, 22_400, 480]);
+  assert.equal(teller.show(20_000, 90_000), true);
+  // What comes in at the end is not put beside it.
+  given.length = 90_500;
+  teller.reach(90_500);
+  assert.deepEqual(bounds(teller), [17_610, 22_400, 480]);
+  teller.newer(90_500);
+  await rest(teller);
+  assert.deepEqual(bounds(teller), [17_610, 24_800, 720]);
+  teller.toEnd(90_500);
+  await rest(teller);
+  assert.deepEqual(bounds(teller), [88_110, 90_500, 240]);
+});
+
+test("an earlier position that is looked at is read to there, with less while a slider is drawn", async () => {
+  const { teller } = logOf(50_000);
+  teller.reach(50_000);
+  await rest(teller);
+  teller.reach(10_000, true);
+  await rest(teller);
+  assert.deepEqual(bounds(teller), [9_410, 10_000, 60]);
+  teller.reach(30_000, false);
+  await rest(teller);
+  assert.deepEqual(bounds(teller), [27_610, 30_000, 240]);
+});
+
+test("what was rewound away is passed over, until it is unfolded", async () => {
+  const { teller } = logOf(20_000);
+  teller.reach(20_000);
+  await rest(teller);
+  teller.older([[10_000, 17_609]]);
+  await rest(teller);
+  assert.deepEqual(bounds(teller), [7_600, 20_000, 480]);
+  teller.within([10_000, 17_609]);
+  await rest(teller);
+  const events = teller.tale.get()?.events ?? [];
+  assert.equal(events.length, 480 + 500);
+  assert.ok(events.every(({ seq }, place) => place === 0 || seq > (events[place - 1]?.seq ?? 0)));
+});
+
+test("what fails says so, and is tried again when somebody asks", async () => {
+  const { given, teller } = logOf(100);
+  given.fails = true;
+  teller.reach(100);
+  await rest(teller);
+  assert.equal((teller.error.get() as Error).message, "lost");
+  given.fails = false;
+  teller.reach(100);
+  await rest(teller);
+  assert.deepEqual([teller.error.get(), bounds(teller)], [null, [1, 100, 10]]);
+});
+
+test("of too many events those at the other end are let go", () => {
+  const tale = (fromSeq: number, toSeq: number): Tale => ({
+    fromSeq,
+    toSeq,
+    events: Array.from({ length: toSeq - fromSeq + 1 }, (_, place) => ({ seq: fromSeq + place })) as never,
+  });
+  const kept = ({ fromSeq, toSeq, events }: Tale) => [fromSeq, toSeq, events.length];
+  assert.deepEqual(kept(joined(tale(1, 3_000), tale(3_001, 6_000), "first")), [1, 5_000, 5_000]);
+  assert.deepEqual(kept(joined(tale(1, 3_000), tale(3_001, 6_000), "second")), [1_001, 6_000, 5_000]);
+  assert.deepEqual(kept(joined(tale(1, 10), tale(11, 20), "first")), [1, 20, 20]);
+});

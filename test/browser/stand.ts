@@ -14,6 +14,7 @@ import type { Models } from "../../src/model/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/authorize.ts";
 import { serve, type Serving } from "../../src/server/listen.ts";
+import type { OuterTool } from "../../src/tool/port.ts";
 import { oneTenant } from "../../src/server/tenants.ts";
 
 export interface Stand extends AsyncDisposable {
@@ -49,6 +50,7 @@ export interface StandOptions {
   /** Between two pieces of an answer of the offline model; by default nothing. */
   readonly paceMs?: number;
   readonly models?: Models;
+  readonly tools?: readonly OuterTool[];
   /** How many sessions a worker runs at once; by default 2, and 0 is no worker. */
   readonly concurrency?: number;
 }
@@ -63,6 +65,7 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
     store: join(folder, "skein.db"),
     models: options.models ?? pacedModels(paceMs),
     env: {},
+    ...(options.tools === undefined ? {} : { tools: options.tools }),
   });
   const { token } = await engine.addToken({ scopes: ["admin"] });
   const page = await readConsole();

@@ -1,0 +1,170 @@
+/** What was: time travel, forks, merges, search, and the way back to every place. */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import type { Session } from "../../src/index.ts";
+import { buildPage, noChromium, startChromium } from "./chromium.ts";
+import { makeStand, type Stand } from "./stand.ts";
+
+const skip = await noChromium();
+
+const sliderOf = (page: Page) => page.getByRole("slider", { name: "Position in the log" });
+const nowIn = async (page: Page): Promise<number> =>
+  Number(await sliderOf(page).getAttribute("aria-valuenow"));
+const idIn = (page: Page): string => new URL(page.url()).pathname.split("/")[2] ?? "";
+
+const keysOf = async (session: Session): Promise<unknown> =>
+  Object.fromEntries((await session.items()).map(({ key, value }) => [key, value]));
+
+suite("what was", { skip }, () => {
+  let browser: Browser;
+  let stand: Stand;
+  before(async () => {
+    buildPage();
+    browser = await startChromium();
+    stand = await makeStand({ concurrency: 0 });
+  });
+  after(async () => {
+    await browser?.close();
+    await stand?.[Symbol.asyncDispose]();
+  });
+
+  const told = async (objective: string, ...texts: readonly string[]) => {
+    const session = await stand.engine.open({ objective, name: objective });
+    for (const text of texts) {
+      await session.input(text);
+      await session.run();
+    }
+    return session;
+  };
+
+  test("a position of the past is shown whole, shared by its address, and forked from in one click", async () => {
+    const session = await told("Watch the rate", "Note that rate is 1.");
+    const { seq } = await session.head();
+    await session.input("Note that rate is 2.");
+    await session.run();
+    await using shown = await stand.page(browser, { at: `/s/${session.id}` });
+    const { page } = shown;
+    await page.getByText("Note that rate is 2.", { exact: true }).waitFor();
+    await sliderOf(page).focus();
+    for (let step = (await session.head()).seq; step > seq; step--) await page.keyboard.press("ArrowLeft");
+    await page.getByText("This is how it was at").waitFor();
+    await page.waitForURL(new RegExp(`at=${seq}$`));
+    await page.getByText("Note that rate is 2.", { exact: true }).waitFor({ state: "hidden" });
+    assert.equal(await nowIn(page), seq);
+    await page.reload();
+    await page.getByText("This is how it was at").waitFor();
+    assert.equal(await nowIn(page), seq);
+    await page.getByRole("button", { name: "Fork from here" }).click();
+    await page.waitForURL((url) => !url.pathname.includes(session.id));
+    const fork = await stand.engine.session(idIn(page));
+    assert.deepEqual(await keysOf(fork), { rate: 1 });
+    const { nodes } = await stand.engine.lineage(fork.id);
+    assert.deepEqual(nodes.find((node) => node.session === fork.id)?.parent, { session: session.id, seq });
+    await page.goBack();
+    await page.getByText("This is how it was at").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByText("Note that rate is 2.", { exact: true }).waitFor();
+    shown.calm();
+  });
+
+  test("a rewind says what it leaves out, and asks before", async () => {
+    const session = await told("Take it back", "Note that color is red.");
+    const { seq } = await session.head();
+    await session.input("Note that color is blue.");
+    await session.run();
+    await using shown = await stand.page(browser, { at: `/s/${session.id}?at=${seq}` });
+    const { page } = shown;
+    await page.getByRole("button", { name: "Rewind to here" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("fact color as it was").waitFor();
+    await dialog.getByRole("button", { name: `Rewind to ${seq}` }).click();
+    await page.getByText(`Rewound to ${seq}.`, { exact: true }).waitFor();
+    assert.deepEqual(await keysOf(session), { color: "red" });
+    await page.getByText("rewound away").first().waitFor();
+    shown.calm();
+  });
+
+  test("a merge with a conflict is resolved by one key, and made by two", async () => {
+    const ours = await told("Choose a provider", "Note that fees are known.");
+    const theirs = await ours.fork({ name: "The other choice" });
+    for (const [session, name] of [
+      [ours, "Northpay"],
+      [theirs, "Southpay"],
+    ] as const) {
+      await session.input(`Decide provider: ${name}, because it is cheaper.`);
+      await session.run();
+    }
+    await using shown = await stand.page(browser, { at: `/s/${ours.id}/merge?from=${theirs.id}` });
+    const { page } = shown;
+    await page.getByText("Left to resolve: 1 conflict of 1.").waitFor();
+    assert.ok(await page.getByRole("button", { name: "Merge", exact: true }).isDisabled());
+    await page.keyboard.press("2");
+    await page.getByText("All conflicts are resolved.").waitFor();
+    await page.keyboard.press("Control+Enter");
+    await page.waitForURL((url) => url.pathname === `/s/${ours.id}`);
+    assert.deepEqual(await keysOf(ours), { fees: "known", provider: "Southpay" });
+    await page.goto(`${stand.url}/s/${ours.id}/family`);
+    await page.getByText("The other choice").first().waitFor();
+    await page.goto(`${stand.url}/s/${ours.id}/compare?with=${theirs.id}`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    shown.calm();
+  });
+
+  test("search finds a word wherever it was said, and leads to the place", async () => {
+    const session = await told("Remember a word", "Note that marmalade is orange.");
+    await using shown = await stand.page(browser);
+    const { page } = shown;
+    await page.getByRole("heading", { name: "Sessions", exact: true }).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("marmal");
+    await page.locator("mark").first().waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.pathname === `/s/${session.id}`);
+    await page.getByText("Note that marmalade is orange.").first().waitFor();
+    await page.goBack();
+    await page.locator("mark").first().waitFor();
+    assert.equal(await page.getByLabel("Words to search for").inputValue(), "marmal");
+    shown.calm();
+  });
+
+  test("every place is found again by its address, and by back and forward", async () => {
+    const session = await told("Be found", "Note that here is there.");
+    await using shown = await stand.page(browser);
+    const { page } = shown;
+    const places: readonly (readonly [path: string, heading: string])[] = [
+      ["/?q=found", "Sessions"],
+      [`/s/${session.id}`, "Be found"],
+      [`/s/${session.id}/log`, "Be found"],
+      [`/s/${session.id}/context`, "Be found"],
+      ["/agents", "Agents"],
+      ["/triggers", "Triggers"],
+      ["/workers", "Workers"],
+      ["/cost", "Cost"],
+      ["/memory", "Memory"],
+    ];
+    const isAt = ([path, heading]: (typeof places)[number]) =>
+      Promise.all([
+        page.waitForURL(`${stand.url}${path}`),
+        page.getByRole("heading", { name: heading, level: 1, exact: true }).waitFor(),
+      ]);
+    for (const place of places) {
+      await page.goto(`${stand.url}${place[0]}`);
+      await isAt(place);
+    }
+    await page.reload();
+    await isAt(places.at(-1)!);
+    for (const place of places.toReversed().slice(1)) {
+      await page.goBack();
+      await isAt(place);
+    }
+    await page.goForward();
+    await isAt(places[1]!);
+    await page.goto(`${stand.url}/s/ses_nothing`);
+    await page.getByRole("alert").waitFor();
+    await page.goto(`${stand.url}/s/x/y/z/%ff`);
+    await page.getByRole("heading", { name: "There is nothing at this address" }).waitFor();
+    shown.calm(/40[04]/);
+  });
+});

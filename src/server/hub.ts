@@ -6,11 +6,12 @@ import { limit } from "../core/limit.ts";
 import type { LogId } from "../core/ids.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
+import { SharedFrame } from "./sink.ts";
 
 /** Whoever is told of what is new in one log. */
 export interface Listener {
   /** An event that has just come in, and how it stands in a stream. */
-  heard(event: Event, frame: string): void;
+  heard(event: Event, frame: SharedFrame): void;
   /** Something may have come in that it was not told of: it is to look for itself. */
   behind(): void;
 }
@@ -97,7 +98,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     }
     const set = listeners.get(event.session);
     if (set === undefined) return;
-    const frame = eventFrame(event, event.seq);
+    const frame = new SharedFrame(eventFrame(event, event.seq));
     for (const listener of set) listener.heard(event, frame);
   }
 

@@ -9,7 +9,7 @@ import type { Event } from "../runtime/event-reader.ts";
 import type { LiveDelta } from "../runtime/live.ts";
 import type { Session } from "../runtime/session.ts";
 import { eventFrame, type Hub } from "./hub.ts";
-import { beatFrame, type Sink } from "./sink.ts";
+import { beatFrame, type SharedFrame, type Sink } from "./sink.ts";
 
 export interface SessionStreamOptions {
   readonly fromSeq: number;
@@ -53,17 +53,18 @@ export async function streamSession(
   };
   const isOver = (): boolean => sink.signal.aborted || atSeq >= endSeq || left <= 0;
 
-  function give(event: Event, frame: string): void {
+  function give(event: Event, frame: SharedFrame | null): void {
     atSeq = event.seq;
     if (wants === null || wants.has(event.type)) {
-      sink.write(frame);
+      if (frame === null) sink.write(eventFrame(event, event.seq));
+      else sink.share(frame);
       left -= 1;
     }
     if (event.type === "model.responded" || event.type === "model.failed") answeredSeq = event.seq;
     for (const delta of early.upTo(atSeq)) if (delta.requestSeq > answeredSeq) sink.write(deltaFrame(delta));
   }
 
-  function heard(event: Event, frame: string): void {
+  function heard(event: Event, frame: SharedFrame): void {
     if (event.seq <= atSeq) return;
     if (!live || event.seq !== atSeq + 1 || sink.isFull) return look();
     give(event, frame);
@@ -79,7 +80,7 @@ export async function streamSession(
       let read = 0;
       for await (const event of session.events(types === undefined ? range : { ...range, types })) {
         read += 1;
-        give(event, eventFrame(event, event.seq));
+        give(event, null);
         if (sink.isFull) await sink.drained();
         if (isOver()) return;
       }

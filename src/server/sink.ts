@@ -1,6 +1,7 @@
 /** Where a stream of server-sent events goes. It never holds more than what the socket was given. */
 import type { ServerResponse } from "node:http";
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import type { Problem } from "../protocol/problem.ts";
 
 export interface Sink {
@@ -9,9 +10,26 @@ export interface Sink {
   /** Whether the reader is behind: then nothing should be written until `drained`. */
   readonly isFull: boolean;
   write(frame: string): void;
+  /** The same for what many streams are given: it is encoded once for all of them. */
+  share(frame: SharedFrame): void;
   /** Resolves when there is room again, or nobody reads any more. */
   drained(): Promise<void>;
   end(): void;
+}
+
+/** A frame for many streams, and how it stands in an answer that is sent in chunks. */
+export class SharedFrame {
+  readonly text: string;
+  #chunk: Buffer | null = null;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get chunk(): Buffer {
+    this.#chunk ??= Buffer.from(`${Buffer.byteLength(this.text).toString(16)}\r\n${this.text}\r\n`);
+    return this.#chunk;
+  }
 }
 
 /** A comment, which readers pass over. */
@@ -35,24 +53,34 @@ export function openSink(
     stop();
   });
   if (stopping.aborted || response.destroyed) stop();
+  // Whoever speaks an older version reads until the connection ends.
+  const isChunked = response.req.httpVersion === "1.1";
   response.writeHead(200, {
     ...headers,
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-store",
     "x-accel-buffering": "no",
+    ...(isChunked ? { "transfer-encoding": "chunked" } : {}),
   });
   response.write(`retry: ${retryMs}\n\n`);
   return {
     signal: over.signal,
     get isFull() {
-      return response.writableNeedDrain;
+      return isFull(response);
     },
     write(frame) {
       if (!over.signal.aborted) response.write(frame);
     },
+    share(frame) {
+      if (over.signal.aborted) return;
+      const { socket } = response;
+      // It has none while an earlier request on the connection is not answered.
+      if (!isChunked || socket === null) response.write(frame.text);
+      else writeTogether(socket, frame.chunk);
+    },
     async drained() {
-      if (!response.writableNeedDrain || over.signal.aborted) return;
-      await once(response, "drain", { signal: over.signal }).catch(() => null);
+      while (isFull(response) && !over.signal.aborted)
+        await once(response.socket ?? response, "drain", { signal: over.signal }).catch(() => null);
     },
     end() {
       stop();
@@ -60,3 +88,17 @@ export function openSink(
     },
   };
 }
+
+const isFull = (response: ServerResponse): boolean =>
+  response.writableNeedDrain || response.socket?.writableNeedDrain === true;
+
+/** What comes in one turn goes out in one write. */
+function writeTogether(socket: Socket, chunk: Buffer): void {
+  if (socket.writableCorked === 0) {
+    socket.cork();
+    process.nextTick(uncork, socket);
+  }
+  socket.write(chunk);
+}
+
+const uncork = (socket: Socket): void => socket.uncork();

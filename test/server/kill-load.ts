@@ -82,7 +82,9 @@ export async function killServer(options: KillOptions): Promise<KillReport> {
       server = await again(store, port);
       options.progress?.(kills + 1);
     }
-    await sleep(100);
+    // The last one lives until something was done with it, however slow the machine is.
+    const enough = load.acknowledged.size + 4 * options.writers;
+    while (load.acknowledged.size < enough && load.problems.length === 0) await sleep(20);
     load.over.abort();
     await Promise.all(writing);
     last.seq = Math.max(...[...load.acknowledged.values()].filter(isIn(shared)).map(({ seq }) => seq));

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Session } from "../../src/runtime/session.ts";
 import { eventFrame, type Hub, type Listener } from "../../src/server/hub.ts";
 import { streamSession } from "../../src/server/session-stream.ts";
-import type { Sink } from "../../src/server/sink.ts";
+import { SharedFrame, type Sink } from "../../src/server/sink.ts";
 import { all, inMemory } from "../runtime/place.ts";
 
 test("an event that is told of while the stream still reads is given once, and in its place", async () => {
@@ -31,6 +31,9 @@ test("an event that is told of while the stream still reads is given once, and i
       frames.push(frame);
       if (frames.length === 4) over.abort();
     },
+    share(frame) {
+      this.write(frame.text);
+    },
     drained: async () => undefined,
     end: () => undefined,
   };
@@ -42,7 +45,7 @@ test("an event that is told of while the stream still reads is given once, and i
     appended += 1;
     await session.append(`${appended}`);
     const event = (await all(session.events({ reverse: true, limit: 1 })))[0]!;
-    listener?.heard(event, eventFrame(event, event.seq));
+    listener?.heard(event, new SharedFrame(eventFrame(event, event.seq)));
     return before;
   }
   const watched = { id: session.id, head, events: (options) => session.events(options) } as Session;

@@ -66,7 +66,7 @@ suite("a bound PostgreSQL", { skip: await noPostgres() }, () => {
     await ask(database, "DELETE FROM t");
   });
 
-  test("a connection that breaks in a statement fails the call alone, and the next one goes well", async () => {
+  test("a connection that breaks fails the call alone, and the next one goes well", async () => {
     await using database = through();
     const before = proxy.count.ever;
     const slow = ask(database, "SELECT pg_sleep(29)");

@@ -51,6 +51,8 @@ export interface StandOptions {
   readonly paceMs?: number;
   readonly models?: Models;
   readonly tools?: readonly OuterTool[];
+  /** `process`: for stores of many sessions, made in a moment. */
+  readonly durability?: "process";
   /** How many sessions a worker runs at once; by default 2, and 0 is no worker. */
   readonly concurrency?: number;
 }
@@ -65,6 +67,7 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
     store: join(folder, "skein.db"),
     models: options.models ?? pacedModels(paceMs),
     env: {},
+    ...(options.durability === undefined ? {} : { durability: options.durability }),
     ...(options.tools === undefined ? {} : { tools: options.tools }),
   });
   const { token } = await engine.addToken({ scopes: ["admin"] });

@@ -6,7 +6,7 @@ import { copyText } from "../../part/copy.tsx";
 import type { Form, Given } from "../../part/form-dialog.tsx";
 import type { Choice } from "../../part/menu.tsx";
 import { saveFile } from "../../part/save-file.ts";
-import { tell } from "../../part/toast.tsx";
+import { tell, tellError } from "../../part/toast.tsx";
 import { forget, refresh } from "../../reading.ts";
 import { go, sessionPath } from "../../route.ts";
 import { engine } from "../../server.ts";
@@ -205,10 +205,15 @@ const deleteForm = ({ id, state }: Scope): Form => ({
   confirm: "Delete",
   isBad: true,
   act: async (given) => {
-    await engine.delete(id, filled(given, "reason"));
-    tell("Deleted.");
+    // The page is left first: there is nothing more to read here.
     go("/");
     forget(`session/${id}`);
+    try {
+      await engine.delete(id, filled(given, "reason"));
+      tell("Deleted.");
+    } catch (error) {
+      tellError(error);
+    }
     refresh("sessions");
   },
 });

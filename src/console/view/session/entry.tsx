@@ -93,7 +93,7 @@ export function InputEntry({
         </span>
       </p>
       {input.erased ? <Gap what="What was said here" /> : null}
-      {text === "" ? null : <Said text={text} chars={8_000} />}
+      {text === "" ? null : <Said text={text} chars={3_000} />}
       <Attachments of={attachedIn(blocks)} />
     </div>
   );

@@ -49,7 +49,7 @@ export function PendingEntry({ pending }: { readonly pending: Pending }): ReactN
         <span>You</span>
         <span className="mark">{pending.seq === null ? "on its way" : "waits"}</span>
       </p>
-      {pending.text === "" ? null : <Said text={pending.text} chars={8_000} />}
+      {pending.text === "" ? null : <Said text={pending.text} chars={3_000} />}
       <Attachments of={pending.attached} />
     </div>
   );

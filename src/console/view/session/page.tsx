@@ -1,5 +1,14 @@
 /** The page of a session: what it is, how it stands, and one aspect of it, now or at an earlier position. */
-import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import {
+  memo,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ReactNode,
+} from "react";
 import type { Followed, RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell } from "../../cell.ts";
 import { connection } from "../../connection.ts";
@@ -125,19 +134,43 @@ function Placed({
   return (
     <WhenRead of={shown}>
       {(state) => (
-        <ScopeProvider value={{ ...given, id: session.id, at, state, isBehind, isDrawn, travel }}>
-          <div className="session" data-past={at !== null || undefined}>
-            <PastBand />
-            <Head />
-            <Tabs aspect={aspect} />
-            <div className="session-aspect">{aspectOf(aspect, params)}</div>
-            {isOfTwo(aspect) ? null : <Timeline />}
-          </div>
-        </ScopeProvider>
+        <Shown
+          scope={{ ...given, id: session.id, at, state, isBehind, isDrawn, travel }}
+          aspect={aspect}
+          params={params}
+        />
       )}
     </WhenRead>
   );
 }
+
+interface ShownProps extends Omit<SessionPageProps, "id"> {
+  readonly scope: Scope;
+}
+
+/** While a slider is drawn the aspect, which is the most to draw, follows when there is time for it. */
+function Shown({ scope, aspect, params }: ShownProps): ReactNode {
+  const later = useDeferredValue(scope.isDrawn ? scope : null);
+  return (
+    <ScopeProvider value={scope}>
+      <div className="session" data-past={scope.at !== null || undefined}>
+        <PastBand />
+        <Head />
+        <Tabs aspect={aspect} />
+        <div className="session-aspect">
+          <ScopeProvider value={(scope.isDrawn ? later : null) ?? scope}>
+            <ShownAspect aspect={aspect} params={params} />
+          </ScopeProvider>
+        </div>
+        {isOfTwo(aspect) ? null : <Timeline />}
+      </div>
+    </ScopeProvider>
+  );
+}
+
+const ShownAspect = memo(function ShownAspect({ aspect, params }: Omit<ShownProps, "scope">): ReactNode {
+  return aspectOf(aspect, params);
+});
 
 /** These show another session of the family too. */
 const isOfTwo = (aspect: Aspect): boolean => aspect === "compare" || aspect === "merge";

@@ -30,6 +30,8 @@ export interface Desk {
   readonly kept: KeptAnswers;
   readonly gather: Gather;
   hubOf(engine: Engine): Hub;
+  /** Whether callers may name other stores. */
+  readonly otherStores: boolean;
   readonly relay: Pick<Relay, "attend" | "answer">;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -70,6 +72,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
     scopes: who.scopes,
     id: route.session,
     session: () => sessionOf(engine, route),
+    otherStores: desk.otherStores,
     keyed: operation.keyed && key !== undefined ? { key } : {},
     bytes: () => readBytes(request),
   };

@@ -1,9 +1,10 @@
 /** One call of an operation, as handlers see it, and what they give. */
 import { allows, type Scope } from "../core/access-token.ts";
+import { SkeinError } from "../core/error.ts";
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import { makeProblem } from "../protocol/problem.ts";
 import { Engine } from "../runtime/engine.ts";
-import type { Session } from "../runtime/session.ts";
+import { Session } from "../runtime/session.ts";
 import { ProblemError } from "./problem.ts";
 
 export interface Call {
@@ -13,6 +14,8 @@ export interface Call {
   /** Of the path: an id, or an ending of one. */
   readonly id: string;
   session(): Promise<Session>;
+  /** Whether whoever asks may name other stores, which are then opened with what the server has. */
+  readonly otherStores: boolean;
   /** The caller's own key, where the library's call takes one. */
   readonly keyed: { readonly key?: string };
   /** The body, where it is bytes. */
@@ -24,12 +27,31 @@ export type Handler<K extends OperationId> = (call: Call, params: ParamsOf<K>) =
 /** One for each operation: leaving one out does not compile. */
 export type Handlers<K extends OperationId = OperationId> = { readonly [I in K]: Handler<I> };
 
-/** Only some engines can open other stores: that is no fault, and does not pass. */
-export function needStores({ engine }: Call): void {
+const elsewhere = "this server opens no other stores for those who ask it";
+const elsewhereHint =
+  'whoever runs it may allow it: "skein serve --other-stores"; or export the session, and import it there';
+
+/**
+ * A store that somebody names is opened by the server, as the user that it runs as and with its credentials:
+ * that is for whoever runs it to allow. Only some engines can do so at all.
+ */
+export function needStores({ engine, otherStores }: Call, field: string): void {
+  if (!otherStores)
+    throw new ProblemError(makeProblem("forbidden", elsewhere, { hint: elsewhereHint, field }));
   if (Engine.contextOf(engine).openStore !== undefined) return;
   throw new ProblemError(
     makeProblem("refused", "this server opens no other stores", { hint: "export the session instead" }),
   );
+}
+
+/** The session, for what may go to another store by what its log says. */
+export async function sessionKept(call: Call): Promise<Session> {
+  const session = await call.session();
+  if (call.otherStores) return session;
+  const openStore = async (): Promise<never> => {
+    throw new SkeinError("refused", elsewhere, { hint: elsewhereHint });
+  };
+  return new Session({ ...Engine.contextOf(call.engine), openStore }, session.id);
 }
 
 /** Some things take more than the operation as such. */

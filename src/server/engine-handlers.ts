@@ -30,7 +30,7 @@ export const engineHandlers: Handlers<EngineCall> = {
   },
   "engine.import": ({ engine, bytes }, params) => engine.import(bytes(), params),
   "engine.migrate": async (call, params) => {
-    needStores(call);
+    needStores(call, "to");
     return call.engine.migrate(params);
   },
   "engine.send": ({ engine, keyed }, { to, message, ...rest }) =>

@@ -61,6 +61,11 @@ export interface ServeOptions {
   readonly engines?: readonly Engine[];
   /** Where other servers of the store reach this one; by default where it listens. */
   readonly relayAddress?: string;
+  /**
+   * Whether callers may name other stores: to send a message there, or to move sessions. They are opened as
+   * the user that the server runs as. By default not.
+   */
+  readonly otherStores?: boolean;
   /** The files of the console. Without them `/` is the page of the API, which is always at `/api`. */
   readonly page?: PageFiles;
   /** Whether requests can be served now, for /readyz. By default yes. */
@@ -116,6 +121,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     kept: makeKeptAnswers(),
     gather: makeGather(world.defer),
     hubOf: hubs.of,
+    otherStores: options.otherStores ?? false,
     relay,
     stopping: stopping.signal,
     trouble: options.trouble ?? ignore,

@@ -17,6 +17,8 @@ export interface Fetching {
 
 const againMsMin = 250;
 const againMsMax = 5_000;
+/** Who runs a session is heard of in its log; only so often is it looked for without that. */
+const lookAgainMs = 60_000;
 /** How often it is looked which servers there are, for those who listen to all. */
 const lookMs = 1_000;
 
@@ -87,17 +89,13 @@ function followOne({ engine, hub, heard }: Given, session: SessionId): { stop():
             : connectRelay({ world, server: found, asked: { tenant, session }, atMs: store.now(), heard });
       }
       const open = connection;
-      if (open === null) {
-        await world.sleep(limit.streamBeatMs, AbortSignal.any([over.signal, news.signal]));
-        continue;
-      }
-      const changed = Promise.withResolvers<void>();
-      const wake = (): void => changed.resolve();
-      for (const signal of [over.signal, news.signal]) signal.addEventListener("abort", wake, { once: true });
-      if (over.signal.aborted || news.signal.aborted) wake();
-      const isCut = await Promise.race([open.over.then(() => true), changed.promise.then(() => false)]);
+      const waited = new AbortController();
+      const changed = AbortSignal.any([over.signal, news.signal, waited.signal]);
+      const rest = world.sleep(lookAgainMs, changed).then(() => false);
+      const isCut = await (open === null ? rest : Promise.race([open.over.then(() => true), rest]));
+      waited.abort();
       if (!isCut) continue;
-      againMs = open.wasOpen ? againMsMin : Math.min(againMs * 2, againMsMax);
+      againMs = open?.wasOpen === true ? againMsMin : Math.min(againMs * 2, againMsMax);
       connection = null;
       await world.sleep(againMs, AbortSignal.any([over.signal, news.signal]));
     }

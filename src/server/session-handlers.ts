@@ -3,7 +3,7 @@ import { limit } from "../core/limit.ts";
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import type { Session } from "../runtime/session.ts";
-import { need, needStores, type Call, type Handlers } from "./call.ts";
+import { need, needStores, sessionKept, type Call, type Handlers } from "./call.ts";
 import { needMachine } from "./machine.ts";
 
 /** Those that only give a stream are in streams.ts. */
@@ -56,8 +56,11 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.run": async (call) => (await call.session()).run(),
   "session.answer": async (call, params) => (await call.session()).answer(params),
   "session.send": async (call, { to, message, ...rest }) => {
-    if (rest.at !== undefined) need(call, "operate", "a message to another store");
-    return (await call.session()).send(to, message, { ...rest, ...call.keyed });
+    if (rest.at !== undefined) {
+      need(call, "operate", "a message to another store");
+      needStores(call, "at");
+    }
+    return (await sessionKept(call)).send(to, message, { ...rest, ...call.keyed });
   },
   "session.contract": async (call, { topic, schema }) => (await call.session()).contract(topic, schema),
   "session.record": async (call, { kind, key, value, ...rest }) =>
@@ -79,7 +82,7 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.migrate": async (call, params) => {
     if (params.to !== undefined) {
       need(call, "admin", "moving a session to another store");
-      needStores(call);
+      needStores(call, "to");
     }
     return (await call.session()).migrate(params);
   },

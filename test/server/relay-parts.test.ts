@@ -2,12 +2,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { makeSessionId } from "../../src/core/ids.ts";
+import { makeSessionId, type SessionId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
 import type { Delta } from "../../src/model/port.ts";
+import { Engine } from "../../src/runtime/engine.ts";
 import { makeLive, type LiveDelta, type LivePart } from "../../src/runtime/live.ts";
+import type { Hub } from "../../src/server/hub.ts";
 import { parsePart } from "../../src/server/relay-connection.ts";
-import { isHeldBy, makeParts } from "../../src/server/relay-fetched.ts";
+import { isHeldBy, makeFetching, makeParts } from "../../src/server/relay-fetched.ts";
+import { inMemory } from "../runtime/place.ts";
 
 const session = makeSessionId({ nowMs: 1, random: new Uint8Array(10) });
 const text = (said: string): Delta => ({ type: "text", text: said });
@@ -114,4 +117,34 @@ test("a lease is of the process whose worker has it, by number or by name", () =
     assert.equal(isHeldBy(holder, process), true, holder);
   for (const holder of ["host:123/4026", "host:1/4026", "", "builder@host:2/4026"])
     assert.equal(isHeldBy(holder, process), false, holder);
+});
+
+test("so many sessions are followed elsewhere and no more; those that nobody hears are left", async () => {
+  await using place = inMemory();
+  const listening = new Set<string>();
+  const hub: Hub = {
+    listen(log) {
+      listening.add(log);
+      return () => void listening.delete(log);
+    },
+    watch: () => () => undefined,
+    beat: () => () => undefined,
+    stop: () => undefined,
+  };
+  const { live } = Engine.contextOf(place.engine);
+  const fetching = makeFetching(place.engine, hub);
+  const idOf = (number: number): SessionId =>
+    makeSessionId({ nowMs: 1, random: Uint8Array.from([number >> 8, number & 255, 0, 0, 0, 0, 0, 0, 0, 0]) });
+  const stops = Array.from({ length: limit.relaysMax + 1 }, (_, number) =>
+    live.listen(idOf(number), () => undefined),
+  );
+  assert.equal(listening.size, limit.relaysMax);
+  assert.equal(listening.has(idOf(limit.relaysMax)), false);
+  for (const stop of stops) stop();
+  assert.equal(listening.size, 0);
+  const again = live.listen(idOf(limit.relaysMax), () => undefined);
+  assert.deepEqual([...listening], [idOf(limit.relaysMax)]);
+  fetching.stop();
+  again();
+  assert.equal(listening.size, 0);
 });

@@ -146,6 +146,7 @@ function Nav({ route, palette }: { readonly route: Route; readonly palette: () =
         <button
           type="button"
           className="nav-place"
+          data-theme
           onClick={() => turnTheme()}
           title="Light, dark, or as the system"
         >

@@ -48,9 +48,9 @@ export function Graph({ drawing, nodes, present, costs, look, acts }: GraphProps
     if (!isNarrow) showHead(box.current, lane, drawing);
     setCurrent(session);
     look(session);
-    // Where it was not in the page, it is there after the next drawing.
-    requestAnimationFrame(() => requestAnimationFrame(() => focusRow(box.current, session)));
-    focusRow(box.current, session);
+    // One that is not in the page is there after the next drawing.
+    if (!focusRow(box.current, session))
+      requestAnimationFrame(() => requestAnimationFrame(() => focusRow(box.current, session)));
   };
   const press = (event: KeyboardEvent): void => {
     const way = ways[event.key];
@@ -112,8 +112,11 @@ export function Graph({ drawing, nodes, present, costs, look, acts }: GraphProps
   );
 }
 
-const focusRow = (box: HTMLElement | null, session: string): void =>
-  box?.querySelector<HTMLElement>(`[data-session="${CSS.escape(session)}"]`)?.focus();
+function focusRow(box: HTMLElement | null, session: string): boolean {
+  const name = box?.querySelector<HTMLElement>(`[data-session="${CSS.escape(session)}"]`);
+  name?.focus();
+  return name !== null && name !== undefined;
+}
 
 /** Where a lane ends is seen, also when the graph is wider than its place. */
 function showHead(box: HTMLElement | null, { spots }: Lane, drawing: Drawing): void {

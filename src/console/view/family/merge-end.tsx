@@ -22,6 +22,9 @@ const wordsOf = ({ summary }: MergeDraft): { readonly summary?: string } =>
 
 const gatherMs = 400;
 
+/** While the merge is made nobody asks what it would be: its conflicts are about to be gone. */
+const looking: { isMerging: boolean; asked: Promise<void> } = { isMerging: false, asked: Promise.resolve() };
+
 /** As it would be told with the answers given so far. */
 function useTold({ plan, draft }: EndProps): string | null {
   const { session } = useScope();
@@ -35,11 +38,12 @@ function useTold({ plan, draft }: EndProps): string | null {
   useEffect(() => {
     let isOver = false;
     const end = after(gatherMs, () => {
-      session
+      if (looking.isMerging) return;
+      looking.asked = session
         .merge({ from: plan.from, dryRun: true, resolve: given, ...wordsOf(draft) })
         // What has moved meanwhile comes with the next plan.
         .then(
-          ({ summary }) => isOver || setTold(summary),
+          ({ summary }) => void (isOver || setTold(summary)),
           () => undefined,
         );
     });
@@ -89,7 +93,12 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
   const merge = async (): Promise<void> => {
     const answers = draft.answers;
     const resolve = (conflict: Conflict): MergeAnswer | undefined => mergeAnswer(conflict, answers);
-    const report = await session.merge({ from: plan.from, resolve, ...wordsOf(draft) });
+    looking.isMerging = true;
+    await looking.asked;
+    const made = session.merge({ from: plan.from, resolve, ...wordsOf(draft) });
+    const report = await made.finally(() => {
+      looking.isMerging = false;
+    });
     if (!report.ok) {
       refresh(`session/${id}`);
       tell("Things have changed meanwhile, and nothing was merged. Your answers are kept: look again.");

@@ -25,9 +25,9 @@ export async function makeManySessions(engine: Engine, count = manySessions): Pr
 }
 
 /** Turns with items now and then, and between them what another program has recorded. */
-export async function makeLongLog(engine: Engine, count = manyEvents): Promise<Session> {
+export async function makeLongLog(engine: Engine, count = manyEvents, turns = 100): Promise<Session> {
   const session = await engine.open({ name: "A long log", objective: "See it whole" });
-  const eachTurn = Math.ceil(count / 100);
+  const eachTurn = Math.ceil(count / turns);
   for (let turn = 1; ; turn++) {
     await session.input(`Note that figure-${turn % 40} is ${turn} and state is at ${turn}.`);
     await session.run();

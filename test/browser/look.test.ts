@@ -1,0 +1,181 @@
+/** How it looks and is reached: both themes, a phone, the keys alone; and nothing that axe finds serious. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, suite, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import type { RemoteEngine } from "../../src/client/connect.ts";
+import { makeSampleFamily } from "../../src/console/sample/maker.ts";
+import { buildPage, noChromium, startChromium } from "./chromium.ts";
+import { makeStand, type Stand } from "./stand.ts";
+
+const skip = await noChromium();
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+suite("how it looks and is reached", { skip }, () => {
+  let browser: Browser;
+  let stand: Stand;
+  let center: string;
+  let other: string;
+  before(async () => {
+    buildPage();
+    browser = await startChromium();
+    stand = await makeStand({ concurrency: 0 });
+    // The library's engine has every call of a client's.
+    const made = await makeSampleFamily(stand.engine as unknown as RemoteEngine, () => undefined);
+    center = made.id;
+    const { rows } = await stand.engine.sessions({ text: "Southpay" });
+    other = rows[0]?.session ?? "";
+  });
+  after(async () => {
+    await browser?.close();
+    await stand?.[Symbol.asyncDispose]();
+  });
+
+  /** Every main view, with a word that is there once it is read. */
+  const views = (): readonly (readonly [path: string, word: string])[] => [
+    ["/", "Payment provider"],
+    [`/s/${center}`, "Northpay"],
+    [`/s/${center}?at=12`, "This is how it was at"],
+    [`/s/${center}/context`, "tokens"],
+    [`/s/${center}/log`, "lease.released"],
+    [`/s/${center}/family`, "Fees of a year"],
+    [`/s/${center}/compare?with=${other}`, "provider"],
+    [`/s/${center}/merge?from=${other}`, "Left to resolve"],
+    ["/search?q=provider", "hit"],
+    ["/agents", "sample"],
+    ["/triggers", "sample-yearly-report"],
+    ["/workers", "worker"],
+    ["/cost", "Cost"],
+    ["/memory", "provider"],
+  ];
+
+  const show = async (page: Page, [path, word]: readonly [string, string]): Promise<void> => {
+    await page.goto(`${stand.url}${path}`);
+    const text = page.locator("main").getByText(word).first();
+    await text.waitFor({ state: "attached" }).catch(() => assert.fail(`${path} shows no ${word}`));
+    await page.getByText("Reading…").first().waitFor({ state: "detached" });
+  };
+
+  test(
+    "every main view fits a phone, and axe finds nothing serious in it",
+    { timeout: 200_000 },
+    async () => {
+      await using shown = await stand.page(browser, { reducedMotion: "reduce", bypassCSP: true });
+      const { page } = shown;
+      const found: string[] = [];
+      for (const view of views()) {
+        await page.emulateMedia({ colorScheme: "light" });
+        await page.setViewportSize({ width: 1280, height: 800 });
+        await show(page, view);
+        await page.evaluate(axe);
+        const seen = [...(await lookedAt(page)), ...(await inTheDark(page)), ...(await onAPhone(page))];
+        found.push(...seen.map((one) => `${view[0]}: ${one}`));
+      }
+      assert.deepEqual(found, []);
+      shown.calm();
+    },
+  );
+
+  test("on a phone a session is opened, and left, with a finger", async () => {
+    const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+    await using shown = await stand.page(browser, phone);
+    const { page } = shown;
+    await page.getByRole("link", { name: "Payment provider" }).tap();
+    await page.getByRole("textbox", { name: "Message" }).waitFor();
+    await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Search" }).tap();
+    await page.getByRole("heading", { name: "Search" }).waitFor();
+    shown.calm();
+  });
+
+  test("with the keys alone one finds a session, writes to it, looks back, and returns", async () => {
+    await using shown = await stand.page(browser);
+    const { page } = shown;
+    const { keyboard } = page;
+    await page.getByRole("grid", { name: "Sessions" }).waitFor();
+    await page.getByRole("link", { name: "Payment provider" }).waitFor();
+    await keyboard.press(".");
+    await keyboard.type("Notice to");
+    await page.getByRole("link", { name: "Payment provider" }).waitFor({ state: "detached" });
+    await keyboard.press("Enter");
+    await keyboard.press("j");
+    await keyboard.press("Enter");
+    await page.waitForURL(/\/s\/ses_/);
+    await page.getByRole("textbox", { name: "Message" }).waitFor();
+    await keyboard.press("i");
+    await page.getByRole("textbox", { name: "Message" }).fill("");
+    await keyboard.type("Note that keys are enough.");
+    await keyboard.press("Enter");
+    await page.getByLabel("Entries").getByText("Note that keys are enough.").waitFor();
+    await keyboard.press("Escape");
+    await keyboard.press("?");
+    await page.getByRole("dialog").getByText("New session").waitFor();
+    await keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await keyboard.press("g");
+    await keyboard.press("s");
+    await page.getByRole("heading", { name: "Sessions", exact: true }).waitFor();
+    await keyboard.press("Control+k");
+    await page.getByRole("dialog").waitFor();
+    await keyboard.type("What if Southpay");
+    await page
+      .getByRole("option", { name: /What if Southpay/ })
+      .first()
+      .waitFor();
+    await keyboard.press("Enter");
+    await page.getByRole("heading", { name: "What if Southpay?", level: 1 }).waitFor();
+    await page.getByRole("textbox", { name: "Message" }).press("Escape");
+    await keyboard.press("[");
+    await page.getByText("This is how it was at").waitFor();
+    await keyboard.press("Escape");
+    await page.getByText("This is how it was at").waitFor({ state: "detached" });
+    // Tab gets to everything: it comes round, and what has the focus is seen.
+    for (let left = 12; left > 0; left--) {
+      await keyboard.press("Tab");
+      const seen = await page.evaluate(() => {
+        const style = getComputedStyle(document.activeElement ?? document.body);
+        return (
+          document.activeElement === document.body ||
+          style.outlineStyle !== "none" ||
+          style.boxShadow !== "none"
+        );
+      });
+      assert.ok(seen, await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 200) ?? ""));
+    }
+    shown.calm();
+  });
+});
+
+/** What axe finds serious, by the rules named, or by all. */
+async function lookedAt(page: Page, ...rules: readonly string[]): Promise<string[]> {
+  const violations = await page.evaluate(async (named) => {
+    const { axe: it } = window as unknown as { axe: { run(how: object): Promise<{ violations: unknown }> } };
+    const only = named.length === 0 ? {} : { runOnly: { type: "rule", values: named } };
+    return (await it.run({ ...only, resultTypes: ["violations"] })).violations as Violation[];
+  }, rules);
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+}
+
+async function inTheDark(page: Page): Promise<string[]> {
+  await page.emulateMedia({ colorScheme: "dark" });
+  const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const [red = 255] = /\d+/.exec(background)?.map(Number) ?? [];
+  const isDark = red < 128 ? [] : [`its background is ${background}`];
+  return [...isDark, ...(await lookedAt(page, "color-contrast"))].map((one) => `in the dark, ${one}`);
+}
+
+async function onAPhone(page: Page): Promise<string[]> {
+  await page.setViewportSize({ width: 390, height: 844 });
+  const [scrolled, width] = await page.evaluate(
+    () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const,
+  );
+  return scrolled > width ? [`on a phone it is ${scrolled} pixels wide`] : [];
+}

@@ -19,7 +19,11 @@ export function Head(): ReactNode {
   const { at, state } = useScope();
   const title = titleOf(state);
   useEffect(() => {
-    document.title = `${brief(title, 80)} · Skein`;
+    // After the place that the page is in has said its name.
+    const frame = requestAnimationFrame(() => {
+      document.title = `${brief(title, 80)} · Skein`;
+    });
+    return () => cancelAnimationFrame(frame);
   }, [title]);
   return (
     <header className="session-head">

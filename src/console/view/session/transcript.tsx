@@ -83,7 +83,13 @@ function useRows(unfolded: ReadonlySet<number>) {
   const { at, state, log, session, draft } = useScope();
   const headSeq = useCell(log.headSeq);
   const pending = useCell(pendingOf(session));
-  const isDrafting = useCell(draft) !== null;
+  const drafted = useCell(draft);
+  const isDrafting = drafted !== null;
+  // Its end was not heard, as when the connection was cut; the state says that it is over.
+  const isOver = at === null && state.turn === null && state.seq > (drafted?.requestSeq ?? Infinity);
+  useEffect(() => {
+    if (isOver) draft.set(null);
+  }, [isOver, draft]);
   const { teller, tale, isReading, endSeq, story } = useStory(unfolded);
   const isEnd = tale !== null && tale.toSeq >= endSeq;
   useEffect(() => dropArrived(session, headSeq), [session, headSeq]);

@@ -24,6 +24,8 @@ interface RowProps {
   readonly isChosen: boolean;
   readonly isPicked: boolean;
   readonly isOpen: boolean;
+  /** It came after the position that is looked at. */
+  readonly isLater: boolean;
   readonly choose: (event: MouseEvent) => void;
 }
 
@@ -36,12 +38,13 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hour12: false,
 });
 
-export function Row({ seq, event, isChosen, isPicked, isOpen, choose }: RowProps): ReactNode {
+export function Row({ seq, event, isChosen, isPicked, isOpen, isLater, choose }: RowProps): ReactNode {
   return (
     <div
       className="log-row"
       data-chosen={isChosen || undefined}
       data-picked={isPicked || undefined}
+      data-later={isLater || undefined}
       data-tone={event === undefined ? undefined : (toneOfEvent(event) ?? undefined)}
     >
       <div id={rowId(seq)} role="row" className="log-cells" aria-selected={isPicked} onClick={choose}>

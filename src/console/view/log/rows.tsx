@@ -5,14 +5,16 @@ import {
   useLayoutEffect,
   useRef,
   useState,
+  useSyncExternalStore,
   type MouseEvent,
   type ReactNode,
   type RefObject,
 } from "react";
+import { useScope } from "../session/scope.ts";
 import { Row, rowId } from "./row.tsx";
 import type { Rows as RowsSource } from "./source.ts";
 
-const rowHeight = 33;
+const [rowHeight, narrowRowHeight] = [33, 53];
 /** Rows from the top at which older events are read. */
 const aheadRows = 20;
 /** So near to the end, somebody is at the end. */
@@ -34,19 +36,30 @@ interface RowsProps {
 }
 
 export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
+  const { at } = useScope();
   const frame = useRef<HTMLDivElement>(null);
   const height = useHeight(frame);
+  const { chosen, picked, unfolded } = marked;
+  const rowPx = useNarrow() ? narrowRowHeight : rowHeight;
+  // Only what is or was unfolded is measured: all others are of one height.
+  const measured = useRef(new Set<number>());
+  for (const seq of unfolded) measured.current.add(seq);
   const virtual = useVirtualizer({
     count: rows.count,
     getScrollElement: () => frame.current,
-    estimateSize: () => rowHeight,
-    overscan: 12,
-    getItemKey: (place) => rows.seqOf(place),
+    estimateSize: () => rowPx,
+    overscan: 8,
+    // Always the same function for the same rows: with another one all of them are laid out again.
+    getItemKey: rows.seqOf,
   });
-  const scrollTo = (place: number, align: "center" | "end"): void => virtual.scrollToIndex(place, { align });
-  useEnd(frame, rows, begin, scrollTo);
-  useOlder(frame, rows, virtual.range?.startIndex ?? null);
-  const { chosen, picked, unfolded } = marked;
+  const scrollTo = (place: number, align: "center" | "end"): void => {
+    const start = virtual.measurementsCache[place]?.start;
+    if (frame.current === null || start === undefined) virtual.scrollToIndex(place, { align });
+    else frame.current.scrollTop = align === "end" ? virtual.getTotalSize() : start - height / 2;
+  };
+  useEnd(frame, rows, { begin, at }, scrollTo);
+  useOlder(frame, rows, virtual.range?.startIndex ?? null, rowPx);
+  useEffect(() => virtual.measure(), [rowPx]);
   useChosenInView(marked, rows, scrollTo);
   return (
     <div
@@ -67,7 +80,7 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
             <div
               key={key}
               role="presentation"
-              ref={virtual.measureElement}
+              ref={measured.current.has(seq) ? virtual.measureElement : undefined}
               data-index={index}
               className="log-place"
               style={{ transform: `translateY(${start}px)` }}
@@ -78,6 +91,7 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
                 isChosen={seq === chosen}
                 isPicked={picked.has(seq)}
                 isOpen={unfolded.has(seq)}
+                isLater={at !== null && seq > at}
                 choose={(event) => choose(seq, event)}
               />
             </div>
@@ -105,6 +119,17 @@ function useChosenInView(
     });
     return () => cancelAnimationFrame(request);
   }, [chosen, isOpen, isHere]);
+}
+
+const narrow = matchMedia("(max-width: 760px)");
+
+function useNarrow(): boolean {
+  return useSyncExternalStore(watchNarrow, () => narrow.matches);
+}
+
+function watchNarrow(heard: () => void): () => void {
+  narrow.addEventListener("change", heard);
+  return () => narrow.removeEventListener("change", heard);
 }
 
 type Frame = RefObject<HTMLDivElement | null>;
@@ -137,7 +162,7 @@ function useHeight(frame: Frame): number {
 function useEnd(
   frame: Frame,
   { count, placeOf }: RowsSource,
-  begin: number | null,
+  { begin, at }: { readonly begin: number | null; readonly at: number | null },
   scrollTo: (place: number, align: "center" | "end") => void,
 ): void {
   const isAtEnd = useRef(begin === null);
@@ -157,10 +182,17 @@ function useEnd(
     else if (isAtEnd.current) scrollTo(count - 1, "end");
     hasBegun.current = true;
   }, [count]);
+  const before = useRef(at);
+  useLayoutEffect(() => {
+    if (before.current === at) return;
+    before.current = at;
+    if (at === null) scrollTo(count - 1, "end");
+    else scrollTo(placeOf(at), "center");
+  }, [at]);
 }
 
 /** Older events are read when somebody comes near the first one; what is looked at stays where it is. */
-function useOlder(frame: Frame, rows: RowsSource, startIndex: number | null): void {
+function useOlder(frame: Frame, rows: RowsSource, startIndex: number | null, rowPx: number): void {
   const { more, isReading, count } = rows;
   const first = useRef<number | null>(null);
   useLayoutEffect(() => {
@@ -168,7 +200,7 @@ function useOlder(frame: Frame, rows: RowsSource, startIndex: number | null): vo
     first.current = count === 0 ? null : rows.seqOf(0);
     if (before === null || first.current === null || first.current >= before) return;
     const added = rows.placeOf(before);
-    if (frame.current !== null && added > 0) frame.current.scrollTop += added * rowHeight;
+    if (frame.current !== null && added > 0) frame.current.scrollTop += added * rowPx;
   }, [rows]);
   const isNear = startIndex === null || startIndex < aheadRows;
   useEffect(() => {

@@ -2,7 +2,7 @@
  * Where the rows of a log come from: of all events, from the log by position; of some, from pages that are
  * read from the newest on, and from what is heard live.
  */
-import { useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell, type Cell } from "../../cell.ts";
 import { tellError } from "../../part/toast.tsx";
@@ -15,7 +15,7 @@ export interface Rows {
   readonly count: number;
   /** The row of a position, or the one before it. */
   placeOf(seq: number): number;
-  seqOf(place: number): number;
+  readonly seqOf: (place: number) => number;
   /** Undefined while it is read. */
   eventOf(place: number): LogEvent | undefined;
   /** How many events were looked through; null: all there are. */
@@ -105,10 +105,11 @@ export function useRows(filter: LogFilter): Rows {
     () => (text === "" ? gathered.events : gathered.events.filter((event) => holds(event, text))),
     [gathered.events, text],
   );
+  const seqOfFound = useCallback((place: number) => found[place]?.seq ?? 0, [found]);
   return useMemo(() => {
-    if (some === null) return wholeRows(log, at ?? headSeq);
-    return foundRows(found, gathered, some);
-  }, [some, log, version, at, headSeq, found, gathered]);
+    if (some === null) return wholeRows(log, headSeq);
+    return { ...foundRows(found, gathered, some), seqOf: seqOfFound };
+  }, [some, log, version, headSeq, found, gathered]);
 }
 
 /** What is typed into a field, a frame later: typing goes first. */
@@ -121,11 +122,13 @@ function useSlow(text: string): string {
   return slow;
 }
 
+const seqOfAll = (place: number): number => place + 1;
+
 function wholeRows(log: EventLog, count: number): Rows {
   return {
     count,
     placeOf: (seq) => Math.min(count, Math.max(1, seq)) - 1,
-    seqOf: (place) => place + 1,
+    seqOf: seqOfAll,
     eventOf: (place) => log.at(place + 1),
     looked: null,
     isReading: false,
@@ -137,14 +140,13 @@ function foundRows(
   found: readonly LogEvent[],
   { events, isWhole, isReading }: Gathered,
   some: Gathering,
-): Rows {
+): Omit<Rows, "seqOf"> {
   return {
     count: found.length,
     placeOf(seq) {
       const place = found.findLastIndex((event) => event.seq <= seq);
       return Math.max(0, place);
     },
-    seqOf: (place) => found[place]?.seq ?? 0,
     eventOf: (place) => found[place],
     looked: isWhole ? null : events.length,
     isReading,

@@ -14,8 +14,14 @@ import { isPostgresAddress, shownAddress, tenantAt } from "../store/postgres/add
 
 export interface Opening {
   readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
-  readonly engine: (options?: { readonly create?: boolean }) => Promise<Engine>;
+  readonly engine: (options?: EngineOpening) => Promise<Engine>;
   readonly close: () => Promise<void>;
+}
+
+export interface EngineOpening {
+  readonly create?: boolean;
+  /** Other tenants of the same database are not opened, whoever names them. */
+  readonly walled?: boolean;
 }
 
 /**
@@ -39,7 +45,7 @@ export function makeOpening(place: string): Opening {
   const store = (create: boolean): Promise<Store> => openAt(place, create);
   return {
     store: ({ create = false } = {}) => (opened ??= store(create)),
-    engine: ({ create = false } = {}) =>
+    engine: ({ create = false, walled = false } = {}) =>
       (engine ??= (async () => {
         const loading = import("../runtime/engine.ts");
         const secrets = import("./secrets.ts");
@@ -52,7 +58,10 @@ export function makeOpening(place: string): Opening {
           store: ready,
           world,
           tenant: tenantAt(place),
-          openStore: (other, { create: make = true } = {}) => openAt(other, make),
+          openStore: async (other, { create: make = true } = {}) => {
+            if (walled) await checkWall({ place, workspace: ready.workspace, world }, other);
+            return openAt(other, make);
+          },
           place: isPostgresAddress(place) ? shownAddress(place) : resolve(fileOf(place)),
           models: once(async () => (await import("./config.ts")).loadModels(world)),
           tools: once(async () => (await import("../tool/source.ts")).makeToolSource({ world })),
@@ -84,6 +93,23 @@ function once<T>(load: () => Promise<T>): () => Promise<T> {
       loaded = null;
       throw error;
     }));
+}
+
+interface Walled {
+  readonly place: string;
+  readonly workspace: Store["workspace"];
+  readonly world: World;
+}
+
+/** The database itself is asked whether it is this one, which may have many names. */
+async function checkWall({ place, workspace, world }: Walled, other: string): Promise<void> {
+  if (!isPostgresAddress(place) || !isPostgresAddress(other)) return;
+  if (tenantAt(other) === tenantAt(place)) return;
+  const { holdsWorkspace } = await import("../store/postgres/tenants.ts");
+  if (!(await holdsWorkspace({ url: other, world, workspace }))) return;
+  throw new SkeinError("refused", "that is another tenant of the same database", {
+    hint: "nothing goes from one to the other through a server; export the session, and import it there",
+  });
 }
 
 function checkPlace(place: string, create: boolean): void {

@@ -2,9 +2,9 @@
  * What a verb of the command line is. One definition gives the parser its options, the help its texts and
  * `run` the types of what it gets, so that they cannot disagree.
  */
-import type { Engine } from "../runtime/engine.ts";
 import type { Session } from "../runtime/session.ts";
 import type { Store } from "../store/port.ts";
+import type { Opening } from "./opening.ts";
 import type { Screen } from "./screen.ts";
 
 export interface Option {
@@ -69,7 +69,7 @@ export interface Call<O extends Options = Options, A extends ArgNames = ArgNames
   readonly untilStopped: () => AbortSignal;
   /** Opens the store; makes it only when told to. */
   readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
-  readonly engine: (options?: { readonly create?: boolean }) => Promise<Engine>;
+  readonly engine: Opening["engine"];
   /** The session with this id or ending. */
   readonly session: (idOrEnding: string) => Promise<Session>;
   /**

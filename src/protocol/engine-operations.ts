@@ -89,7 +89,9 @@ const sessions = {
     }),
   }),
   "engine.migrate": change("engine", "migrate", {
-    summary: "Moves every session to another store, with what the workspace knows.",
+    summary:
+      "Moves every session to another store, with what the workspace knows. It takes a server that opens " +
+      "other stores.",
     scope: "admin",
     params: { to: field.Path, dryRun, waitMs: field.Millis.exactOptional() },
     answer: z.looseObject({ dryRun: Flag, moved: Count, copied: Count, records: Count }),

@@ -72,7 +72,7 @@ const input = {
     keyed: true,
     summary:
       "Sends a message to another session's inbox, once in effect. A reply goes to whoever asked. One to " +
-      "another store, by at, takes the scope operate.",
+      "another store, by at, takes the scope operate and a server that opens other stores.",
     args: ["to", "message"],
     params: {
       to: field.SessionName.nullable(),
@@ -219,7 +219,9 @@ const branches = {
     }),
   }),
   "session.migrate": change("session", "migrate", {
-    summary: "Goes on with another model; or in another store, which takes the scope admin.",
+    summary:
+      "Goes on with another model; or in another store, which takes the scope admin " +
+      "and a server that opens other stores.",
     params: { model: field.ModelName.exactOptional(), to: field.Path.exactOptional() },
     answer: z.looseObject({ session: SessionId, seq: Count }),
   }),

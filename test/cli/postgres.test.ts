@@ -1,7 +1,9 @@
 /** The command line on PostgreSQL: where only the address differs, and what is there for it alone. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import type { SkeinError } from "../../src/core/error.ts";
 import { version } from "../../src/core/version.ts";
+import { makeOpening } from "../../src/cli/opening.ts";
 import { runWords } from "../../src/cli/run.ts";
 import { collectingSurface } from "../../src/cli/screen.ts";
 import { noPostgres, postgresPlace } from "../postgres/place.ts";
@@ -55,6 +57,25 @@ suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency:
     assert.deepEqual([ok, names], [true, ["Skein", "Node", ...server, "opens", "durability", "pages"]]);
     const nowhere = await say("postgres://skein:geheim@127.0.0.1:1/x", "doctor");
     assert.deepEqual([nowhere.code, /BAD server .*cannot be reached/.test(nowhere.stdout)], [1, true]);
+  });
+
+  test("behind its wall an engine opens no other tenant of its database, by whatever name", async () => {
+    const [own, other] = [await newStore(), await newStore()];
+    await say(other.store, "open", "Not theirs");
+    const opening = makeOpening(own.store);
+    try {
+      const session = await (
+        await opening.engine({ create: true, walled: true })
+      ).open({ objective: "Mine" });
+      const isWall = (error: SkeinError): boolean =>
+        error.code === "refused" && /another tenant of the same database/.test(error.message);
+      const byName = other.store.replace("127.0.0.1", "localhost");
+      for (const to of [other.store, byName]) await assert.rejects(session.migrate({ to }), isWall);
+      await assert.rejects(session.send("x", "Hello", { at: other.store }), isWall);
+      assert.equal((await json(other.store, "stats"))["sessions"], 1);
+    } finally {
+      await opening.close();
+    }
   });
 
   test("tenants are listed and set, and a quota is told of", async () => {

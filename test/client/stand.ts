@@ -35,7 +35,7 @@ function authorizerFor(bound: { readonly host: string; readonly port: number }):
   };
 }
 
-const serving = serve({ world, version: "0.0.0", authorizer: authorizerFor });
+const serving = serve({ world, version: "0.0.0", authorizer: authorizerFor, otherStores: true });
 
 const fetchThere: Fetch = async (url, init) => {
   const { host, port } = await serving;

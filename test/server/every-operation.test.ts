@@ -46,7 +46,7 @@ function makeCaller(place: Caller["place"], folder: string): Caller {
 }
 
 test("every operation does its work over HTTP, and its answer is as the table says", async () => {
-  await using place = await served();
+  await using place = await served({ otherStores: true });
   const folder = mkdtempSync(join(tmpdir(), "skein-test-"));
   const caller = makeCaller(place, folder);
   try {

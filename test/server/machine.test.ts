@@ -45,7 +45,7 @@ const isTold = ({ status, body }: Answered): boolean =>
   status === 403 && /takes the scope "operate"/.test((body as { readonly detail: string }).detail);
 
 test("to write is not to hand out the machine; to operate is", async () => {
-  await using place = await served();
+  await using place = await served({ otherStores: true });
   const { engine } = place;
   const [writes, operates, rules] = await Promise.all([
     engine.addToken({ scopes: ["read", "write"] }),

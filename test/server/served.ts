@@ -4,6 +4,7 @@ import type { Scope } from "../../src/core/access-token.ts";
 import { operationOf, type OperationId } from "../../src/protocol/operations.ts";
 import { encodeQuery } from "../../src/protocol/query.ts";
 import { Engine } from "../../src/runtime/engine.ts";
+import type { OpenStore } from "../../src/runtime/engine-context.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/authorize.ts";
 import { serve, type ServeOptions, type Serving } from "../../src/server/listen.ts";
@@ -49,6 +50,8 @@ export interface ServedOptions {
   readonly streaming?: ServeOptions["streaming"];
   readonly isReady?: ServeOptions["isReady"];
   readonly page?: ServeOptions["page"];
+  readonly otherStores?: boolean;
+  readonly openStore?: OpenStore;
 }
 
 const often = { perSecond: 1e9, burst: 1e9 };
@@ -58,7 +61,9 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
   const store = options.store ?? memoryStore({ world, workspace });
   const { models } = scripted(options.lines ?? ["Done."]);
   const tools = async () => makeToolSource({ world, tools: [] });
-  const engine = new Engine({ store, world, models: async () => models, tools });
+  const { openStore } = options;
+  const opens = openStore === undefined ? {} : { openStore };
+  const engine = new Engine({ store, world, models: async () => models, tools, ...opens });
   const { token } = await engine.addToken({ scopes: options.scopes ?? ["admin"] });
   const troubles: unknown[] = [];
   const again = (): Promise<Serving> =>
@@ -77,6 +82,7 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
       ...(options.tell === undefined ? {} : { tell: options.tell }),
       ...(options.streaming === undefined ? {} : { streaming: options.streaming }),
       ...(options.isReady === undefined ? {} : { isReady: options.isReady }),
+      otherStores: options.otherStores ?? false,
       ...(options.page === undefined ? {} : { page: options.page }),
     });
   const server = await again();

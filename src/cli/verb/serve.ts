@@ -54,6 +54,10 @@ export const serve = verb({
       value: "URL",
       what: "where other servers of the store reach this one; by default where it listens",
     },
+    "other-stores": {
+      type: "flag",
+      what: "let those who may operate name other stores, which are opened as the user this runs as",
+    },
     "allow-private": { type: "flag", what: "let hooks be at addresses of this machine and private networks" },
     otlp: {
       type: "text",
@@ -96,7 +100,7 @@ export const serve = verb({
       });
     }
     checkBinding(host, { named: options.host !== undefined });
-    const opened = await engine({ create: true });
+    const opened = await engine({ create: true, walled: true });
     const world = realWorld();
     const tokenFile = localTokenPath(
       isPostgresAddress(place) ? place : resolve(fileOf(place)),
@@ -133,6 +137,7 @@ export const serve = verb({
       world,
       version,
       engines: [opened],
+      otherStores: options["other-stores"],
       ...present({ relayAddress: options["relay-address"] }),
       authorizer: (bound) =>
         makeAuthorizer({
@@ -164,7 +169,7 @@ const workerLine = (name: string, concurrency: number): string =>
 /** Another tenant of the same database; null when there is none of this name. */
 async function openTenant(place: string, tenant: string): Promise<Engine | null> {
   try {
-    return await makeOpening(addressWith(place, tenant)).engine({ create: false });
+    return await makeOpening(addressWith(place, tenant)).engine({ create: false, walled: true });
   } catch (error) {
     const isMissing = error instanceof SkeinError && ["not-found", "invalid"].includes(error.code);
     if (isMissing) return null;

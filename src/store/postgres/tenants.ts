@@ -74,6 +74,21 @@ export function openTenants({ url, world, workspace }: TenantsOptions): Tenants 
   };
 }
 
+/** Whether a database has the workspace for one of its tenants, as far as it may be seen. */
+export async function holdsWorkspace({ url, world, workspace }: TenantsOptions): Promise<boolean> {
+  const database = openDatabase({ address: parseAddress(url), world, clock: "database" });
+  try {
+    const [found] = await database.run<{ there: boolean }>(
+      "SELECT to_regclass('skein.tenants') IS NOT NULL AS there",
+    );
+    if (found?.there !== true) return false;
+    const rows = await database.run("SELECT 1 AS one FROM skein.tenants WHERE workspace = $1", [workspace]);
+    return rows.length > 0;
+  } finally {
+    await database.close();
+  }
+}
+
 const unlessNoTenant =
   ({ run }: Database) =>
   async (error: unknown): Promise<void> => {

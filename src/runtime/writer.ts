@@ -244,26 +244,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     return written;
   }
 
-  /** All that goes into one append with a part. */
-  function wholeOf(part: Part, { blobs }: Sealed, { ups = [], beside, actor }: WriteOptions) {
-    if (ups.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
-    const share = shareOf(beside, actor);
-    return { parts: [part, ...ups, ...share.parts], blobs: [...blobs, ...share.blobs] };
-  }
-
-  /** The workspace's share of a change, if it has one. */
-  function shareOf(
-    beside: Beside | null | undefined,
-    actor: string,
-  ): { parts: Part[]; blobs: Sealed["blobs"] } {
-    if (beside === null || beside === undefined || beside.events.length === 0)
-      return { parts: [], blobs: [] };
-    const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
-    const { headSeq: seq, headHash: hash } = beside;
-    const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
-    return { parts: [{ session: store.workspace, expect, drafts }], blobs };
-  }
-
   /** Null: the head was not where it was expected, and nothing is written. */
   async function write(
     session: SessionId,
@@ -280,7 +260,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     if (parent !== undefined) part.parent = parent;
     if (lease !== undefined) part.lease = lease;
     if (index !== undefined) part.index = index;
-    const { parts, blobs } = wholeOf(part, sealed, options);
+    const { parts, blobs } = wholeOf({ store, world }, part, sealed, options);
     const answer = blobs.length === 0 ? await store.append(parts) : await withBlobs(parts, blobs);
     const outcome = answer.kind === "ok" ? answer : await unfenced(parts, answer);
     if (outcome.kind === "conflict") return null;
@@ -447,4 +427,29 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     assertHistory: newest.assertNone,
     setBack: newest.setBack,
   };
+}
+
+interface Place {
+  readonly store: Store;
+  readonly world: World;
+}
+
+/** All that goes into one append with a part. */
+function wholeOf(place: Place, part: Part, { blobs }: Sealed, { ups = [], beside, actor }: WriteOptions) {
+  if (ups.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
+  const share = shareOf(place, beside, actor);
+  return { parts: [part, ...ups, ...share.parts], blobs: [...blobs, ...share.blobs] };
+}
+
+/** The workspace's share of a change, if it has one. */
+function shareOf(
+  { store, world }: Place,
+  beside: Beside | null | undefined,
+  actor: string,
+): { parts: Part[]; blobs: Sealed["blobs"] } {
+  if (beside === null || beside === undefined || beside.events.length === 0) return { parts: [], blobs: [] };
+  const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
+  const { headSeq: seq, headHash: hash } = beside;
+  const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
+  return { parts: [{ session: store.workspace, expect, drafts }], blobs };
 }

@@ -89,7 +89,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   const gate = makeGate(options);
   const key = options.cookieKey ?? world.random(32);
   const cookies = makeCookies({ port, key, world, holdsMs: limit.loginMs });
-  /** Tokens that were taken apart before, by the hashes of their texts: whether they hold is asked each time. */
+  /** Tokens taken apart before, by the hashes of their texts. Whether they hold is asked each time. */
   const read = new Map<string, HashedToken>();
   const actors = new WeakMap<TokenHolder, { readonly of: Engine; readonly engine: Engine }>();
   const known = makeRate({ perSecond, burst, clock, keysMax: limit.tokensMax * 10 });

@@ -5,8 +5,13 @@ import { imageTypes, type Attached } from "./attachment.tsx";
 /** Texts above this go along as a file: a record holds a mebibyte at most. */
 export const textBytesMax = 900_000;
 
+/** Longer ones are not put into the field when they are pasted: no browser lays them out in time. */
+export const pastedCharsMax = 20_000;
+
 export interface Given {
   readonly id: number;
+  /** Of a long text that was pasted: it is sent as text all the same. */
+  readonly text: string | null;
   readonly name: string;
   readonly isImage: boolean;
   /** For the small picture; null when it is none. */
@@ -21,12 +26,22 @@ export function givenOf(file: File): Given {
   const isImage = imageTypes.includes(file.type);
   return {
     id: ++count,
+    text: null,
     name: file.name === "" ? "pasted" : file.name,
     isImage,
     address: isImage ? URL.createObjectURL(file) : null,
     attached: null,
   };
 }
+
+export const givenText = (text: string): Given => ({
+  id: ++count,
+  text,
+  name: `Pasted text, ${text.length.toLocaleString("en")} characters`,
+  isImage: false,
+  address: null,
+  attached: null,
+});
 
 export async function upload(file: File, { name, isImage }: Given): Promise<Attached> {
   const blob = await engine.putBlob(new Uint8Array(await file.arrayBuffer()));

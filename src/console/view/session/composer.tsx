@@ -5,7 +5,7 @@ import { tell, tellError } from "../../part/toast.tsx";
 import { brief } from "../../part/visible.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after, freshKey } from "../../world.ts";
-import { asFile, givenOf, upload, type Given } from "./attach.ts";
+import { asFile, givenOf, givenText, pastedCharsMax, upload, type Given } from "./attach.ts";
 import { send, type Mode } from "./pending.ts";
 import { useScope } from "./scope.ts";
 import { Standing, useWriting } from "./standing.tsx";
@@ -65,7 +65,8 @@ function useGiven() {
       if (address !== null && address !== undefined) URL.revokeObjectURL(address);
       return list.filter((one) => one.id !== id);
     });
-  return { given, add, drop, clear: () => setGiven([]) };
+  const addText = (text: string): void => setGiven((list) => [...list, givenText(text)]);
+  return { given, add, addText, drop, clear: () => setGiven([]) };
 }
 
 function useWriter() {
@@ -77,19 +78,22 @@ function useWriter() {
   const changed = (): void => {
     const text = field.current?.value ?? "";
     setEmpty(text.trim() === "");
+    field.current?.toggleAttribute("data-long", text.length > pastedCharsMax);
     calledOff.current?.();
     calledOff.current = after(draftMs, () => keepDraft(id, field.current?.value ?? text));
   };
   const write = (text: string): void => {
     if (field.current !== null) field.current.value = text;
+    field.current?.toggleAttribute("data-long", text.length > pastedCharsMax);
     setEmpty(text.trim() === "");
     calledOff.current?.();
     keepDraft(id, text);
   };
-  const isUploading = files.given.some(({ attached }) => attached === null);
+  const isUploading = files.given.some(({ attached, text }) => attached === null && text === null);
   const mayGo = (!isEmpty || files.given.length > 0) && !isUploading;
   const go = async (mode: Mode): Promise<void> => {
-    const text = (field.current?.value ?? "").trim();
+    const pasted = files.given.flatMap((one) => one.text ?? []);
+    const text = [(field.current?.value ?? "").trim(), ...pasted].filter((one) => one !== "").join("\n\n");
     if (!mayGo || (text === "" && files.given.length === 0)) return;
     const attached = files.given.flatMap((one) => one.attached ?? []);
     write("");
@@ -154,8 +158,11 @@ function Writing(): ReactNode {
         files.add([...event.dataTransfer.files]);
       }}
       onPaste={(event) => {
-        if (event.clipboardData.files.length === 0) return;
+        const text = event.clipboardData.getData("text/plain");
+        const isLong = text.length > pastedCharsMax;
+        if (event.clipboardData.files.length === 0 && !isLong) return;
         event.preventDefault();
+        if (isLong) files.addText(text);
         files.add([...event.clipboardData.files]);
       }}
     >
@@ -222,12 +229,12 @@ function GivenFiles({ given, drop }: GivenFilesProps): ReactNode {
   if (given.length === 0) return null;
   return (
     <ul className="given">
-      {given.map(({ id, name, address, attached }) => (
-        <li key={id} data-busy={attached === null || undefined}>
+      {given.map(({ id, name, address, attached, text }) => (
+        <li key={id}>
           {address === null ? null : <img src={address} alt="" />}
           <span className="cut">{brief(name, 40)}</span>
-          {attached === null ? (
-            <span className="faint small" role="status">
+          {attached === null && text === null ? (
+            <span className="soft small" role="status">
               sending…
             </span>
           ) : null}

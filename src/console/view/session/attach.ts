@@ -2,8 +2,8 @@
 import { engine } from "../../server.ts";
 import { imageTypes, type Attached } from "./attachment.tsx";
 
-/** Texts above this go along as a file: a record holds a mebibyte at most. */
-export const textBytesMax = 900_000;
+/** Texts above this go along as a file: a record holds a mebibyte at most, and files are named beside it. */
+const textBytesMax = 1_040_000;
 
 /** Longer ones are not put into the field when they are pasted: no browser lays them out in time. */
 export const pastedCharsMax = 20_000;
@@ -51,7 +51,8 @@ export async function upload(file: File, { name, isImage }: Given): Promise<Atta
 
 /** A text that is too long for a record, as a file. */
 export async function asFile(text: string): Promise<Attached | null> {
-  const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= textBytesMax) return null;
+  const encoder = new TextEncoder();
+  if (encoder.encode(JSON.stringify(text)).length <= textBytesMax) return null;
+  const bytes = encoder.encode(text);
   return { type: "file", blob: await engine.putBlob(bytes), mediaType: "text/plain", name: "pasted.txt" };
 }

@@ -6,6 +6,7 @@
 import { SkeinError } from "../core/error.ts";
 import { makeSessionId, type SessionId } from "../core/ids.ts";
 import type { Context } from "./engine-context.ts";
+import { isReused, isSameChange, reusedKey } from "./same-change.ts";
 import type { Build, Writer } from "./writer.ts";
 import { moved } from "./written.ts";
 
@@ -16,13 +17,15 @@ export interface Asked {
   readonly madeMs?: number | undefined;
   /** The session, and where it must be. */
   readonly expect?: { readonly session: SessionId; readonly seq: number } | undefined;
+  /** Where the call takes a key of its own: what was written with it before must be this very change. */
+  readonly same?: boolean | undefined;
 }
 
 /** The same engine's context, for this one call. */
-export function askedContext(context: Context, { key, madeMs, expect }: Asked): Context {
-  if (key === undefined && expect === undefined) return context;
+export function askedContext(context: Context, { key, madeMs, expect, same }: Asked): Context {
+  if (key === undefined && expect === undefined && same !== true) return context;
   const made = key === undefined ? {} : { newSession: () => derivedId(context, key, madeMs ?? 0) };
-  return { ...context, ...made, writer: askedWriter(context.writer, { key, expect }) };
+  return { ...context, ...made, writer: askedWriter(context, { key, expect, same }) };
 }
 
 /** The id of the session that is made here: one of its own, or the one that follows from the caller's key. */
@@ -44,7 +47,8 @@ function derivedId({ world, store, tenant }: Context, key: string, nowMs: number
   return makeSessionId({ nowMs, random });
 }
 
-function askedWriter(writer: Writer, { key, expect }: Asked): Writer {
+function askedWriter(context: Context, { key, expect, same }: Asked): Writer {
+  const { writer } = context;
   let done = false;
   const after = async <T>(work: Promise<T>): Promise<T> => {
     const result = await work;
@@ -61,7 +65,17 @@ function askedWriter(writer: Writer, { key, expect }: Asked): Writer {
       if (done) return writer.change(session, build, options);
       const expectSeq = expect?.session === session ? expect.seq : undefined;
       const more = { key: options.key ?? key, expectSeq: options.expectSeq ?? expectSeq };
-      return after(writer.change(session, build, { ...options, ...more }));
+      const changing = writer.change(session, build, { ...options, ...more });
+      return after(same === true && options.key !== undefined ? checked(changing) : changing);
+
+      async function checked(first: ReturnType<Writer["change"]>): ReturnType<Writer["change"]> {
+        const { actor } = options;
+        const change = await first;
+        const { firstSeq } = change;
+        if (!change.duplicate || (await isSameChange(context, session, { build, actor, firstSeq })))
+          return change;
+        throw reusedKey();
+      }
     },
     begin: (session, start, options) =>
       after(writer.begin(session, start, { ...options, key: options.key ?? key })),
@@ -89,4 +103,4 @@ function askedWriter(writer: Writer, { key, expect }: Asked): Writer {
 
 /** Whether a change was not written because the session had gone on. */
 export const hasGoneOn = (error: unknown, { expect }: Asked): boolean =>
-  expect !== undefined && error instanceof SkeinError && error.code === "conflict";
+  expect !== undefined && error instanceof SkeinError && error.code === "conflict" && !isReused(error);

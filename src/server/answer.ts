@@ -1,13 +1,14 @@
 /** One request to an operation: who asks, with what, what is done, and what comes back. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { SkeinError } from "../core/error.ts";
-import { isSessionId } from "../core/ids.ts";
+import { isSessionId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { textInHeader } from "../protocol/header.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { makeProblem } from "../protocol/problem.ts";
 import { hasGoneOn, type Asked } from "../runtime/asked.ts";
 import { Engine } from "../runtime/engine.ts";
+import { isReused } from "../runtime/same-change.ts";
 import { Session } from "../runtime/session.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
 import { readBytes, readParams, readText } from "./body.ts";
@@ -15,7 +16,7 @@ import type { Call, Handler } from "./call.ts";
 import { engineHandlers } from "./engine-handlers.ts";
 import type { Gather } from "./gather.ts";
 import type { Hub } from "./hub.ts";
-import type { KeptAnswers } from "./kept-answer.ts";
+import { reusedProblem, type KeptAnswers } from "./kept-answer.ts";
 import { problemOf, ProblemError } from "./problem.ts";
 import type { Relay } from "./relay.ts";
 import { sendBytes, sendJson, sendText, type Headers } from "./reply.ts";
@@ -65,6 +66,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   const params = readParams(operation, target.query, text);
   if (operation.method !== "GET") await desk.gather.join();
   const asked = isPlain(request) ? nothing : await askedOf(who, route, request, text);
+  if (asked.same === true) desk.kept.check(keptName(who, request));
   const engine = Engine.asking(who.engine, asked);
   const key = keyIn(request);
   const call: Call = {
@@ -79,6 +81,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   try {
     await perform(desk, exchange, { route, call, params, who, text });
   } catch (error) {
+    if (isReused(error)) throw reusedProblem();
     if (!hasGoneOn(error, asked)) throw error;
     const { message, hint } = error as SkeinError;
     throw new ProblemError(makeProblem("precondition-failed", message, { hint, field: "If-Match" }));
@@ -109,13 +112,16 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
   const isKept = key !== undefined && operation.method !== "GET" && !operation.keyed;
   let value: unknown;
   if (isKept) {
-    const name = [who.tenant, who.actor, key].join("\n");
+    const name = keptName(who, request);
     const work = async (): Promise<string> => JSON.stringify((await handler(call, params as never)) ?? null);
     value = JSON.parse(await desk.kept.once(name, digestOf(route, call.engine, text), work));
   } else value = (await handler(call, params as never)) ?? null;
   if (operation.gives === "nothing") return sendText(response, 204, "", headers);
   sendJson(response, JSON.stringify(value), headers, placeHeaders(value as Placed));
 }
+
+const keptName = ({ tenant, actor }: Authorized, request: IncomingMessage): string =>
+  [tenant, actor, keyIn(request)].join("\n");
 
 /** What is written to is looked up by the write itself; any other session, and endings of ids, beforehand. */
 async function sessionOf(engine: Engine, { operation, session }: Route): Promise<Session> {
@@ -182,8 +188,10 @@ async function askedOf(
       ? undefined
       : digest(who.engine, `${who.actor}\n${digestOf(route, who.engine, text)}\n${key}`);
   const madeMs = key === undefined ? undefined : timeInKey(key);
+  const same = operation.keyed && key !== undefined;
   const seq = seqIn(request);
-  if (seq === undefined) return { key: own, madeMs };
+  if (own !== undefined && key !== undefined && isSessionId(session)) await checkUnused(who, session, key);
+  if (seq === undefined) return { key: own, madeMs, same };
   if (session === "") {
     throw new ProblemError(
       makeProblem("invalid", "If-Match is for changes of one session", { field: "If-Match" }),
@@ -202,7 +210,12 @@ async function askedOf(
       }),
     );
   }
-  return { key: own, madeMs, expect: { session: id, seq } };
+  return { key: own, madeMs, same, expect: { session: id, seq } };
+}
+
+/** A key that a call gave to the library itself stands in the log as it is. */
+async function checkUnused({ engine }: Authorized, session: SessionId, key: string): Promise<void> {
+  if ((await Engine.contextOf(engine).writer.keyed(session, key)) !== undefined) throw reusedProblem();
 }
 
 const digest = (engine: Engine, text: string): string => Engine.contextOf(engine).world.digest("", text);

@@ -6,12 +6,20 @@
  */
 import { limit } from "../core/limit.ts";
 import { makeProblem } from "../protocol/problem.ts";
+import { reusedKey } from "../runtime/same-change.ts";
 import { ProblemError } from "./problem.ts";
 
 export interface KeptAnswers {
   /** `name` is whose key it is; `digest` is of all that was asked. */
   once(name: string, digest: string, work: () => Promise<string>): Promise<string>;
+  /** For a call whose key is the library's own: throws when the key is known to be that of another call. */
+  check(name: string): void;
 }
+
+export const reusedProblem = (): ProblemError => {
+  const { message, hint } = reusedKey();
+  return new ProblemError(makeProblem("conflict", message, { hint, field: "Idempotency-Key" }));
+};
 
 export function makeKeptAnswers(): KeptAnswers {
   const kept = new Map<string, { readonly digest: string; readonly answer: Promise<string> }>();
@@ -21,16 +29,12 @@ export function makeKeptAnswers(): KeptAnswers {
   }
 
   return {
+    check(name) {
+      if (kept.has(name)) throw reusedProblem();
+    },
     async once(name, digest, work) {
       const before = kept.get(name);
-      if (before !== undefined && before.digest !== digest) {
-        throw new ProblemError(
-          makeProblem("conflict", "this Idempotency-Key was used for something else", {
-            hint: "use a key of its own for each change",
-            field: "Idempotency-Key",
-          }),
-        );
-      }
+      if (before !== undefined && before.digest !== digest) throw reusedProblem();
       if (before !== undefined) return before.answer;
       const answer = work();
       kept.set(name, { digest, answer });

@@ -1,7 +1,9 @@
 /** What becomes of the calls of a session. */
 import { limit } from "../core/limit.ts";
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
+import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
+import { isSameMessage, reusedKey } from "../runtime/same-change.ts";
 import type { Session } from "../runtime/session.ts";
 import { need, needStores, sessionKept, type Call, type Handlers } from "./call.ts";
 import { needMachine } from "./machine.ts";
@@ -60,7 +62,12 @@ export const sessionHandlers: Handlers<SessionCall> = {
       need(call, "operate", "a message to another store");
       needStores(call, "at");
     }
-    return (await sessionKept(call)).send(to, message, { ...rest, ...call.keyed });
+    const session = await sessionKept(call);
+    const sent = await session.send(to, message, { ...rest, ...call.keyed });
+    if (call.keyed.key === undefined) return sent;
+    const place = { session: session.id, seq: sent.seq };
+    if (await isSameMessage(Engine.contextOf(call.engine), place, { to, message, ...rest })) return sent;
+    throw reusedKey();
   },
   "session.contract": async (call, { topic, schema }) => (await call.session()).contract(topic, schema),
   "session.record": async (call, { kind, key, value, ...rest }) =>

@@ -14,6 +14,7 @@ const inside = "is about the inside of the engine or its store";
 const processes = "is about several processes, with engines of their own";
 const long = "takes long, and calls nothing that the others do not call";
 const hasFunction = "gives a function or a signal that needs the engine in its process";
+const otherUse = "uses a key for something else, which a server refuses";
 const often = "makes thousands of calls";
 
 /** Of test/runtime. */
@@ -59,7 +60,7 @@ export const table: Readonly<Record<string, Row>> = {
   "history.test.ts": long,
   "hold.test.ts": all,
   "hostile-bundle.test.ts": "counts the bytes that are read of a bundle",
-  "key.test.ts": all,
+  "key.test.ts": but({ "a key is good once in a session, and again in another": otherUse }),
   "lease.test.ts": driven,
   "lineage.test.ts": long,
   "lost-answer.test.ts": inside,

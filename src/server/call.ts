@@ -33,11 +33,17 @@ const elsewhereHint =
 
 /**
  * A store that somebody names is opened by the server, as the user that it runs as and with its credentials:
- * that is for whoever runs it to allow. Only some engines can do so at all.
+ * that is for whoever runs it to allow.
  */
-export function needStores({ engine, otherStores }: Call, field: string): void {
-  if (!otherStores)
-    throw new ProblemError(makeProblem("forbidden", elsewhere, { hint: elsewhereHint, field }));
+export function needAllowed({ otherStores }: Call, field: string): void {
+  if (otherStores) return;
+  throw new ProblemError(makeProblem("forbidden", elsewhere, { hint: elsewhereHint, field }));
+}
+
+/** Only some engines can open other stores: that is no fault, and does not pass. */
+export function needStores(call: Call, field: string): void {
+  needAllowed(call, field);
+  const { engine } = call;
   if (Engine.contextOf(engine).openStore !== undefined) return;
   throw new ProblemError(
     makeProblem("refused", "this server opens no other stores", { hint: "export the session instead" }),

@@ -52,7 +52,7 @@ export interface ServeOptions {
   /** By default 127.0.0.1, and a port that the system gives. */
   readonly host?: string;
   readonly port?: number;
-  readonly world: Pick<World, "now" | "steady" | "sleep" | "defer">;
+  readonly world: Pick<World, "now" | "steady" | "sleep" | "defer" | "random">;
   /** Of the program, for /openapi.json. */
   readonly version: string;
   /** Who may come in; made once the port is known. */
@@ -114,6 +114,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     address: given === undefined ? relayAddress({ host, url }) : checkRelayAddress(given),
     hubOf: hubs.of,
     stopping: stopping.signal,
+    random: world.random,
   });
   for (const engine of options.engines ?? []) relay.attend(engine);
   const desk: Desk = {

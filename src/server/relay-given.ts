@@ -6,6 +6,7 @@ import type { ServerResponse } from "node:http";
 import { isSessionId } from "../core/ids.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { LivePart } from "../runtime/live.ts";
+import type { World } from "../runtime/world.ts";
 import type { Hub } from "./hub.ts";
 import { isProof } from "./relay-proof.ts";
 import type { Headers } from "./reply.ts";
@@ -17,6 +18,14 @@ export interface Giving {
   give(response: ServerResponse, asked: GivingAsked): boolean;
   /** Takes back what it said in the store. */
   stop(): Promise<void>;
+}
+
+export interface GivingOptions {
+  /** Where others reach this server. */
+  readonly address: string;
+  /** Called when the store takes nothing any more. */
+  readonly gone: () => void;
+  readonly random: World["random"];
 }
 
 export interface GivingAsked {
@@ -33,13 +42,9 @@ const failuresMax = 12;
 /** A server that is not heard of for so long is not asked any more. */
 const holdsMs = 20_000;
 
-export function makeGiving(
-  engine: Engine,
-  hub: Hub,
-  { address, gone }: { readonly address: string; readonly gone: () => void },
-): Giving {
+export function makeGiving(engine: Engine, hub: Hub, { address, gone, random }: GivingOptions): Giving {
   const { store, world, live, tenant, holder } = Engine.contextOf(engine);
-  const secret = Buffer.from(world.random(secretBytes)).toString("base64url");
+  const secret = Buffer.from(random(secretBytes)).toString("base64url");
   const over = new AbortController();
   const announce = (untilMs: number): Promise<void> => store.announce({ holder, address, secret, untilMs });
   const announced = announcing();

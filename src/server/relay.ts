@@ -9,6 +9,7 @@ import { limit } from "../core/limit.ts";
 import { makeProblem } from "../protocol/problem.ts";
 import type { Context } from "../runtime/engine-context.ts";
 import { Engine } from "../runtime/engine.ts";
+import type { World } from "../runtime/world.ts";
 import type { Hub } from "./hub.ts";
 import { ProblemError } from "./problem.ts";
 import { makeFetching, type Fetching } from "./relay-fetched.ts";
@@ -22,6 +23,7 @@ export interface RelayOptions {
   readonly address: string | null;
   readonly hubOf: (engine: Engine) => Hub;
   readonly stopping: AbortSignal;
+  readonly random: World["random"];
 }
 
 export interface Relay {
@@ -59,7 +61,7 @@ export function checkRelayAddress(given: string): string {
   });
 }
 
-export function makeRelay({ address, hubOf, stopping }: RelayOptions): Relay {
+export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): Relay {
   const attended = new Map<Context["store"], Attended>();
   let isOver = false;
 
@@ -76,7 +78,7 @@ export function makeRelay({ address, hubOf, stopping }: RelayOptions): Relay {
       if (isOver || attended.has(store)) return;
       const hub = hubOf(engine);
       const gone = (): void => void leave(store);
-      const giving = address === null ? null : makeGiving(engine, hub, { address, gone });
+      const giving = address === null ? null : makeGiving(engine, hub, { address, gone, random });
       attended.set(store, { tenant, giving, fetching: makeFetching(engine, hub) });
     },
     answer(request, response, { target, headers }) {

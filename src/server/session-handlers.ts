@@ -5,7 +5,7 @@ import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { isSameMessage, reusedKey } from "../runtime/same-change.ts";
 import type { Session } from "../runtime/session.ts";
-import { need, needStores, sessionKept, type Call, type Handlers } from "./call.ts";
+import { need, needAllowed, needStores, sessionKept, type Call, type Handlers } from "./call.ts";
 import { needMachine } from "./machine.ts";
 
 /** Those that only give a stream are in streams.ts. */
@@ -60,7 +60,7 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.send": async (call, { to, message, ...rest }) => {
     if (rest.at !== undefined) {
       need(call, "operate", "a message to another store");
-      needStores(call, "at");
+      needAllowed(call, "at");
     }
     const session = await sessionKept(call);
     const sent = await session.send(to, message, { ...rest, ...call.keyed });

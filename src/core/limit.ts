@@ -70,6 +70,8 @@ export const limit = {
   /** Topics for which a session declares a contract, and one schema of them. */
   contractsMax: 100,
   contractBytesMax: 32_768,
+  /** Holding one message to a contract that has patterns: what takes longer is refused. */
+  contractMs: 100,
   /** Inputs that may wait in an inbox; past that it takes no more messages from sessions. */
   inboxMax: 1_000,
   /** Messages to other stores that may wait to be delivered; past that the session sends no more there. */

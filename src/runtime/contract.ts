@@ -12,6 +12,7 @@ import type { Ref, State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
+import { inTime } from "./in-time.ts";
 import { formats, referred, wrongsOf, type Plain, type Wrong } from "./schema.ts";
 import type { Change } from "./writer.ts";
 
@@ -96,9 +97,13 @@ function complaint({ schema, hasPatterns }: Fitting, text: string): string | nul
   if (hasPatterns && text.length > patternedCharsMax)
     return `it has ${text.length} characters; where there are patterns, ${patternedCharsMax} at most`;
   const value = spelled(text);
-  const asText = wrongsOf(schema, text);
-  if (asText.length === 0) return null;
-  const wrongs = value === undefined ? asText : wrongsOf(schema, value);
+  const find = (): readonly Wrong[] => {
+    const asText = wrongsOf(schema, text);
+    return asText.length === 0 || value === undefined ? asText : wrongsOf(schema, value);
+  };
+  // A pattern may go through more ways of matching a text than could be tried in a lifetime.
+  const wrongs = hasPatterns ? inTime(find, limit.contractMs) : find();
+  if (wrongs === null) return `it takes more than ${limit.contractMs} ms to hold it to the patterns`;
   return wrongs.length === 0 ? null : wordsOf(wrongs);
 }
 

@@ -98,10 +98,9 @@ test("a request is replied to once, by its id alone, and the requester is told w
     (await a.state()).requests.map(({ to }) => to),
     [b.id],
   );
-  assert.deepEqual(
-    (await place.engine.sessions()).rows.map(({ outbox }) => outbox),
-    [1, undefined],
-  );
+  const { rows } = await place.engine.sessions();
+  const waiting = new Map(rows.map(({ session, outbox }) => [session as string, outbox]));
+  assert.deepEqual([waiting.get(a.id), waiting.get(b.id)], [1, undefined]);
   await assert.rejects(
     b.send(null, "x", { replyTo: "msg_none" }),
     saying("not-found", /no request "msg_none"/),
@@ -196,6 +195,21 @@ test("a contract that is declared while a message is on its way counts", async (
   const sending = (await slow.session(a.id)).send(b.id, "four", { topic: "rates" });
   await assert.rejects(sending, saying("refused", /breaks the contract/));
   assert.deepEqual([await typesOf(a), await told(b)], [["session.opened"], []]);
+});
+
+test("a message on which a pattern would be tried for ever is refused in a moment", async () => {
+  await using place = inMemory();
+  const { a, b } = await pair(place);
+  const long = `${"a".repeat(60)}!`;
+  for (const pattern of ["^([a-z]?a)*$", "^(.*a){20}$", "a*a*a*a*a*a*a*a*b"]) {
+    await b.contract("name", { type: "string", pattern });
+    const text = pattern.startsWith("a") ? long.repeat(200) : long;
+    await assert.rejects(a.send(b.id, text, { topic: "name" }), saying("refused", /more than 100 ms/));
+    await assert.rejects(place.engine.send(b.id, text, { topic: "name" }), saying("refused", /100 ms/));
+  }
+  await b.contract("name", { type: "string", pattern: "^([a-z]?a)*$" });
+  await a.send(b.id, "aaa", { topic: "name" });
+  assert.deepEqual(await told(b), [["aaa"]]);
 });
 
 test("a text fits a contract for texts, also when it looks like a number", async () => {

@@ -1,6 +1,7 @@
 /** The schedule of the store in memory: every log is looked at, and nothing is kept beside the index. */
 import { isSessionId, type LogId } from "../core/ids.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "./port.ts";
+import { goneMs, type Scheduling } from "./scheduling.ts";
 
 interface Scheduled {
   readonly id: LogId;
@@ -13,12 +14,7 @@ interface Scheduled {
   readonly epoch: number;
 }
 
-/** A worker that was not heard of for so long is no longer shown. */
-const goneMs = 3_600_000;
-
-type Scheduling = "due" | "nextDue" | "leased" | "scheduled" | "beat" | "workers" | "announce" | "servers";
-
-export function schedules(logs: () => Iterable<Scheduled>, now: () => number): Pick<Store, Scheduling> {
+export function schedules(logs: () => Iterable<Scheduled>, now: () => number): Scheduling {
   const workers = new Map<string, WorkerRow>();
   const servers = new Map<string, ServerRow>();
   const rows = (): DueRow[] => [...logs()].flatMap(dueRow);

@@ -24,3 +24,13 @@ export function Portion<T>({ of, children }: PortionProps<T>): ReactNode {
     </>
   );
 }
+
+interface PortionListProps<T> {
+  readonly of: readonly T[];
+  /** One of them, with its key. */
+  readonly children: (one: T) => ReactNode;
+}
+
+export function PortionList<T>({ of, children }: PortionListProps<T>): ReactNode {
+  return <Portion of={of}>{(shown) => <ul>{shown.map((one) => children(one))}</ul>}</Portion>;
+}

@@ -27,12 +27,23 @@ export function Said({ text, as: Tag = "p", className = "", chars = shownChars }
       <Tag className={`said ${className}`} dir="auto">
         {visible(part)}
       </Tag>
-      {text.length > shown ? (
-        <button className="button" data-size="small" type="button" onClick={() => setShown(shown * 4)}>
-          Show more: {count(text.length - shown)} characters are left
-        </button>
-      ) : null}
+      <ShowMore left={text.length - shown} act={() => setShown(shown * 4)} />
     </>
+  );
+}
+
+interface ShowMoreProps {
+  /** In characters; nothing is shown when none are. */
+  readonly left: number;
+  readonly act: () => void;
+}
+
+export function ShowMore({ left, act }: ShowMoreProps): ReactNode {
+  if (left <= 0) return null;
+  return (
+    <button className="button" data-size="small" type="button" onClick={act}>
+      Show more: {count(left)} characters are left
+    </button>
   );
 }
 

@@ -5,6 +5,7 @@ import { plural } from "../part/amount.ts";
 import { Button } from "../part/button.tsx";
 import { actorWords } from "../part/event-words.ts";
 import { Ago } from "../part/moment.tsx";
+import { PlaceHead } from "../part/place-head.tsx";
 import { Portion } from "../part/portion.tsx";
 import { Json, Said } from "../part/said.tsx";
 import { Status } from "../part/status.tsx";
@@ -45,15 +46,9 @@ const modelsOf = (agents: readonly Summary[]): readonly string[] => [
 function List({ agents }: { readonly agents: readonly Summary[] }): ReactNode {
   const [isAdding, setAdding] = useState(false);
   useRowKeys(".agents-row");
-  useShortcuts([{ key: "a", what: "New agent", act: () => setAdding(true) }]);
   return (
     <div className="agents">
-      <div className="head">
-        <h1 className="spread">Agents</h1>
-        <Button kind="main" act={() => setAdding(true)}>
-          New agent
-        </Button>
-      </div>
+      <PlaceHead title="Agents" does="New agent" act={() => setAdding(true)} />
       {agents.length === 0 ? (
         <Empty title="There are no agents yet">
           <p>

@@ -2,6 +2,7 @@
 import { useEffect, type ReactNode } from "react";
 import { Link } from "../link.tsx";
 import { count, money, plural, tokens } from "../part/amount.ts";
+import { NumberHead } from "../part/number-head.tsx";
 import { brief } from "../part/visible.ts";
 import { Empty, WhenRead } from "../part/trouble.tsx";
 import { refresh, useReading } from "../reading.ts";
@@ -179,18 +180,10 @@ function Groups({ series, by }: { readonly series: readonly Series[]; readonly b
       <thead>
         <tr>
           <th scope="col">{by === "agent" ? "Agent" : "Model"}</th>
-          <th scope="col" className="right">
-            Answers
-          </th>
-          <th scope="col" className="right cost-wide">
-            Tokens in
-          </th>
-          <th scope="col" className="right cost-wide">
-            Tokens out
-          </th>
-          <th scope="col" className="right">
-            Cost
-          </th>
+          <NumberHead>Answers</NumberHead>
+          <NumberHead className="cost-wide">Tokens in</NumberHead>
+          <NumberHead className="cost-wide">Tokens out</NumberHead>
+          <NumberHead>Cost</NumberHead>
         </tr>
       </thead>
       <tbody>
@@ -234,13 +227,11 @@ function ByDay({ series, days, measure }: ByDayProps): ReactNode {
             <tr>
               <th scope="col">Day</th>
               {series.map((one) => (
-                <th scope="col" className="right" key={nameOf(one)}>
+                <NumberHead key={nameOf(one)}>
                   <bdi>{brief(nameOf(one), 24)}</bdi>
-                </th>
+                </NumberHead>
               ))}
-              <th scope="col" className="right">
-                All
-              </th>
+              <NumberHead>All</NumberHead>
             </tr>
           </thead>
           <tbody>

@@ -1,10 +1,11 @@
 /** Memory: what later sessions are to know, where it came from, and how it is ended. */
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { plural } from "../part/amount.ts";
 import { AskFirst } from "../part/ask-first.tsx";
 import { Button } from "../part/button.tsx";
 import { actorWords } from "../part/event-words.ts";
 import { Ago } from "../part/moment.tsx";
+import { PlaceHead } from "../part/place-head.tsx";
 import { Portion } from "../part/portion.tsx";
 import { Json, Said } from "../part/said.tsx";
 import { SessionName } from "../part/session-name.tsx";
@@ -14,11 +15,10 @@ import { brief } from "../part/visible.ts";
 import { refresh, useReading } from "../reading.ts";
 import { goWith } from "../route.ts";
 import { engine } from "../server.ts";
-import { useShortcuts } from "../shortcut.ts";
-import { after } from "../world.ts";
 import { useHeard } from "./heard.ts";
 import { useRowKeys } from "./row-keys.ts";
 import { RememberDialog, scopes } from "./memory/form.tsx";
+import { useTyped } from "./typed.ts";
 import "../style/places.css";
 
 type Entry = Awaited<ReturnType<typeof engine.memory>>[number];
@@ -37,16 +37,10 @@ export function Memory({ params }: { readonly params: URLSearchParams }): ReactN
   );
   useRowKeys(".places-row");
   useHeard(/^memory\./, ["memory"]);
-  useShortcuts([{ key: "a", what: "Remember something", act: () => setAdding(true) }]);
   const isFiltered = text.trim() !== "" || scope !== undefined || owner !== null;
   return (
     <div className="places">
-      <div className="head">
-        <h1 className="spread">Memory</h1>
-        <Button kind="main" act={() => setAdding(true)}>
-          Remember
-        </Button>
-      </div>
+      <PlaceHead title="Memory" does="Remember" what="Remember something" act={() => setAdding(true)} />
       <Filter text={text} scope={scope ?? ""} owner={owner} />
       <WhenRead of={reading}>{(entries) => <Entries entries={entries} isFiltered={isFiltered} />}</WhenRead>
       {isAdding ? <RememberDialog close={() => setAdding(false)} /> : null}
@@ -63,23 +57,7 @@ interface FilterProps {
 const restMs = 200;
 
 function Filter({ text, scope, owner }: FilterProps): ReactNode {
-  const [typed, setTyped] = useState(text);
-  const told = useRef(text);
-  const waiting = useRef<(() => void) | null>(null);
-  useEffect(() => {
-    if (told.current === text) return;
-    told.current = text;
-    setTyped(text);
-  }, [text]);
-  useEffect(() => () => waiting.current?.(), []);
-  const type = (value: string): void => {
-    setTyped(value);
-    waiting.current?.();
-    waiting.current = after(restMs, () => {
-      told.current = value;
-      goWith({ q: value }, { replace: true });
-    });
-  };
+  const { typed, type } = useTyped(text, restMs);
   return (
     <div className="places-filter">
       <input

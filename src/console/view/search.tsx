@@ -1,5 +1,5 @@
 /** Search over everything that was said, as one types. */
-import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { Link } from "../link.tsx";
 import { plural } from "../part/amount.ts";
 import { Button } from "../part/button.tsx";
@@ -12,9 +12,9 @@ import { useReading } from "../reading.ts";
 import { goWith, sessionPath, withParams } from "../route.ts";
 import { engine } from "../server.ts";
 import { useShortcuts } from "../shortcut.ts";
-import { after } from "../world.ts";
 import { useReadAgain } from "./heard.ts";
 import { askedFor, grouped, kindOf, pieces, type Group, type Hit } from "./search/found.ts";
+import { useTyped } from "./typed.ts";
 import "../style/search.css";
 
 const restMs = 160;
@@ -67,27 +67,8 @@ interface FieldProps {
   readonly field: { readonly current: HTMLInputElement | null };
 }
 
-/** What is typed goes to the address a moment later; what the address says otherwise comes back here. */
 function Field({ text, field }: FieldProps): ReactNode {
-  const [typed, setTyped] = useState(text);
-  const told = useRef(text);
-  const waiting = useRef<(() => void) | null>(null);
-  useEffect(() => {
-    if (told.current === text) return;
-    told.current = text;
-    setTyped(text);
-  }, [text]);
-  useEffect(() => () => waiting.current?.(), []);
-  const ask = (value: string): void => {
-    waiting.current?.();
-    told.current = value;
-    goWith({ q: value }, { replace: true });
-  };
-  const type = (value: string): void => {
-    setTyped(value);
-    waiting.current?.();
-    waiting.current = after(restMs, () => ask(value));
-  };
+  const { typed, type, ask } = useTyped(text, restMs);
   return (
     <form
       role="search"

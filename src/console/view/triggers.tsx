@@ -5,7 +5,8 @@ import { count } from "../part/amount.ts";
 import { AskFirst } from "../part/ask-first.tsx";
 import { Button } from "../part/button.tsx";
 import { Ago, exact } from "../part/moment.tsx";
-import { Portion } from "../part/portion.tsx";
+import { PlaceHead } from "../part/place-head.tsx";
+import { PortionList } from "../part/portion.tsx";
 import { SessionName } from "../part/session-name.tsx";
 import { Status } from "../part/status.tsx";
 import { tell } from "../part/toast.tsx";
@@ -14,7 +15,6 @@ import { brief } from "../part/visible.ts";
 import { refresh, useReading } from "../reading.ts";
 import { go, sessionPath } from "../route.ts";
 import { engine, sessionOf } from "../server.ts";
-import { useShortcuts } from "../shortcut.ts";
 import { useHeard } from "./heard.ts";
 import { useRowKeys } from "./row-keys.ts";
 import { TemplateDialog } from "./triggers/form.tsx";
@@ -30,15 +30,9 @@ export function Triggers(): ReactNode {
   const waiting = useReading("triggers/sessions", () => readWaiting(engine));
   useRowKeys(".places-row");
   useHeard(/^(?:trigger|session)\./, ["triggers"]);
-  useShortcuts([{ key: "a", what: "New template", act: () => setAdding(true) }]);
   return (
     <div className="places">
-      <div className="head">
-        <h1 className="spread">Triggers</h1>
-        <Button kind="main" act={() => setAdding(true)}>
-          New template
-        </Button>
-      </div>
+      <PlaceHead title="Triggers" does="New template" act={() => setAdding(true)} />
       <section>
         <h2>Templates</h2>
         <p className="soft">Each opens a new session whenever it fires.</p>
@@ -73,15 +67,9 @@ function Templates({ list }: { readonly list: readonly Template[] }): ReactNode 
       </Empty>
     );
   return (
-    <Portion of={list}>
-      {(shown) => (
-        <ul>
-          {shown.map((template) => (
-            <TemplateRow key={template.name} template={template} />
-          ))}
-        </ul>
-      )}
-    </Portion>
+    <PortionList of={list}>
+      {(template) => <TemplateRow key={template.name} template={template} />}
+    </PortionList>
   );
 }
 
@@ -158,17 +146,7 @@ function WaitingSessions({ rows }: { readonly rows: readonly Row[] }): ReactNode
         None. A session gets a trigger on its own page, or when it is opened; it sleeps until that fires.
       </p>
     );
-  return (
-    <Portion of={rows}>
-      {(shown) => (
-        <ul>
-          {shown.map((row) => (
-            <WaitingRow key={row.session} row={row} />
-          ))}
-        </ul>
-      )}
-    </Portion>
-  );
+  return <PortionList of={rows}>{(row) => <WaitingRow key={row.session} row={row} />}</PortionList>;
 }
 
 function WaitingRow({ row }: { readonly row: Row }): ReactNode {

@@ -2,25 +2,12 @@
 import type { SessionId } from "../../core/ids.ts";
 import type { Status } from "../../core/lifecycle.ts";
 import type { DueRow, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
+import { goneMs, type Scheduling } from "../scheduling.ts";
 import type { Row } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import { arrayOf } from "./literal.ts";
 
-type Scheduling =
-  | "due"
-  | "nextDue"
-  | "leased"
-  | "scheduled"
-  | "beat"
-  | "workers"
-  | "announce"
-  | "servers"
-  | "renew";
-
-/** A worker that was not heard of for so long is no longer shown. */
-const goneMs = 3_600_000;
-
-export function makeSchedules(driver: Driver): Pick<Store, Scheduling> {
+export function makeSchedules(driver: Driver): Scheduling & Pick<Store, "renew"> {
   const { database, tenant } = driver;
   const { run, given } = database;
   const clocked = makeClocked(driver);

@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { SessionId } from "../../core/ids.ts";
 import type { Status } from "../../core/lifecycle.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
+import { goneMs, type Scheduling } from "../scheduling.ts";
 import type { Writer } from "./writer.ts";
 
 export interface Schedule {
@@ -65,9 +66,6 @@ type MoreArray = [
 const columns = `l.id, l.session, l.status, l.agent, s.model, l.priority, s.due, s.since, e.holder,
   e.until_ms, (SELECT position FROM records WHERE log = l.id AND seq = l.epoch), s.deadline`;
 
-/** A worker that was not heard of for so long is no longer shown. */
-const goneMs = 3_600_000;
-
 interface Given {
   readonly tenant: string;
   readonly now: () => number;
@@ -75,22 +73,11 @@ interface Given {
   readonly look: <T>(work: () => T) => Promise<T>;
 }
 
-type Scheduling =
-  | "due"
-  | "nextDue"
-  | "leased"
-  | "scheduled"
-  | "beat"
-  | "workers"
-  | "announce"
-  | "servers"
-  | "feedEnd";
-
 export function schedules(
   database: DatabaseSync,
   writer: Writer,
   { tenant, now, look }: Given,
-): Pick<Store, Scheduling> {
+): Scheduling & Pick<Store, "feedEnd"> {
   const next = database.prepare("SELECT min(due) FROM schedule WHERE tenant = ? AND due > ?");
   const held = database.prepare(
     `SELECT ${columns} FROM leases e CROSS JOIN logs l ON l.id = e.log LEFT JOIN schedule s ON s.log = e.log

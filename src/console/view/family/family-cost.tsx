@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { count, money, plural, tokens } from "../../part/amount.ts";
+import { NumberHead } from "../../part/number-head.tsx";
 import { sessionPath } from "../../route.ts";
 import { sumCosts, titleOf, type Node, type SessionCost } from "./relative.ts";
 
@@ -38,18 +39,10 @@ export function FamilyCost({ costs, nodes }: FamilyCostProps): ReactNode {
             <th scope="col" className="family-share">
               Share{isFree ? " of tokens" : ""}
             </th>
-            <th scope="col" className="right family-wide">
-              Calls
-            </th>
-            <th scope="col" className="right family-wide">
-              Tokens in
-            </th>
-            <th scope="col" className="right family-wide">
-              Out
-            </th>
-            <th scope="col" className="right">
-              Cost
-            </th>
+            <NumberHead className="family-wide">Calls</NumberHead>
+            <NumberHead className="family-wide">Tokens in</NumberHead>
+            <NumberHead className="family-wide">Out</NumberHead>
+            <NumberHead>Cost</NumberHead>
           </tr>
         </thead>
         <tbody>

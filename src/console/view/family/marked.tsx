@@ -1,6 +1,6 @@
 /** A text beside another: the words that it has for itself are marked. */
 import { useMemo, useState, type ReactNode } from "react";
-import { count } from "../../part/amount.ts";
+import { ShowMore } from "../../part/said.tsx";
 import { visible } from "../../part/visible.ts";
 import { compareWords, type Piece } from "./words.ts";
 
@@ -29,11 +29,7 @@ export function Marked({ text, against, chars = 2_000 }: MarkedProps): ReactNode
           isOwn ? <mark key={place}>{visible(said)}</mark> : <span key={place}>{visible(said)}</span>,
         )}
       </p>
-      {text.length > shown ? (
-        <button className="button" data-size="small" type="button" onClick={() => setShown(shown * 4)}>
-          Show more: {count(text.length - shown)} characters are left
-        </button>
-      ) : null}
+      <ShowMore left={text.length - shown} act={() => setShown(shown * 4)} />
     </>
   );
 }

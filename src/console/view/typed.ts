@@ -1,0 +1,34 @@
+/** A field whose text is `q` of the address: that follows a moment later, and may come back changed. */
+import { useEffect, useRef, useState } from "react";
+import { goWith } from "../route.ts";
+import { after } from "../world.ts";
+
+interface Typed {
+  readonly typed: string;
+  readonly type: (text: string) => void;
+  /** To the address at once. */
+  readonly ask: (text: string) => void;
+}
+
+export function useTyped(text: string, restMs: number): Typed {
+  const [typed, setTyped] = useState(text);
+  const told = useRef(text);
+  const waiting = useRef<(() => void) | null>(null);
+  useEffect(() => {
+    if (told.current === text) return;
+    told.current = text;
+    setTyped(text);
+  }, [text]);
+  useEffect(() => () => waiting.current?.(), []);
+  const ask = (value: string): void => {
+    waiting.current?.();
+    told.current = value;
+    goWith({ q: value }, { replace: true });
+  };
+  const type = (value: string): void => {
+    setTyped(value);
+    waiting.current?.();
+    waiting.current = after(restMs, () => ask(value));
+  };
+  return { typed, type, ask };
+}

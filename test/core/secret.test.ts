@@ -45,6 +45,17 @@ const forms: Readonly<Record<string, (secret: string) => string>> = {
 };
 
 suite("a registered value", () => {
+  test("is found wherever it begins and ends, in ASCII and beside other letters", () => {
+    const redactor = holding("KEY", "hunter22");
+    for (const letter of ["x", "é", "😀"]) {
+      for (let place = 0; place < 12; place++) {
+        const [front, back] = [letter.repeat(place), letter.repeat(place % 5)];
+        const text = `${front}hunter22${back}hunter22`;
+        assert.equal(redactor.text(text), `${front}[redacted: KEY]${back}[redacted: KEY]`);
+      }
+    }
+  });
+
   for (const [form, write] of Object.entries(forms)) {
     test(`is taken out when it is ${form}`, () => {
       for (const secret of [value, "hunter22", "aB3_xY9-zzQ1~k.p"]) {

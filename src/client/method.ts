@@ -14,7 +14,7 @@ const kept: Partial<Record<OperationId, readonly string[]>> = {
   "session.erase": ["progress"],
   "session.replay": ["progress", "signal"],
   "engine.search": ["progress"],
-  "engine.query": ["progress"],
+  "engine.query": ["progress", "signal"],
   "engine.verify": ["progress"],
   "engine.scan": ["progress"],
   "engine.deliver": ["progress"],

@@ -120,6 +120,9 @@ export const limit = {
   queryRowsMax: 10_000,
   queryMs: 30_000,
   queryCharsMax: 10_000,
+  /** Queries of one store that a program runs at once, and that wait; of each caller a quarter of them. */
+  queriesMax: 2,
+  queriesWaitingMax: 32,
   /** One request to a server: its headers, its address, its body; and how long it may take to come in. */
   requestHeaderBytesMax: 16_384,
   requestTargetCharsMax: 8_192,

@@ -28,6 +28,7 @@ import { findSession } from "./find.ts";
 import type { Lineage } from "./lineage.ts";
 import { forget, listMemory, remember } from "./memory.ts";
 import type { ForgetOptions, Forgotten, MemoryEntry, MemoryOptions, RememberOptions } from "./memory.ts";
+import { queryLine } from "./query-line.ts";
 import { makeContext, type EngineOptions } from "./make-context.ts";
 import { checkOpen } from "./options.ts";
 import { keepBytes } from "./redact.ts";
@@ -211,15 +212,17 @@ export class Engine implements AsyncDisposable {
   /** One read-only SELECT over the views in docs/views.md. */
   async query(
     sql: string,
-    options: { readonly progress?: Progress } = {},
+    options: { readonly progress?: Progress; readonly signal?: AbortSignal } = {},
   ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
-    checkOptions("query", options, ["progress"]);
+    checkOptions("query", options, ["progress", "signal"]);
     if (typeof sql !== "string" || sql.trim() === "" || sql.length > limit.queryCharsMax) {
       throw new SkeinError("invalid", `a query is a text of 1 to ${limit.queryCharsMax} characters`);
     }
-    const { store, states } = this.#context;
-    await catchUp(store, states, options.progress);
-    return store.query(sql, { limit: limit.queryRowsMax, timeoutMs: limit.queryMs });
+    const { store, states, actor } = this.#context;
+    const { progress, signal } = options;
+    await catchUp(store, states, progress);
+    const how = { limit: limit.queryRowsMax, timeoutMs: limit.queryMs, ...(signal && { signal }) };
+    return queryLine(store)({ actor, signal }, () => store.query(sql, how));
   }
 
   /** Verifies every log of the store, and the store itself. */

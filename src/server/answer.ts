@@ -76,6 +76,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
     session: () => sessionOf(engine, route),
     otherStores: desk.otherStores,
     keyed: operation.keyed && key !== undefined ? { key } : {},
+    gone: () => goneSignal(exchange.response),
     bytes: () => readBytes(request),
   };
   try {
@@ -248,6 +249,13 @@ function seqIn({ headers }: IncomingMessage): number | undefined {
   throw new ProblemError(
     makeProblem("invalid", "If-Match names no position", { field: "If-Match", hint: 'give "12"' }),
   );
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  if (response.destroyed) gone.abort();
+  response.once("close", () => gone.abort());
+  return gone.signal;
 }
 
 const lastEventIdIn = ({ headers }: IncomingMessage): string | undefined => {

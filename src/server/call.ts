@@ -18,6 +18,8 @@ export interface Call {
   readonly otherStores: boolean;
   /** The caller's own key, where the library's call takes one. */
   readonly keyed: { readonly key?: string };
+  /** Aborted when nobody is there any more to be answered: for what only costs then. */
+  readonly gone: () => AbortSignal;
   /** The body, where it is bytes. */
   readonly bytes: () => AsyncIterable<Uint8Array>;
 }

@@ -453,10 +453,13 @@ export interface Store extends ScheduleStore {
     text: string,
     options: { readonly limit: number; readonly session?: LogId },
   ): Promise<readonly { readonly session: LogId; readonly seq: number }[]>;
-  /** Runs one read-only statement over the documented views. Rejects with `invalid` for anything else. */
+  /**
+   * Runs one read-only statement over the documented views. Rejects with `invalid` for anything else. Ended
+   * early, where the driver can, when the signal is aborted.
+   */
   query(
     sql: string,
-    options: { readonly limit: number; readonly timeoutMs: number },
+    options: { readonly limit: number; readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }>;
 
   /**

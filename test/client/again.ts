@@ -86,6 +86,7 @@ export const table: Readonly<Record<string, Row>> = {
   "move.test.ts": long,
   "newer.test.ts": driven,
   "policies.test.ts": but({ "what cannot be a policy or an option is refused, and leaves no trace": worded }),
+  "query-line.test.ts": inside,
   "rebuild.test.ts": long,
   "replay-check.test.ts": but({
     "every state and context of a log comes out as it was recorded, across rewinds and forks": hasFunction,

@@ -203,3 +203,26 @@ test("a world that starts no processes asks in a thread", async () => {
   const { rows } = await store.query("SELECT count(*) FROM sessions", { limit: 9, timeoutMs: 9_000 });
   assert.deepEqual(rows, [[2]]);
 });
+
+test("a query that nobody waits for any more is ended in its midst", async () => {
+  const leaving = new AbortController();
+  const told: (AbortSignal | undefined)[] = [];
+  const { apart } = realWorld();
+  await using own = await inFile({
+    ...madeWorld(),
+    apart: (file, message, signal) => {
+      told.push(signal);
+      const answer = apart!(file, message, signal);
+      setImmediate(() => leaving.abort());
+      return answer;
+    },
+  });
+  const endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t";
+  const asked = own.engine.query(endless, { signal: leaving.signal });
+  await assert.rejects(asked, { code: "unavailable", message: /ended before it had an answer/ });
+  assert.deepEqual(
+    told.map((signal) => signal?.aborted),
+    [true],
+  );
+  assert.deepEqual((await own.engine.query("SELECT 1", {})).rows, [[1]]);
+});

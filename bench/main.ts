@@ -19,6 +19,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   retain: async () => (await import("./retain.ts")).benchRetain(),
   wake: async () => (await import("./wake.ts")).benchWake(),
   serve: async () => (await import("./serve.ts")).benchServe(),
+  console: async () => (await import("./console.ts")).benchConsole(),
   start: async () => (await import("./start.ts")).benchStart(),
   postgres: async () => (await import("./postgres.ts")).benchPostgres(),
 };

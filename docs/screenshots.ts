@@ -34,6 +34,7 @@ const stand = await makeStand({ models: { ...pen.models, model: async () => eith
 try {
   for (const shot of await shots()) await take(browser, stand, shot);
 } finally {
+  pen.end();
   await browser.close();
   await stand[Symbol.asyncDispose]();
 }

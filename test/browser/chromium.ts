@@ -64,6 +64,7 @@ const quiet = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-gpu",
+  "--disable-lcd-text",
   "--disable-quic",
   "--disable-sync",
   "--no-first-run",

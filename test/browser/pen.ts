@@ -13,7 +13,8 @@ export interface Pen {
   end(): void;
 }
 
-export function makePen(): Pen {
+/** It may go by another name. */
+export function makePen(name = penName): Pen {
   const written: (string | null)[] = [];
   let wake: () => void = () => undefined;
   const put = (piece: string | null): void => {
@@ -21,7 +22,7 @@ export function makePen(): Pen {
     wake();
   };
   const model: Model = {
-    name: penName,
+    name,
     facts: { windowTokens: 32_768, outputTokensMax: 8_192, images: true, price: null },
     async *stream({ signal }) {
       let text = "";
@@ -48,7 +49,7 @@ export function makePen(): Pen {
   return {
     models: {
       byDefault: offline.name,
-      model: async (name) => (name === penName ? model : offline),
+      model: async (asked) => (asked === penName ? model : offline),
       list: () => [],
     },
     write: (text) => put(text),

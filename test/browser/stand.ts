@@ -42,6 +42,8 @@ export interface Shown extends AsyncDisposable {
   readonly context: BrowserContext;
   /** What went wrong in it so far. */
   readonly said: string[];
+  /** Resolves once it hears what happens: what was said live before that, it has missed. */
+  follows(): Promise<unknown>;
   /** Nothing but what is expected went wrong. */
   calm(...expected: readonly RegExp[]): void;
 }
@@ -136,11 +138,14 @@ async function openPage(
     const isOwn = request.url().startsWith(server.url) || /^(blob|data):/.test(request.url());
     if (!isOwn) said.push(`asked elsewhere: ${request.url()}`);
   });
+  const followed = page.waitForResponse((response) => response.url().includes("/v1/feed?"));
+  followed.catch(() => undefined);
   await page.goto(`${server.url}${at}${token === null ? "" : `#token=${token}`}`);
   return {
     page,
     context,
     said,
+    follows: () => followed,
     calm(...expected) {
       const left = said.filter((text) => !expected.some((like) => like.test(text)));
       assert.deepEqual(left, []);

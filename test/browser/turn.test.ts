@@ -9,6 +9,10 @@ import { makeStand, type Stand } from "./stand.ts";
 
 const skip = await noChromium();
 
+/** An image of one pixel. */
+const dot =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 const entriesOf = (page: Page): Locator => page.getByLabel("Entries");
 const messageOf = (page: Page): Locator => page.getByRole("textbox", { name: "Message" });
 const headOf = (page: Page): Locator =>
@@ -45,6 +49,7 @@ suite("a session in a browser", { skip }, () => {
     const session = await stand.engine.open({ objective: name, name, model: penName });
     const shown = await stand.page(browser, { at: `/s/${session.id}` });
     await shown.page.getByRole("heading", { name, level: 1 }).waitFor();
+    await shown.follows();
     return { session, shown };
   };
 
@@ -52,6 +57,7 @@ suite("a session in a browser", { skip }, () => {
     const { session, shown: first } = await watched("Tell a story");
     await using shown = first;
     await using other = await stand.page(browser, { at: `/s/${session.id}` });
+    await other.follows();
     await say(shown.page, "Begin");
     await other.page.getByText("Begin", { exact: true }).waitFor();
     pen.write("Once upon a time ");
@@ -128,7 +134,7 @@ suite("a session in a browser", { skip }, () => {
     const session = await stand.engine.open({ objective: "Go through a tunnel" });
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page, context } = shown;
-    await messageOf(page).waitFor();
+    await shown.follows();
     await context.setOffline(true);
     await page.getByText("The server cannot be reached.").waitFor();
     await session.input("Note that light is at the end.");
@@ -144,6 +150,7 @@ suite("a session in a browser", { skip }, () => {
     await using shown = await stand.page(browser, { at: `/s/${session.id}`, token });
     const { page } = shown;
     await messageOf(page).fill("Half a thought");
+    await shown.follows();
     await stand.engine.revokeToken(id);
     await page.getByRole("heading", { name: "Log in to Skein" }).waitFor();
     await page.getByLabel("Login link or token").fill(stand.token);
@@ -157,11 +164,48 @@ suite("a session in a browser", { skip }, () => {
     const session = await stand.engine.open({ objective: "Be gone soon" });
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page } = shown;
-    await messageOf(page).waitFor();
+    await shown.follows();
     await stand.engine.delete(session.id);
     await page.getByRole("heading", { name: "This session is not there any more" }).waitFor();
     await page.getByRole("link", { name: "All sessions" }).click();
     await page.getByRole("heading", { name: "Sessions", exact: true }).waitFor();
     shown.calm(/404/, /410/);
+  });
+
+  test("a long text and an image are pasted, and arrive whole", async () => {
+    const session = await stand.engine.open({ objective: "Take what is pasted", model: penName });
+    await using shown = await stand.page(browser, { at: `/s/${session.id}` });
+    const { page } = shown;
+    const text = `${"A long line that somebody has copied from elsewhere. ".repeat(20_000)}end`;
+    await messageOf(page).waitFor();
+    await messageOf(page).evaluate((field, base64) => {
+      const files = new DataTransfer();
+      const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+      files.items.add(new File([bytes], "dot.png", { type: "image/png" }));
+      field.dispatchEvent(
+        new ClipboardEvent("paste", { clipboardData: files, bubbles: true, cancelable: true }),
+      );
+    }, dot);
+    await page.getByRole("button", { name: "Leave out dot.png" }).waitFor();
+    await page.getByText("sending…").waitFor({ state: "detached" });
+    await messageOf(page).focus();
+    await page.keyboard.insertText(text);
+    await messageOf(page).press("Enter");
+    await page.getByRole("img", { name: "Attached: image/png" }).waitFor();
+    await page.getByText("pasted.txt").waitFor();
+    pen.write("Thank you.");
+    pen.end();
+    await entriesOf(page).getByText("Thank you.").waitFor();
+    const blocks: { readonly type: string; readonly blob?: string }[] = [];
+    for await (const { content } of session.events({ types: ["input.received"] }))
+      blocks.push(...((content as { readonly blocks: typeof blocks } | undefined)?.blocks ?? []));
+    assert.deepEqual(
+      blocks.map(({ type }) => type),
+      ["file", "image"],
+    );
+    const [kept, image] = await Promise.all(blocks.map(({ blob = "" }) => stand.engine.blob(blob)));
+    assert.equal(Buffer.from(kept ?? []).toString(), text);
+    assert.equal(Buffer.from(image ?? []).toString("base64"), dot);
+    shown.calm();
   });
 });

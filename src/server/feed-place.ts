@@ -7,7 +7,7 @@
 import { SkeinError } from "../core/error.ts";
 import { isSessionId, isWorkspaceId, type LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import type { Engine } from "../runtime/engine.ts";
+import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 
 export interface FeedPlace {
@@ -32,6 +32,18 @@ export function parsePlace(text: string | undefined): FeedPlace {
     return { after: position, last: { session, seq: Number(seq) } };
   throw new SkeinError("invalid", "after: that is no position of the feed", {
     hint: "give the position, or the id of an event, as it was received",
+  });
+}
+
+/** Throws when it is no place of the feed, or is that of an event which is not there (any more). */
+export async function checkPlace(engine: Engine, text: string): Promise<void> {
+  const { after, last } = parsePlace(text);
+  const { store } = Engine.contextOf(engine);
+  await store.feed(after, 1);
+  const head = last === null ? undefined : await store.head(last.session);
+  if (last === null || head === undefined || head.seq >= last.seq) return;
+  throw new SkeinError("invalid", `after: ${last.session} is at ${head.seq}, and has no event ${last.seq}`, {
+    hint: "the store may have been set back; read the feed again from the beginning",
   });
 }
 

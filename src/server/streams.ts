@@ -10,7 +10,7 @@ import { stillWaiting } from "../runtime/options.ts";
 import type { Ran } from "../runtime/runner.ts";
 import type { Session } from "../runtime/session.ts";
 import type { Call } from "./call.ts";
-import { familyOf } from "./feed-place.ts";
+import { checkPlace, familyOf } from "./feed-place.ts";
 import { streamFeed } from "./feed-stream.ts";
 import type { Hub } from "./hub.ts";
 import { ProblemError } from "./problem.ts";
@@ -65,7 +65,9 @@ async function openEvents(
   const session = await call.session();
   const { store } = Engine.contextOf(engine);
   const first = since === undefined ? 1 : await store.seqAt(session.id, since);
-  const after = seqIn(lastEventId) ?? params.after ?? 0;
+  const last = await positionIn(session, lastEventId);
+  if (last === undefined) await checkThere(session, params.after, "after");
+  const after = last ?? params.after ?? 0;
   const fromSeq = Math.max(params.fromSeq ?? 1, first, after + 1);
   const { toSeq, types, follow, deltas, limit: count } = params;
   return async (sink) => {
@@ -87,6 +89,26 @@ function seqIn(text: string | undefined): number | undefined {
   );
 }
 
+/** The last event that a reader has, which must be there. */
+async function positionIn(session: Session, lastEventId: string | undefined): Promise<number | undefined> {
+  const seq = seqIn(lastEventId);
+  await checkThere(session, seq, "Last-Event-ID");
+  return seq;
+}
+
+/** Whoever knows more than there is would wait for what is never told them: the log was set back. */
+async function checkThere(session: Session, seq: number | undefined, field: string): Promise<void> {
+  if (seq === undefined || seq === 0) return;
+  const head = (await session.head()).seq;
+  if (seq <= head) return;
+  throw new ProblemError(
+    makeProblem("invalid", `${session.id} is at ${head}: there is no event ${seq}`, {
+      field,
+      hint: `the store may have been set back; go on after ${head}, or read all of it again`,
+    }),
+  );
+}
+
 async function openFeed(
   { engine }: Call,
   params: ParamsOf<"engine.feed">,
@@ -94,6 +116,7 @@ async function openFeed(
 ): Promise<(sink: Sink) => Promise<void>> {
   const family = params.family === undefined ? null : await familyOf(engine, params.family);
   const after = lastEventId === undefined || lastEventId === "" ? params.after : lastEventId;
+  if (after !== undefined) await checkPlace(engine, after);
   return (sink) => streamFeed({ engine, hub, sink }, { after, family, follow: params.follow });
 }
 
@@ -105,6 +128,7 @@ async function openAsk(
   const { engine } = call;
   const context = Engine.contextOf(engine);
   const session = await call.session();
+  await positionIn(session, given.lastEventId);
   // Whatever is missing for a run is said before anything is written.
   const state = await context.writer.current(session.id);
   const { agent } = await agentOf(context, session.id, state);
@@ -122,7 +146,7 @@ async function openWatch(
   const { engine } = call;
   const session = await call.session();
   // Whoever comes again goes on after what they have, and not with what is new.
-  const seq = seqIn(given.lastEventId) ?? (await session.head()).seq;
+  const seq = (await positionIn(session, given.lastEventId)) ?? (await session.head()).seq;
   const running = session.run();
   return streamRun({ engine, session, fromSeq: seq + 1, running }, given);
 }

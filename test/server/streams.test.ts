@@ -240,3 +240,38 @@ test("a stream ends when the server stops, with what there was", async () => {
     ["1"],
   );
 });
+
+test("whoever knows of more than there is gets told where the session is, and waits for nothing", async () => {
+  await using place = await served();
+  const session = await place.engine.open({ objective: "Set back" });
+  const other = await place.engine.open({ objective: "Beside" });
+  const path = `/v1/sessions/${session.id}/events`;
+  const [heard] = await take(place, "/v1/feed?after=", (frame) =>
+    frame.some(({ data }) => data !== undefined),
+  );
+  const known = String(heard?.id).replace(/~[^~]*~\d+$/, "");
+  const wrong: readonly (readonly [string, string | null])[] = [
+    [path, "2"],
+    [`${path}?after=2`, null],
+    [`${path}?after=2`, ""],
+    ["/v1/feed", `${known}~${session.id}~2`],
+    ["/v1/feed", "nowhere"],
+    [`/v1/feed?after=${known}~${session.id}~2`, null],
+  ];
+  for (const [at, last] of wrong) {
+    const headers = { ...stream, ...(last === null ? {} : { "last-event-id": last }) };
+    const answer = await place.fetch(at, { headers });
+    const { code, detail } = (await answer.json()) as { readonly code: string; readonly detail: string };
+    assert.deepEqual([answer.status, code], [400, "invalid"], at);
+    if (last !== "nowhere") assert.match(detail, /is at 1\b/);
+  }
+  for (const [at, last] of [
+    [path, "1"],
+    [`${path}?after=5`, "1"],
+    ["/v1/feed", `${known}~${other.id}~1`],
+  ] as const) {
+    const answer = await place.fetch(at, { headers: { ...stream, "last-event-id": last } });
+    assert.equal(answer.status, 200, at);
+    await answer.body?.cancel();
+  }
+});

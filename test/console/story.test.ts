@@ -142,7 +142,7 @@ test("a search hit finds its entry, also within a call, an input or what was rew
   assert.equal(short(lost[placeOf(lost, 9)] as Entry), "lost 5");
 });
 
-test("a stretch begins in the middle: what is missing is looked for, and what cannot be had is left out", () => {
+test("a stretch begins in the middle: what is missing is looked for, or left out if it cannot be had", () => {
   const log = logOf(...events);
   const rest = log.filter(({ seq }) => seq >= 5);
   const told = {

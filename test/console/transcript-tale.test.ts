@@ -99,7 +99,7 @@ test("a position far away is gone to, and what is far from it is let go", async 
   assert.deepEqual(bounds(teller), [88_110, 90_500, 240]);
 });
 
-test("an earlier position that is looked at is read to there, with less while a slider is drawn", async () => {
+test("an earlier position is read to there, with less while a slider is drawn", async () => {
   const { teller } = logOf(50_000);
   teller.reach(50_000);
   await rest(teller);

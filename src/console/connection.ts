@@ -14,8 +14,9 @@ export const mended = cell(0);
 
 const passing = [502, 503, 504];
 
-/** As `fetch`, and heard. */
+/** As `fetch`, and heard. While the server is not reached a request waits, and asks in vain now and then only. */
 export async function heardFetch(url: string, init: RequestInit): Promise<Response> {
+  if (connection.get() === "lost") await reached(init.signal ?? undefined);
   let response: Response;
   try {
     response = await fetch(url, init);
@@ -24,9 +25,27 @@ export async function heardFetch(url: string, init: RequestInit): Promise<Respon
     throw error;
   }
   if (passing.includes(response.status)) lose();
-  else if (response.status === 401) leave();
-  else settle();
+  else if (response.status !== 401) settle();
+  // What was asked with the login before says nothing of this one.
+  else if (began === logins) leave();
   return response;
+}
+
+const heldMs = 5_000;
+
+/** Until something came through, nobody wants it any more, or a while has passed. */
+function reached(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const go = (): void => {
+      unwatch();
+      end();
+      signal?.removeEventListener("abort", go);
+      resolve();
+    };
+    const unwatch = connection.watch(go);
+    const end = after(heldMs, go);
+    signal?.addEventListener("abort", go);
+  });
 }
 
 const firstWaitMs = 500;
@@ -80,6 +99,7 @@ export async function login(token: string): Promise<string | null> {
     return "The server cannot be reached.";
   }
   if (answer.ok) {
+    logins++;
     connection.set("lost");
     settle();
     return null;

@@ -10,12 +10,14 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
-/** Is there while it is open. */
+/** Is there while it is open. Whatever has `data-first` gets the focus; else the first that can. */
 export function Dialog({ title, wide = false, bare = false, close, children }: DialogProps): ReactNode {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const dialog = element.current;
-    if (dialog !== null && !dialog.open) dialog.showModal();
+    if (dialog === null || dialog.open) return;
+    dialog.showModal();
+    dialog.querySelector<HTMLElement>("[data-first]")?.focus();
   }, []);
   return (
     <dialog

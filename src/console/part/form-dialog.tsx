@@ -69,7 +69,7 @@ export function FormDialog({ form, close }: FormDialogProps): ReactNode {
           <Button
             kind={form.isBad === true ? "bad" : "main"}
             disabled={isBusy}
-            autoFocus={form.fields.length === 0 && form.isBad !== true}
+            data-first={(form.fields.length === 0 && form.isBad !== true) || undefined}
           >
             {isBusy ? "At work…" : form.confirm}
           </Button>

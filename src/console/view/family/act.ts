@@ -2,11 +2,13 @@
 import { mayIn } from "../../../protocol/library.ts";
 import type { Choice } from "../../part/menu.tsx";
 import { go, sessionPath } from "../../route.ts";
-import { titleOf, type Node } from "./relative.ts";
+import { type Node } from "./relative.ts";
 
 export interface Acts {
   /** With which others are compared and merged: the one that was chosen, or the one whose page it is. */
   readonly other: Node | null;
+  /** What a session is called here. */
+  readonly titleOf: (node: Node, chars?: number) => string;
   readonly fork: (node: Node) => void;
   readonly pick: (node: Node) => void;
 }
@@ -16,7 +18,8 @@ const takes = ({ status, copy }: Node): boolean =>
   status !== "absent" && copy !== true && mayIn(status, "write");
 
 /** The main ones first. Of an absent session nothing is left to do. */
-export function choicesOf(node: Node, { other, fork, pick }: Acts): readonly Choice[] {
+export function choicesOf(node: Node, acts: Acts): readonly Choice[] {
+  const { other, fork, pick } = acts;
   const { session, status } = node;
   if (status === "absent") return [];
   const open: Choice = { name: "Open", act: () => go(sessionPath(session)) };
@@ -24,7 +27,7 @@ export function choicesOf(node: Node, { other, fork, pick }: Acts): readonly Cho
   const picking: Choice = { name: "Choose, to compare or merge with", act: () => pick(node), apart: true };
   if (other === null || other.session === session || other.status === "absent")
     return [open, forking, picking];
-  const name = `“${titleOf(other, 24)}”`;
+  const name = `“${acts.titleOf(other, 24)}”`;
   const merge = (into: Node, from: Node): Choice["act"] =>
     takes(into) ? () => go(sessionPath(into.session, "merge", { from: from.session })) : undefined;
   return [

@@ -8,7 +8,7 @@ import { useReading } from "../../reading.ts";
 import { go } from "../../route.ts";
 import { engine, sessionOf } from "../../server.ts";
 import { useScope } from "../session/scope.ts";
-import { titleOf } from "./relative.ts";
+import { titlesAmong } from "./relative.ts";
 
 interface ChooseProps {
   readonly title: string;
@@ -35,7 +35,7 @@ export function Choose({ title, toward }: ChooseProps): ReactNode {
               .map((node) => (
                 <li key={node.session}>
                   <Link to={toward(node.session)} dir="auto">
-                    {titleOf(node)}
+                    {titlesAmong(nodes)(node)}
                   </Link>
                   <Status status={node.status} />
                 </li>

@@ -13,7 +13,7 @@ import { Choose } from "./choose.tsx";
 import { ComparedFiles, ComparedState, ComparedTranscript } from "./compared-rest.tsx";
 import { ComparedItems } from "./compared-items.tsx";
 import { compareItems, type Compared, type Diff } from "./difference.ts";
-import { titleOf } from "./relative.ts";
+import { titlesAmong, type Titled } from "./relative.ts";
 import "../../style/family.css";
 
 export function Compare({ params }: { readonly params: URLSearchParams }): ReactNode {
@@ -47,7 +47,7 @@ export interface Side {
 interface Read {
   readonly diff: Diff;
   readonly items: readonly Compared[];
-  readonly right: { readonly session: string; readonly title: string };
+  readonly right: Titled;
 }
 
 const place = (session: string, at: number | null) => (at === null ? { session } : { session, at });
@@ -62,18 +62,22 @@ function Both({ other, otherAt }: BothProps): ReactNode {
     const base = diff.common === null ? [] : await session.items({ atSeq: diff.common.seq });
     const there = await against.state(otherAt === null ? {} : { atSeq: otherAt });
     const items = compareItems(diff.items ?? [], base);
-    return { diff, items, right: { session: against.id, title: titleOf(there) } } satisfies Read;
+    return { diff, items, right: there } satisfies Read;
   });
   return (
     <WhenRead of={read}>
-      {({ diff, items, right }) => (
-        <SideBySide
-          diff={diff}
-          items={items}
-          left={{ session: id, title: titleOf(state), seq: diff.from.seq, at }}
-          right={{ ...right, seq: diff.to.seq, at: otherAt }}
-        />
-      )}
+      {({ diff, items, right }) => {
+        const titleOf = titlesAmong(right.session === id ? [] : [state, right]);
+        const { session: there } = right;
+        return (
+          <SideBySide
+            diff={diff}
+            items={items}
+            left={{ session: id, title: titleOf(state), seq: diff.from.seq, at }}
+            right={{ session: there, title: titleOf(right), seq: diff.to.seq, at: otherAt }}
+          />
+        );
+      }}
     </WhenRead>
   );
 }
@@ -105,7 +109,7 @@ function SideBySide({ diff, items, left, right }: SideBySideProps): ReactNode {
             data-size="small"
             to={sessionPath(left.session, "merge", { from: right.session })}
           >
-            Merge “{brief(right.title, 24)}” into “{brief(left.title, 24)}”
+            Merge “{brief(right.title, 40)}” into “{brief(left.title, 40)}”
           </Link>
         )}
       </div>

@@ -85,5 +85,7 @@ function show(list: HTMLElement | null, name: string, within: string): void {
   const card = list?.querySelector<HTMLElement>(`[data-conflict="${CSS.escape(name)}"]`);
   const target = within === "" ? card : (card?.querySelector<HTMLElement>(within) ?? card);
   target?.focus({ preventScroll: true });
+  // Who types a value of their own means it in place of ours.
+  if (target instanceof HTMLTextAreaElement) target.select();
   card?.scrollIntoView({ block: "nearest" });
 }

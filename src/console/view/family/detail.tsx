@@ -9,7 +9,7 @@ import { Status } from "../../part/status.tsx";
 import { brief } from "../../part/visible.ts";
 import { sessionPath } from "../../route.ts";
 import { choicesOf, type Acts } from "./act.ts";
-import { placeOf, titleOf, type Node, type SessionCost } from "./relative.ts";
+import { placeOf, titlesAmong, type Node, type SessionCost } from "./relative.ts";
 
 interface DetailProps {
   readonly node: Node;
@@ -24,7 +24,7 @@ export function Detail({ node, nodes, acts, costs }: DetailProps): ReactNode {
     <section className="family-detail" aria-label="The session that is looked at">
       <div className="row wrap">
         <h2 className="cut" dir="auto">
-          {titleOf(node)}
+          {titlesAmong(nodes)(node)}
         </h2>
         <Status status={status} />
       </div>
@@ -79,7 +79,7 @@ function Origin({ node, nodes }: Pick<DetailProps, "node" | "nodes">): ReactNode
   const { parent, merged } = node;
   const nameOf = (session: string): string => {
     const found = nodes.get(session);
-    return found === undefined ? session.slice(-6) : titleOf(found, 40);
+    return found === undefined ? session.slice(-6) : titlesAmong(nodes)(found, 40);
   };
   return (
     <>

@@ -4,7 +4,7 @@ import { Link } from "../../link.tsx";
 import { count, money, plural, tokens } from "../../part/amount.ts";
 import { NumberHead } from "../../part/number-head.tsx";
 import { sessionPath } from "../../route.ts";
-import { sumCosts, titleOf, type Node, type SessionCost } from "./relative.ts";
+import { sumCosts, titlesAmong, type Node, type SessionCost } from "./relative.ts";
 
 interface FamilyCostProps {
   readonly costs: ReadonlyMap<string, SessionCost>;
@@ -47,7 +47,7 @@ export function FamilyCost({ costs, nodes }: FamilyCostProps): ReactNode {
         </thead>
         <tbody>
           {rows.slice(0, shownMax).map((row) => (
-            <Line key={row.session} row={row} share={share(row)} node={nodes.get(row.session)} />
+            <Line key={row.session} row={row} share={share(row)} title={titleIn(nodes, row.session)} />
           ))}
         </tbody>
       </table>
@@ -58,18 +58,23 @@ export function FamilyCost({ costs, nodes }: FamilyCostProps): ReactNode {
   );
 }
 
+const titleIn = (nodes: FamilyCostProps["nodes"], session: string): string => {
+  const node = nodes.get(session);
+  return node === undefined ? session.slice(-6) : titlesAmong(nodes)(node);
+};
+
 interface LineProps {
   readonly row: SessionCost;
   readonly share: number;
-  readonly node: Node | undefined;
+  readonly title: string;
 }
 
-function Line({ row, share, node }: LineProps): ReactNode {
+function Line({ row, share, title }: LineProps): ReactNode {
   return (
     <tr>
       <td className="family-cost-name">
         <Link to={sessionPath(row.session)} className="cut" dir="auto">
-          {node === undefined ? row.session.slice(-6) : titleOf(node)}
+          {title}
         </Link>
       </td>
       <td className="family-share">

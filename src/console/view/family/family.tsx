@@ -13,7 +13,7 @@ import { FamilyCost } from "./family-cost.tsx";
 import { ForkDialog } from "./fork-dialog.tsx";
 import { Graph } from "./graph.tsx";
 import { drawFamily } from "./layout.ts";
-import { readCosts, titleOf, type Lineage, type Node } from "./relative.ts";
+import { readCosts, titlesAmong, type Lineage, type Node } from "./relative.ts";
 import "../../style/family.css";
 
 export function Family(): ReactNode {
@@ -48,12 +48,17 @@ function Drawn({ lineage }: { readonly lineage: Lineage }): ReactNode {
   const picked = byId.get(params.get("pick") ?? "") ?? null;
   const other = picked ?? byId.get(id) ?? null;
   const shown = byId.get(looked ?? "") ?? byId.get(id) ?? nodes[0];
-  const acts = { other, fork: setForked, pick: (node: Node) => goWith({ pick: node.session }) };
+  const acts = {
+    other,
+    titleOf: titlesAmong(byId),
+    fork: setForked,
+    pick: (node: Node) => goWith({ pick: node.session }),
+  };
   return (
     <div className="family">
       <div className="family-top">
         <Legend nodes={nodes} left={left} />
-        {picked === null ? null : <Picked node={picked} />}
+        {picked === null ? null : <Picked title={titlesAmong(byId)(picked)} />}
       </div>
       <div className="family-body">
         <Graph drawing={drawing} nodes={byId} present={id} costs={costs.value} look={setLooked} acts={acts} />
@@ -99,11 +104,11 @@ function Legend({ nodes, left }: Pick<Lineage, "nodes" | "left">): ReactNode {
   );
 }
 
-function Picked({ node }: { readonly node: Node }): ReactNode {
+function Picked({ title }: { readonly title: string }): ReactNode {
   return (
     <p className="family-picked" role="status">
       <span className="cut">
-        <bdi>{titleOf(node)}</bdi> is chosen. What is compared or merged below is with it.
+        <bdi>{title}</bdi> is chosen. What is compared or merged below is with it.
       </span>
       <Button size="small" act={() => goWith({ pick: null })}>
         Choose none

@@ -8,7 +8,7 @@ import { Status } from "../../part/status.tsx";
 import { sessionPath } from "../../route.ts";
 import { choicesOf, type Acts } from "./act.ts";
 import type { Lane } from "./layout.ts";
-import { storyOf, titleOf, type Node, type SessionCost } from "./relative.ts";
+import { storyOf, titlesAmong, type Node, type SessionCost } from "./relative.ts";
 
 interface LaneRowProps {
   readonly lane: Lane;
@@ -32,7 +32,7 @@ export function LaneRow(props: LaneRowProps): ReactNode {
   const choices = choicesOf(node, acts);
   const nameOf = (session: string): string => {
     const found = nodes.get(session);
-    return found === undefined ? session.slice(-6) : titleOf(found);
+    return found === undefined ? session.slice(-6) : titlesAmong(nodes)(found);
   };
   return (
     <li
@@ -46,14 +46,19 @@ export function LaneRow(props: LaneRowProps): ReactNode {
       <div className="family-label" style={{ paddingLeft: 12 + Math.min(lane.depth, indentMax) * 14 }}>
         <div className="spread">
           <div className="row">
-            <Name node={node} isPresent={isPresent} tabIndex={isCurrent ? 0 : -1} />
+            <Name
+              node={node}
+              title={nameOf(lane.session)}
+              isPresent={isPresent}
+              tabIndex={isCurrent ? 0 : -1}
+            />
             <Status status={node.status} />
           </div>
           <Under {...props} node={node} />
           <span className="aside">{storyOf(node, nameOf).join(". ")}</span>
         </div>
         {choices.length === 0 ? null : (
-          <Menu label={`What can be done with ${titleOf(node)}`} choices={choices} kind="quiet">
+          <Menu label={`What can be done with ${nameOf(lane.session)}`} choices={choices} kind="quiet">
             <Icon name="more" />
           </Menu>
         )}
@@ -64,16 +69,17 @@ export function LaneRow(props: LaneRowProps): ReactNode {
 
 interface NameProps {
   readonly node: Node;
+  readonly title: string;
   readonly isPresent: boolean;
   readonly tabIndex: number;
 }
 
-function Name({ node, isPresent, tabIndex }: NameProps): ReactNode {
+function Name({ node, title, isPresent, tabIndex }: NameProps): ReactNode {
   const { session, status } = node;
   if (status === "absent")
     return (
       <span className="cut family-name faint" data-session={session} tabIndex={tabIndex}>
-        {titleOf(node)}
+        {title}
       </span>
     );
   return (
@@ -85,7 +91,7 @@ function Name({ node, isPresent, tabIndex }: NameProps): ReactNode {
       aria-current={isPresent ? "page" : undefined}
       dir="auto"
     >
-      {titleOf(node)}
+      {title}
     </Link>
   );
 }

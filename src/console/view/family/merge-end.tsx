@@ -108,8 +108,8 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     tell(
       report.written === null
         ? "Nothing was new any more: nothing was written."
-        : `Merged “${theirs}”: ${plural(report.taken.length + report.resolved.length, "item")} at position ` +
-            `${report.written}.`,
+        : `Merged “${theirs}” at position ${report.written}: ${plural(report.taken.length, "item")} taken, ` +
+            `${plural(report.resolved.length, "conflict")} resolved.`,
     );
     go(sessionPath(id));
     refresh(`session/${id}`);

@@ -13,7 +13,7 @@ import { Conflicts } from "./conflicts.tsx";
 import { Incoming } from "./incoming.tsx";
 import { MergeBar, MergeSummary } from "./merge-end.tsx";
 import { useMergeDraft } from "./merge-draft.ts";
-import { titleOf } from "./relative.ts";
+import { titlesAmong, type Titled } from "./relative.ts";
 import "../../style/family.css";
 
 export function Merge({ params }: { readonly params: URLSearchParams }): ReactNode {
@@ -34,20 +34,21 @@ function Planned({ from }: { readonly from: string }): ReactNode {
   const read = useReading(`session/${id}/merge/${from}`, async () => {
     const other = await sessionOf(from);
     const plan = await session.merge({ from: other.id, dryRun: true });
-    return { plan, theirs: titleOf(await other.state()) };
+    return { plan, other: await other.state() };
   });
-  return <WhenRead of={read}>{({ plan, theirs }) => <Shown plan={plan} theirs={theirs} />}</WhenRead>;
+  return <WhenRead of={read}>{({ plan, other }) => <Shown plan={plan} other={other} />}</WhenRead>;
 }
 
 interface ShownProps {
   readonly plan: MergePlan;
-  readonly theirs: string;
+  readonly other: Titled;
 }
 
-function Shown({ plan, theirs }: ShownProps): ReactNode {
+function Shown({ plan, other }: ShownProps): ReactNode {
   const { id, state } = useScope();
   const draft = useMergeDraft(id, plan.from);
-  const ours = titleOf(state);
+  const titleOf = titlesAmong([state, other]);
+  const [ours, theirs] = [titleOf(state), titleOf(other)];
   const isTaking = mayIn(state.status, "write");
   if (plan.range === null)
     return (

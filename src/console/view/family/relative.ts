@@ -5,11 +5,33 @@ import { brief } from "../../part/visible.ts";
 export type Lineage = Awaited<ReturnType<RemoteEngine["lineage"]>>;
 export type Node = Lineage["nodes"][number];
 
+export interface Titled {
+  readonly session: string;
+  readonly name: string | null;
+  readonly objective: string | null;
+}
+
 /** Its name; without one what it is for; without that the ending of its id. */
-export const titleOf = (
-  node: { readonly name: string | null; readonly objective: string | null; readonly session: string },
-  chars = 60,
-): string => brief(node.name ?? "", chars) || brief(node.objective ?? "", chars) || node.session.slice(-6);
+export const titleOf = (node: Titled, chars = 60): string =>
+  brief(node.name ?? "", chars) || brief(node.objective ?? "", chars) || node.session.slice(-6);
+
+type TitleAmong = (node: Titled, chars?: number) => string;
+const known = new WeakMap<object, TitleAmong>();
+
+/** What each is called among those: where two have the same title, the ending of the id goes with it. */
+export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled[]): TitleAmong {
+  const before = known.get(nodes);
+  if (before !== undefined) return before;
+  const times = new Map<string, number>();
+  for (const node of nodes.values()) times.set(titleOf(node), (times.get(titleOf(node)) ?? 0) + 1);
+  const made: TitleAmong = (node, chars) => {
+    const title = titleOf(node, chars);
+    const ending = node.session.slice(-6);
+    return (times.get(titleOf(node)) ?? 0) < 2 || title === ending ? title : `${title} (${ending})`;
+  };
+  known.set(nodes, made);
+  return made;
+}
 
 /** Where it comes from and what came into it, in words. */
 export function storyOf(node: Node, nameOf: (session: string) => string): readonly string[] {

@@ -4,7 +4,7 @@ import type { Form } from "../../part/form-dialog.tsx";
 import { Link } from "../../link.tsx";
 import { Menu } from "../../part/menu.tsx";
 import { Icon } from "../../part/icon.tsx";
-import { Said } from "../../part/said.tsx";
+import { Json, Said } from "../../part/said.tsx";
 import { tell, tellError } from "../../part/toast.tsx";
 import { brief } from "../../part/visible.ts";
 import { sessionPath } from "../../route.ts";
@@ -53,17 +53,16 @@ export function Items({ ask }: { readonly ask: Ask }): ReactNode {
 function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): ReactNode {
   const scope = useScope();
   const { kind, key, value, because, status, erased, seq } = item;
-  const text = typeof value === "string" ? value : (JSON.stringify(value, null, 1) ?? "");
   return (
     <li className="item" data-status={status ?? undefined}>
       {kind === "task" ? <Tick item={item} isShut={ask === null} /> : null}
       <div className="spread">
-        {kind === "task" && text === key ? null : (
+        {kind === "task" && value === key ? null : (
           <Link className="item-key" to={sessionPath(scope.id, "transcript", { to: seq })} dir="auto">
             {brief(key, 80)}
           </Link>
         )}
-        {erased ? <p className="gap">Its value was erased.</p> : <Said text={text} chars={400} />}
+        {erased ? <p className="gap">Its value was erased.</p> : <Value value={value} />}
         {because === null ? null : (
           <p className="small soft" dir="auto">
             because {brief(because, 400)}
@@ -82,6 +81,11 @@ function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): Rea
       )}
     </li>
   );
+}
+
+/** What is no text is JSON, and looks like it. */
+function Value({ value }: { readonly value: unknown }): ReactNode {
+  return typeof value === "string" ? <Said text={value} chars={400} /> : <Json value={value} chars={400} />;
 }
 
 function Tick({ item, isShut }: { readonly item: Item; readonly isShut: boolean }): ReactNode {

@@ -35,6 +35,7 @@ export function Budget({ ask }: { readonly ask: Ask }): ReactNode {
           {resources.map(([name, title, say]) => (
             <Amount key={name} title={title} used={used[name]} limit={limits[name]} say={say} />
           ))}
+          <dd className="faint budget-note">Calls of session tools are not counted.</dd>
         </dl>
       )}
     </Section>

@@ -8,6 +8,7 @@ import { Said } from "../../part/said.tsx";
 import { WindowBar } from "../../part/window-bar.tsx";
 import { useReading } from "../../reading.ts";
 import { sessionPath } from "../../route.ts";
+import { contextKey, readContext } from "../time/context-reading.ts";
 import { useMe } from "./entry.tsx";
 import { Items } from "./panel-items.tsx";
 import { Bindings, Budget, Permissions } from "./panel-means.tsx";
@@ -95,13 +96,14 @@ function WindowNow(): ReactNode {
   const { id, session, at, state, isDrawn } = useScope();
   const { turn } = state;
   const when =
-    at ??
-    (turn === null
+    turn === null
       ? `turn-end-${state.transcript.ranges.at(-1)?.[1] ?? 0}`
-      : `step-${turn.number}.${turn.steps}`);
+      : `step-${turn.number}.${turn.steps}`;
   const compactions = state.transcript.compactions;
-  const reading = useReading(isDrawn ? null : `window/${id}/${when}/${compactions}`, () =>
-    session.context(at === null ? {} : { atSeq: at }),
+  // In the past it is what the timeline shows too: what the model was sent last.
+  const key = at === null ? `window/${id}/${when}/${compactions}` : contextKey(id, "sent", at);
+  const reading = useReading(isDrawn ? null : key, () =>
+    at === null ? session.context() : readContext(session, at, "sent"),
   );
   const last = useRef(reading.value);
   if (reading.value !== undefined) last.current = reading.value;

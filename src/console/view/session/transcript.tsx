@@ -342,6 +342,8 @@ const waitWords = (input: Input): string =>
   "mode" in input.body && input.body.mode === "steer" ? "waits for the next step" : "waits for the next turn";
 
 function Nothing(): ReactNode {
+  const { at } = useScope();
+  if (at !== null) return <Empty title="Nothing was said up to here" />;
   return (
     <Empty title="Nothing was said yet">
       <p>What you write below is its first input. What it says and does then stands here, as it happens.</p>

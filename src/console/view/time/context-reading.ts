@@ -10,10 +10,12 @@ export type Context = Awaited<ReturnType<RemoteSession["context"]>>;
 /** `sent`: by the last request at or before the position. `next`: by one right after it. */
 export type Which = "sent" | "next";
 
-async function readContext(session: RemoteSession, seq: number, which: Which): Promise<Context> {
+export async function readContext(session: RemoteSession, seq: number, which: Which): Promise<Context> {
   const request = which === "sent" ? await requestBefore(session, seq) : null;
   return session.context({ atSeq: request ?? seq });
 }
+
+export const contextKey = (id: string, which: Which, seq: number): string => `context/${id}/${which}/${seq}`;
 
 interface ContextReading {
   /** Of another position, while that of this one is read. */
@@ -24,7 +26,7 @@ interface ContextReading {
 /** Null reads nothing, and what was read last stays. */
 export function useContextAt(seq: number | null, which: Which): ContextReading {
   const { id, session } = useScope();
-  const key = seq === null ? null : `context/${id}/${which}/${seq}`;
+  const key = seq === null ? null : contextKey(id, which, seq);
   const reading = useReading(key, () => readContext(session, seq ?? 1, which));
   const last = useRef<Context | undefined>(undefined);
   if (reading.value !== undefined) last.current = reading.value;

@@ -70,7 +70,7 @@ export function RewindDialog({ seq, close }: RewindDialogProps): ReactNode {
       </label>
       <div className="dialog-actions">
         <Button act={close}>Leave it</Button>
-        <Button kind="bad" act={rewind}>
+        <Button kind="bad" act={rewind} data-first>
           Rewind to {count(seq)}
         </Button>
       </div>

@@ -61,6 +61,7 @@ export function Scrubber({ seq, headSeq, marks, ranges, words, moves }: Scrubber
   const leave = (): void => {
     if (!isHeld) return;
     setHeld(false);
+    setHover(null);
     moves.rest(seq);
   };
   return (
@@ -86,7 +87,7 @@ export function Scrubber({ seq, headSeq, marks, ranges, words, moves }: Scrubber
       <div className="time-past" style={{ width: `${shareOf(seq, headSeq) * 100}%` }} />
       <Marks marks={marks} ranges={ranges} headSeq={headSeq} />
       <div className="time-thumb" style={{ left: `${shareOf(seq, headSeq) * 100}%` }} />
-      {hover === null || isHeld ? null : <Tip seq={hover} headSeq={headSeq} marks={marks} />}
+      {hover === null || hover === seq || isHeld ? null : <Tip seq={hover} headSeq={headSeq} marks={marks} />}
     </div>
   );
 }

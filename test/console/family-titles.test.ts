@@ -1,0 +1,25 @@
+/** What sessions of a family are called where two have the same name, as a fork has at first. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { titlesAmong, type Titled } from "../../src/console/view/family/relative.ts";
+
+const node = (session: string, name: string | null, objective: string | null = null): Titled => ({
+  session,
+  name,
+  objective,
+});
+
+test("two of one name are told apart by the endings of their ids, and nobody else is", () => {
+  const nodes = [
+    node("ses_0000aaaaaa", "Report"),
+    node("ses_0000bbbbbb", "Report"),
+    node("ses_0000cccccc", null, "Report"),
+    node("ses_0000dddddd", "Another"),
+    node("ses_0000eeeeee", null),
+  ];
+  assert.deepEqual(
+    nodes.map((one) => titlesAmong(nodes)(one)),
+    ["Report (aaaaaa)", "Report (bbbbbb)", "Report (cccccc)", "Another", "eeeeee"],
+  );
+  assert.equal(titlesAmong(nodes)(nodes[0] ?? node("", null), 4), "Rep… (aaaaaa)");
+});

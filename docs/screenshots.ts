@@ -2,7 +2,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
-import type { RemoteEngine } from "../src/client/connect.ts";
+import { engineAt } from "../src/client/connect.ts";
 import { makeSampleFamily } from "../src/console/sample/maker.ts";
 import type { Model } from "../src/model/port.ts";
 import { buildPage, startChromium } from "../test/browser/chromium.ts";
@@ -41,7 +41,9 @@ try {
 
 async function shots(): Promise<readonly Shot[]> {
   const { engine } = stand;
-  const { id: center } = await makeSampleFamily(engine as unknown as RemoteEngine, () => undefined);
+  // By the one who looks at it.
+  const remote = engineAt(stand.url, { token: stand.token });
+  const { id: center } = await makeSampleFamily(remote, () => undefined);
   const { rows } = await engine.sessions({});
   const named = (name: string): string => rows.find((row) => row.name === name)?.session ?? "";
   const [notice, refund, other] = [
@@ -86,7 +88,7 @@ async function stream({ page, follows }: Shown): Promise<void> {
   const session = await stand.engine.session(id);
   isByHand = true;
   await session.input("What is next?");
-  pen.write("Two things are left:\n\n1. **Sign** with Northpay, since it pays out daily.\n2. Compare ");
+  pen.write("Two things are left:\n\n1. **Sign** with Northpay, since it pays out daily.\n2. Compare");
   await page.getByText("Two things are left").waitFor();
 }
 

@@ -8,7 +8,7 @@ import { Status } from "../../part/status.tsx";
 import { sessionPath } from "../../route.ts";
 import { choicesOf, type Acts } from "./act.ts";
 import type { Lane } from "./layout.ts";
-import { storyOf, titlesAmong, type Node, type SessionCost } from "./relative.ts";
+import { storyOf, titleOf, titlesAmong, type Node, type SessionCost } from "./relative.ts";
 
 interface LaneRowProps {
   readonly lane: Lane;
@@ -46,12 +46,7 @@ export function LaneRow(props: LaneRowProps): ReactNode {
       <div className="family-label" style={{ paddingLeft: 12 + Math.min(lane.depth, indentMax) * 14 }}>
         <div className="spread">
           <div className="row">
-            <Name
-              node={node}
-              title={nameOf(lane.session)}
-              isPresent={isPresent}
-              tabIndex={isCurrent ? 0 : -1}
-            />
+            <Name node={node} isPresent={isPresent} tabIndex={isCurrent ? 0 : -1} />
             <Status status={node.status} />
           </div>
           <Under {...props} node={node} />
@@ -69,17 +64,16 @@ export function LaneRow(props: LaneRowProps): ReactNode {
 
 interface NameProps {
   readonly node: Node;
-  readonly title: string;
   readonly isPresent: boolean;
   readonly tabIndex: number;
 }
 
-function Name({ node, title, isPresent, tabIndex }: NameProps): ReactNode {
+function Name({ node, isPresent, tabIndex }: NameProps): ReactNode {
   const { session, status } = node;
   if (status === "absent")
     return (
       <span className="cut family-name faint" data-session={session} tabIndex={tabIndex}>
-        {title}
+        {titleOf(node)}
       </span>
     );
   return (
@@ -91,15 +85,17 @@ function Name({ node, title, isPresent, tabIndex }: NameProps): ReactNode {
       aria-current={isPresent ? "page" : undefined}
       dir="auto"
     >
-      {title}
+      {titleOf(node)}
     </Link>
   );
 }
 
 /** The line below: where it left, where it is, what it has cost. */
-function Under({ node, isPresent, cost }: LaneRowProps & { readonly node: Node }): ReactNode {
-  const { parent, status, headSeq, merged } = node;
+function Under({ node, nodes, isPresent, cost }: LaneRowProps & { readonly node: Node }): ReactNode {
+  const { session, parent, status, headSeq, merged } = node;
   const words = [
+    // The name may be cut, so that what tells it from others stands here.
+    ...(titlesAmong(nodes)(node) === titleOf(node) ? [] : [session.slice(-6)]),
     ...(isPresent ? ["this session"] : []),
     ...(parent === null || parent.seq === 0 ? [] : [`left at ${parent.seq}`]),
     ...(status === "absent" ? ["not here any more"] : [`at ${headSeq}`]),

@@ -83,9 +83,13 @@ function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): Rea
   );
 }
 
-/** What is no text is JSON, and looks like it. */
+const inLineChars = 80;
+
+/** What is no text is JSON, and looks like it; in a line, where it is short. */
 function Value({ value }: { readonly value: unknown }): ReactNode {
-  return typeof value === "string" ? <Said text={value} chars={400} /> : <Json value={value} chars={400} />;
+  if (typeof value === "string") return <Said text={value} chars={400} />;
+  const short = JSON.stringify(value) ?? "";
+  return <Json value={short.length <= inLineChars ? short : value} chars={400} />;
 }
 
 function Tick({ item, isShut }: { readonly item: Item; readonly isShut: boolean }): ReactNode {

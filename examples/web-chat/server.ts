@@ -19,6 +19,9 @@ const page = readFileSync(new URL("./index.html", import.meta.url));
 
 /** What the browser may ask for, and what becomes of it. */
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  // A page of another site may have made its own name point here.
+  const names = ["127.0.0.1", "localhost"].map((name) => `${name}:${port()}`);
+  if (!names.includes(request.headers.host ?? "")) return void response.writeHead(421).end();
   const [, path = "", id = "", call = ""] =
     /^(\/(?:s\/(ses_[0-9a-z]{26})|s)?)(\/\w+)?$/.exec(request.url ?? "") ?? [];
   const asked = `${request.method} ${id === "" ? path : "/s/ID"}${call}`;
@@ -61,6 +64,5 @@ const server = createServer((request, response) => {
     response.headersSent ? response.destroy() : response.writeHead(502).end(),
   );
 });
-server.listen(Number(PORT), "127.0.0.1", () =>
-  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-);
+const port = (): number => (server.address() as AddressInfo).port;
+server.listen(Number(PORT), "127.0.0.1", () => console.log(`http://127.0.0.1:${port()}`));

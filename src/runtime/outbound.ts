@@ -35,7 +35,7 @@ export function checkUrl(text: unknown): URL {
   const isFine = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
   if (isFine && url.hostname !== "") return url;
   throw new SkeinError("invalid", "that is no web address that can be told", {
-    hint: "https:// and where; no name and password in it",
+    hint: "https:// (or http://) and where; no name and password in it",
   });
 }
 

@@ -66,7 +66,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   const params = readParams(operation, target.query, text);
   if (operation.method !== "GET") await desk.gather.join();
   const asked = isPlain(request) ? nothing : await askedOf(who, route, request, text);
-  if (asked.same === true) desk.kept.check(keptName(who, request));
+  if (asked.same === true) desk.kept.check(keptName(who, request), route.session);
   const engine = Engine.asking(who.engine, asked);
   const key = keyIn(request);
   const call: Call = {
@@ -114,8 +114,9 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
   let value: unknown;
   if (isKept) {
     const name = keptName(who, request);
+    const asked = { digest: digestOf(route, call.engine, text), session: route.session };
     const work = async (): Promise<string> => JSON.stringify((await handler(call, params as never)) ?? null);
-    value = JSON.parse(await desk.kept.once(name, digestOf(route, call.engine, text), work));
+    value = JSON.parse(await desk.kept.once(name, asked, work));
   } else value = (await handler(call, params as never)) ?? null;
   if (operation.gives === "nothing") return sendText(response, 204, "", headers);
   sendJson(response, JSON.stringify(value), headers, placeHeaders(value as Placed));

@@ -119,6 +119,9 @@ function parse(text: string): unknown {
   return fail("invalid", "the body is no JSON object", { field: "" });
 }
 
+/** Where what is given has names of the caller's. */
+const named: readonly unknown[] = ["labels", "set"];
+
 /** JSON as it may be stored: not too deep, texts that every store can hold. */
 function checkValue(value: unknown, path: readonly PropertyKey[], depth: number): void {
   if (typeof value === "string") return checkText(value, path);
@@ -132,6 +135,9 @@ function checkValue(value: unknown, path: readonly PropertyKey[], depth: number)
   }
   for (const [name, inner] of Object.entries(value)) {
     checkText(name, path);
+    // It would be passed over, and a filter with it.
+    if (name === "__proto__" && named.includes(path.at(-1)))
+      fail("invalid", `"__proto__" is no label`, { field: writtenPath(path) });
     checkValue(inner, [...path, name], depth + 1);
   }
 }

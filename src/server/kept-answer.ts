@@ -10,10 +10,23 @@ import { reusedKey } from "../runtime/same-change.ts";
 import { ProblemError } from "./problem.ts";
 
 export interface KeptAnswers {
-  /** `name` is whose key it is; `digest` is of all that was asked. */
-  once(name: string, digest: string, work: () => Promise<string>): Promise<string>;
-  /** For a call whose key is the library's own: throws when the key is known to be that of another call. */
-  check(name: string): void;
+  /** `name` is whose key it is; `digest` is of all that was asked, `session` where; empty when nowhere. */
+  once(
+    name: string,
+    asked: { readonly digest: string; readonly session: string },
+    work: () => Promise<string>,
+  ): Promise<string>;
+  /**
+   * For a call whose key is the library's own, and so the session's: throws when the key is known to be that
+   * of another call on it.
+   */
+  check(name: string, session: string): void;
+}
+
+interface Kept {
+  readonly digest: string;
+  readonly session: string;
+  readonly answer: Promise<string>;
 }
 
 export const reusedProblem = (): ProblemError => {
@@ -22,22 +35,22 @@ export const reusedProblem = (): ProblemError => {
 };
 
 export function makeKeptAnswers(): KeptAnswers {
-  const kept = new Map<string, { readonly digest: string; readonly answer: Promise<string> }>();
+  const kept = new Map<string, Kept>();
 
   function forget(name: string, answer: Promise<string>): void {
     if (kept.get(name)?.answer === answer) kept.delete(name);
   }
 
   return {
-    check(name) {
-      if (kept.has(name)) throw reusedProblem();
+    check(name, session) {
+      if (kept.get(name)?.session === session) throw reusedProblem();
     },
-    async once(name, digest, work) {
+    async once(name, { digest, session }, work) {
       const before = kept.get(name);
       if (before !== undefined && before.digest !== digest) throw reusedProblem();
       if (before !== undefined) return before.answer;
       const answer = work();
-      kept.set(name, { digest, answer });
+      kept.set(name, { digest, session, answer });
       const [oldest] = kept.keys();
       if (kept.size > limit.keptAnswersMax && oldest !== undefined) kept.delete(oldest);
       try {

@@ -11,7 +11,7 @@ import { limit } from "../core/limit.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { describeApi } from "../protocol/openapi.ts";
 import { mePath, type Me } from "../protocol/me.ts";
-import { makeProblem, type ProblemCode } from "../protocol/problem.ts";
+import { makeProblem, type Problem, type ProblemCode } from "../protocol/problem.ts";
 import type { Context } from "../runtime/engine-context.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { World } from "../runtime/world.ts";
@@ -287,14 +287,14 @@ function makeListener(desk: Desk, options: ServeOptions) {
     response: ServerResponse,
     told: Mutable<Told>,
   ): Promise<void> {
-    const astray = gate.check(request);
+    const astray = hostsIn(request) > 1 ? twoHosts() : gate.check(request);
     const headers = { ...safe, ...gate.corsHeaders(request) };
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
     if (options.tell !== undefined) told.path = shownPath(target.path);
     // Those who watch over a machine, and other servers, ask by whatever name they have for it.
     const isByAnyName = target.path === "/healthz" || target.path === relayPath;
-    if (astray !== null && !isByAnyName) throw new ProblemError(astray);
+    if (astray !== null && (!isByAnyName || astray.code === "invalid")) throw new ProblemError(astray);
     if (desk.relay.answer(request, response, { target, headers })) return;
     for (const beside of options.besides ?? [])
       if (await beside(request, response, { target, headers, authorizer: desk.authorizer })) return;
@@ -326,6 +326,16 @@ function makeListener(desk: Desk, options: ServeOptions) {
       .finally(() => options.tell?.({ ...told, status: response.statusCode, ms: clock() - startedMs }));
   };
 }
+
+/** Node takes the first of several; whoever stands before it may have taken another. */
+function hostsIn({ rawHeaders }: IncomingMessage): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === "host") count += 1;
+  return count;
+}
+
+const twoHosts = (): Problem => makeProblem("invalid", "a request has one Host", { field: "Host" });
 
 function checkReads({ method }: IncomingMessage): void {
   if (method === "GET" || method === "HEAD") return;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -84,6 +85,18 @@ suite("examples/web-chat", () => {
     const plain = { method: "POST", body: '{"input":"hi"}', headers: { "content-type": "text/plain" } };
     assert.equal((await fetch(`${base}/s/${id}/input`, plain)).status, 404);
     assert.doesNotMatch(await (await fetch(base)).text(), /skn_/);
+  });
+
+  test("is there under its own names alone", async () => {
+    const { port } = new URL(base);
+    const statusFor = async (host: string): Promise<number | undefined> => {
+      const asked = request({ port, host: "127.0.0.1", path: "/", headers: { host } }).end();
+      const [answer] = (await once(asked, "response")) as [IncomingMessage];
+      answer.resume();
+      return answer.statusCode;
+    };
+    const hosts = [`localhost:${port}`, `127.0.0.1:${port}`, `evil.example:${port}`, "localhost"];
+    assert.deepEqual(await Promise.all(hosts.map(statusFor)), [200, 200, 421, 421]);
   });
 
   test("is under 150 lines in all", () => {

@@ -186,3 +186,31 @@ test("events come in pages, and each says where the next one starts", async () =
   assert.deepEqual(await page({ limit: 2, reverse: true }), [[6, 5], 4]);
   assert.deepEqual(await page({ limit: 2, after: 3, types: ["input.received"] }), [[4, 5], 6]);
 });
+
+test("a name that would be passed over in labels is refused, and so is a second Host", async () => {
+  await using place = await served();
+  const labels = encodeURIComponent('{"__proto__":"x"}');
+  const session = await place.engine.open({ objective: "Seen by nobody who filters" });
+  const listed = await place.fetch(`/v1/sessions?labels=${labels}`);
+  assert.deepEqual([listed.status, ((await listed.json()) as Problem).field], [400, "labels"]);
+  const set = await place.fetch(`/v1/sessions/${session.id}/label`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '{"set":{"__proto__":"x"}}',
+  });
+  assert.deepEqual([set.status, ((await set.json()) as Problem).field], [400, "set"]);
+
+  const { port } = new URL(place.server.url);
+  const statusOf = (hosts: readonly string[]): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const headers = hosts.flatMap((host) => ["Host", host]);
+      request({ port, host: "127.0.0.1", path: "/healthz", headers, setHost: false }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      })
+        .on("error", reject)
+        .end();
+    });
+  assert.equal(await statusOf([`127.0.0.1:${port}`]), 200);
+  assert.equal(await statusOf([`127.0.0.1:${port}`, "evil.example"]), 400);
+});

@@ -3,7 +3,7 @@
  * commits.
  */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
@@ -57,6 +57,26 @@ async function connectionsMadeBy(work: () => Promise<unknown>): Promise<Database
   }
   return [...seen];
 }
+
+test("the files of a new store are its owner's alone; those of one that is there stay as they are", async () => {
+  const { path, remove } = newPath();
+  let count = 1;
+  const modes = (): string[] =>
+    ["", "-wal", "-shm"].map((end) => (statSync(`${path}${end}`).mode & 0o777).toString(8));
+  const open = async (): Promise<Store> => {
+    const store = await sqliteStore({ path, world: realWorld(), workspace });
+    await store.append([opening(count++)]);
+    return store;
+  };
+  const first = await open();
+  assert.deepEqual(modes(), ["600", "600", "600"]);
+  await first.close();
+  chmodSync(path, 0o640);
+  const second = await open();
+  assert.deepEqual(modes(), ["640", "640", "640"]);
+  await second.close();
+  remove();
+});
 
 test("the connection has the settings that durability rests on", async () => {
   const { path, remove } = newPath();

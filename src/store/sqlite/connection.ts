@@ -2,7 +2,7 @@
  * A connection to one SQLite file: opened with the settings that durability rests on, each read back; refused
  * where the file is not ours; poisoned by the first I/O error, after which nothing is acknowledged any more.
  */
-import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { version } from "../../core/version.ts";
@@ -53,6 +53,7 @@ export async function connect(options: ConnectionOptions): Promise<Connection> {
   if (existsSync(path) && statSync(path).isDirectory()) {
     throw new SkeinError("invalid", `${path} is a directory, not a store`, { hint: `try ${path}/skein.db` });
   }
+  if (create) makePrivate(path);
   const database = translate(path, () => new DatabaseSync(path, { timeout: busyTimeoutMs }));
   try {
     await waitForLock(options, () => translate(path, () => prepareFile(database, options)));
@@ -60,6 +61,16 @@ export async function connect(options: ConnectionOptions): Promise<Connection> {
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/** A new file is its owner's alone, and what SQLite puts beside it has its mode. One that is there stays so. */
+function makePrivate(path: string): void {
+  if (path === ":memory:" || existsSync(path)) return;
+  try {
+    closeSync(openSync(path, "a", 0o600));
+  } catch {
+    // SQLite says better what is wrong.
   }
 }
 

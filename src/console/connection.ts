@@ -67,8 +67,9 @@ function leave(): void {
   connection.set("out");
 }
 
+/** Whoever is out comes in by a login alone: an answer that was still on its way does not change that. */
 function settle(): void {
-  if (connection.get() === "live") return;
+  if (connection.get() !== "lost") return;
   calledOff?.();
   calledOff = null;
   connection.set("live");

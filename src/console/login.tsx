@@ -7,7 +7,7 @@ export function Login(): ReactNode {
   const [why, setWhy] = useState<string | null>(null);
   const [given, setGiven] = useState("");
   const enter = async (): Promise<void> => {
-    const token = /(skn_[0-9a-z_]+)/i.exec(given)?.[1];
+    const token = /(skn_[\w-]+)/.exec(given)?.[1];
     setWhy(
       token === undefined ? "That is neither a login link nor a token: both hold skn_…" : await login(token),
     );

@@ -201,6 +201,9 @@ export const HookEntry = z.looseObject({
   abandoned: z.int(),
   deliveredAt: Millis.nullable(),
   position: Text,
+  lastError: MaybeText,
+  failures: z.int().nullable(),
+  nextTryAt: Millis.nullable(),
 });
 
 export const TokenEntry = z.looseObject({

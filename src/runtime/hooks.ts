@@ -12,6 +12,7 @@ import { contentOf } from "./content.ts";
 import { isOnDuty } from "./duty.ts";
 import type { Context } from "./engine-context.ts";
 import { findSession } from "./find.ts";
+import { troubleWith, type HookTrouble } from "./hook-trouble.ts";
 import { checkUrl } from "./outbound.ts";
 import { workspaceHead } from "./noted.ts";
 import { writeWorkspace } from "./workspace.ts";
@@ -27,7 +28,7 @@ export interface SetHookOptions {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-export interface HookEntry {
+export interface HookEntry extends HookTrouble {
   readonly name: string;
   /** Null when it was erased: then it tells nobody. */
   readonly url: string | null;
@@ -148,7 +149,8 @@ async function apply({ store }: Context, hooks: Map<string, HookEntry>, record: 
     const filter = { events, session, agent, labels, secret: signedBy };
     const set = { setSeq: record.seq, setAt: record.at, setBy: record.actor };
     const told = { delivered: 0, abandoned: 0, deliveredAt: null, position: from };
-    hooks.set(name, { name, url: content?.url ?? null, ...filter, ...set, ...told });
+    const trouble = troubleWith(store, record.seq);
+    hooks.set(name, { name, url: content?.url ?? null, ...filter, ...set, ...told, ...trouble });
   } else if (known?.setSeq !== body.setSeq) return;
   else if (record.type === "hook.abandoned") hooks.set(name, { ...known, abandoned: known.abandoned + 1 });
   else {

@@ -14,6 +14,20 @@ export interface RequestLogOptions {
   readonly write: (line: string) => void;
 }
 
+/** What went wrong, as a line of the same form; null where it is not written as JSON. */
+export const troubleLine = (
+  { form, now }: Pick<RequestLogOptions, "form" | "now">,
+  message: string,
+): string | null =>
+  form === "json"
+    ? JSON.stringify({
+        at: new Date(now()).toISOString(),
+        level: "error",
+        message: "trouble",
+        trouble: message,
+      })
+    : null;
+
 export function makeRequestLog({ form, now, write }: RequestLogOptions): (told: Told) => void {
   if (form === "none") return () => undefined;
   const line = form === "json" ? jsonLine : textLine;

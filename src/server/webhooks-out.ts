@@ -11,6 +11,7 @@ import { limit } from "../core/limit.ts";
 import { takeDuty, type Duty } from "../runtime/duty.ts";
 import type { Context } from "../runtime/engine-context.ts";
 import { Engine } from "../runtime/engine.ts";
+import { forgetTrouble, noteTrouble, noteWell } from "../runtime/hook-trouble.ts";
 import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../runtime/hooks.ts";
 import { post, type Outbound, type Posted } from "../runtime/outbound.ts";
 import { signatureOf } from "../runtime/work/token.ts";
@@ -133,6 +134,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
   const clock = (): number => context.world.steady?.() ?? context.world.now();
   let [told, passed, notedMs] = [0, 0, -Infinity];
   let place = parsePlace(hook.position);
+  noteWell(context.store, hook.setSeq);
 
   async function note(): Promise<void> {
     const count = told;
@@ -164,6 +166,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
   return {
     async stop() {
       await following.stop();
+      forgetTrouble(context.store, hook.setSeq);
       // If this cannot be written, it is told again after the next start.
       if (told > 0) await note().catch(trouble);
     },
@@ -219,8 +222,13 @@ async function tellUntil(context: Context, telling: Telling): Promise<"told" | "
     for (let attempts = 1, againMs = options.againMs ?? againMsMin; ; attempts++) {
       const given = { hook, options, event: eventOf(record), signal: cut.signal };
       const wrong = await tellHook(context, given).then(whyNot, asError);
-      if (wrong === null) return "told";
+      if (wrong === null) {
+        if (attempts > 1) noteWell(store, hook.setSeq);
+        return "told";
+      }
       if (signal.aborted) return "broken off";
+      const nextTryAt = store.now() + againMs;
+      noteTrouble(store, hook.setSeq, { error: wrong, failures: attempts, nextTryAt });
       if (attempts === 1)
         options.trouble(new SkeinError("unavailable", `hook ${quote(hook.name)}: ${wrong.message}`));
       if (store.now() - record.at >= limit.hookRetryMs) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeRequestLog } from "../../src/server/log.ts";
+import { makeRequestLog, troubleLine } from "../../src/server/log.ts";
 import type { Told } from "../../src/server/listen.ts";
 import { makeMetrics } from "../../src/server/metrics.ts";
 import { fine, served } from "./served.ts";
@@ -143,4 +143,15 @@ test("no line holds a token, a query, a body or what moves a cursor", async () =
   for (const secret of ["sesame", place.token.slice(-20), "\u001b"])
     assert.equal(text.includes(secret), false, secret);
   assert.ok(text.includes("/v1/hooks/…"));
+});
+
+test("where the log is JSON, trouble is a line of it too", () => {
+  const line = troubleLine({ form: "json", now: () => 0 }, 'hook "ops": the answer was 302');
+  assert.deepEqual(JSON.parse(line ?? ""), {
+    at: "1970-01-01T00:00:00.000Z",
+    level: "error",
+    message: "trouble",
+    trouble: 'hook "ops": the answer was 302',
+  });
+  assert.equal(troubleLine({ form: "text", now: () => 0 }, "anything"), null);
 });

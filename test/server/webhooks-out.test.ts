@@ -129,6 +129,36 @@ test("what is not taken is tried again, in order, under the same delivery", asyn
   assert.equal(troubles.length, 1);
 });
 
+test("hooks say what goes wrong just now, and when they are tried again, where they are told from", async () => {
+  let answer = 302;
+  await using place = await receiver(() => answer);
+  await using engine = engineOn();
+  const entry = async (name: string) => {
+    const { lastError, failures, nextTryAt } = (await engine.hooks()).find((one) => one.name === name)!;
+    return { lastError, failures, isAgain: nextTryAt !== null };
+  };
+  const unknown = { lastError: null, failures: null, isAgain: false };
+  await engine.setHook("away", place.url, closed);
+  await engine.setHook("unsigned", place.url, { ...closed, secret: "NOT_SET" });
+  assert.deepEqual(await entry("away"), unknown);
+  const out = await openWebhooksOut(engine, { ...near, againMs: 3_600_000 });
+  await until(async () => (await entry("away")).failures === 0);
+  await (await engine.open({ objective: "One" })).close();
+  await until(async () => (await entry("away")).failures === 1 && (await entry("unsigned")).failures === 1);
+  assert.deepEqual(await entry("away"), { lastError: "the answer was 302", failures: 1, isAgain: true });
+  const unsigned = { lastError: 'the secret "NOT_SET" is not set here', failures: 1, isAgain: true };
+  assert.deepEqual(await entry("unsigned"), unsigned);
+  await out.stop();
+  assert.deepEqual(await entry("away"), unknown);
+  answer = 500;
+  const again = await openWebhooksOut(engine, near);
+  await until(async () => ((await entry("away")).failures ?? 0) > 2);
+  answer = 200;
+  await until(async () => (await entry("away")).failures === 0);
+  assert.deepEqual(await entry("away"), { ...unknown, failures: 0 });
+  await again.stop();
+});
+
 test("what could not be told within a day is given up, in the log, and the next is told", async () => {
   let aheadMs = 0;
   const later = world({ now: () => Date.now() + aheadMs });

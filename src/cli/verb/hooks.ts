@@ -142,11 +142,16 @@ async function list({ out, engine, nowMs }: Here): Promise<void> {
     oneLine(hook.name),
     oneLine(hook.url ?? "erased"),
     hook.events.join(", "),
-    toldOf(hook),
+    toldOf(hook, nowMs),
     hook.deliveredAt === null ? "-" : ago(hook.deliveredAt, nowMs),
   ]);
   for (const line of table(columns, rows, { width: out.columns, heading: out.bold })) await out.line(line);
 }
 
-const toldOf = ({ delivered, abandoned }: HookEntry): string =>
-  abandoned === 0 ? `${delivered}` : `${delivered}, ${abandoned} given up`;
+function toldOf({ delivered, abandoned, lastError, nextTryAt }: HookEntry, nowMs: number): string {
+  const gone = abandoned === 0 ? "" : `, ${abandoned} given up`;
+  if (lastError === null) return `${delivered}${gone}`;
+  const again =
+    nextTryAt === null ? "" : `, again in ${Math.max(0, Math.ceil((nextTryAt - nowMs) / 1_000))} s`;
+  return `${delivered}${gone}; ${oneLine(lastError)}${again}`;
+}

@@ -8,7 +8,7 @@ import type { Engine } from "../../runtime/engine.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { makeAuthorizer } from "../../server/authorize.ts";
 import { serve as listen } from "../../server/listen.ts";
-import { logForms } from "../../server/log.ts";
+import { logForms, troubleLine } from "../../server/log.ts";
 import { cookieKeyFrom, localTokenPath, loginLink, openLocalToken } from "../../server/local-token.ts";
 import { checkBinding } from "../../server/origin.ts";
 import { otlpFrom } from "../../server/otlp.ts";
@@ -114,15 +114,21 @@ export const serve = verb({
       tenant === tenantAt(place) || !isPostgresAddress(place)
         ? oneTenant(opened)(tenant)
         : others.engineOf(tenant);
-    const trouble = (error: unknown): void =>
-      out.note(out.red(`trouble: ${oneLine(error instanceof Error ? error.message : String(error))}`));
+    const log = oneOf("--log", options.log ?? "none", logForms);
+    const write = (line: string): void => void process.stderr.write(`${line}\n`);
+    const trouble = (error: unknown): void => {
+      const said = error instanceof Error ? error.message : String(error);
+      const line = troubleLine({ form: log, now: world.now }, said);
+      if (line === null) out.note(out.red(`trouble: ${oneLine(said)}`));
+      else write(line);
+    };
     const outward = await openOutward(opened, {
       world,
       version,
       tenants,
       trouble,
-      log: oneOf("--log", options.log ?? "none", logForms),
-      write: (line) => void process.stderr.write(`${line}\n`),
+      log,
+      write,
       allowPrivate: options["allow-private"],
       otlp: otlpFrom(process.env, options.otlp),
     });

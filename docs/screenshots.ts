@@ -51,7 +51,7 @@ async function shots(): Promise<readonly Shot[]> {
     named("Refund 1042"),
     named("What if Southpay?"),
   ];
-  const past = await beginningOf(center, "Decide provider");
+  const past = await beginningOf(center, "northpay-fee");
   const merge = `/s/${center}/merge?from=${other}`;
   return [
     { name: "sessions", at: "/", word: "Payment provider" },
@@ -60,7 +60,6 @@ async function shots(): Promise<readonly Shot[]> {
     { name: "approval", at: `/s/${refund}`, word: "Allow" },
     { name: "timeline", at: `/s/${center}?at=${past}`, word: "This is how it was at" },
     { name: "context", at: `/s/${notice}/context`, word: "tokens" },
-    { name: "log", at: `/s/${center}/log`, word: "lease.released" },
     { name: "family", at: `/s/${center}/family`, word: "Fees of a year" },
     { name: "merge", at: merge, word: "Left to resolve" },
     { name: "search", at: "/search?q=provider", word: "the latest first" },

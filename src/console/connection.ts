@@ -17,7 +17,7 @@ const passing = [502, 503, 504];
 /** How often somebody logged in here. */
 let logins = 0;
 
-/** As `fetch`, and heard. While the server is not reached a request waits, and asks in vain now and then only. */
+/** As `fetch`, and heard. While the server is not reached a request waits, and asks now and then only. */
 export async function heardFetch(url: string, init: RequestInit): Promise<Response> {
   if (connection.get() === "lost") await reached(init.signal ?? undefined);
   const began = logins;

@@ -143,7 +143,7 @@ function Entries(): ReactNode {
   const chosen = useChosen(virtual, rows, toggle);
   const look = useLooking(element, told);
   const isAtEnd = isEnd && virtual.isAtEnd(120);
-  useKeptAtEnd(virtual, element, isAtEnd);
+  useKeptAtEnd(virtual, element);
   const toEnd = (): void => {
     teller.toEnd(endSeq);
     virtual.scrollToEnd();
@@ -248,22 +248,34 @@ function useFirstPlace(virtual: Rows, rows: number, place: string): void {
   }, [virtual, rows, place, isNamed]);
 }
 
-/** Where the place becomes smaller, as when somebody writes more lines, its end stays in sight. */
-function useKeptAtEnd(
-  virtual: Rows,
-  element: { readonly current: HTMLDivElement | null },
-  isAtEnd: boolean,
-): void {
-  const latest = useRef(isAtEnd);
-  latest.current = isAtEnd;
-  useEffect(() => {
+/**
+ * Who is at its end stays there, whatever comes, goes or changes its size, as after a lost connection. They
+ * have left it when it moved back while everything was as large as before: only a reader does that.
+ */
+function useKeptAtEnd(virtual: Rows, element: { readonly current: HTMLDivElement | null }): void {
+  const known = useRef({ stays: false, top: 0, height: 0, client: 0 });
+  const keep = useCallback((): void => {
     if (element.current === null) return;
-    const watcher = new ResizeObserver(() => {
-      if (latest.current) virtual.scrollToEnd();
-    });
-    watcher.observe(element.current);
-    return () => watcher.disconnect();
+    const { scrollTop: top, scrollHeight: height, clientHeight: client } = element.current;
+    const before = known.current;
+    const isBack = top < before.top - 1 && height === before.height && client === before.client;
+    const left = height - client - top;
+    const stays = left < 8 || (before.stays && !isBack);
+    known.current = { stays, top, height, client };
+    if (stays && left > 1) virtual.scrollToEnd();
   }, [virtual, element]);
+  useLayoutEffect(keep);
+  useEffect(() => {
+    const shown = element.current;
+    if (shown === null) return;
+    shown.addEventListener("scroll", keep);
+    const watcher = new ResizeObserver(keep);
+    for (const one of [shown, ...shown.children]) watcher.observe(one);
+    return () => {
+      shown.removeEventListener("scroll", keep);
+      watcher.disconnect();
+    };
+  }, [element, keep]);
 }
 
 interface MarkedGiven {

@@ -1,4 +1,4 @@
-/** The console in a browser: how soon it can be used, how it follows the slider, and how much of it there is. */
+/** The console in a browser: how soon it can be used, how it follows the slider, and how large it is. */
 import { readFileSync, globSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
@@ -29,7 +29,7 @@ export async function benchConsole(): Promise<Measure[]> {
 const spread = (times: readonly number[]): string =>
   `${number(Math.min(...times))} to ${number(Math.max(...times))} ms, ${times.length} times`;
 
-/** From the beginning of the navigation, with nothing in the browser's cache, until rows and keys are there. */
+/** From the beginning of the navigation, with nothing cached, until rows and keys are there. */
 async function firstView(browser: Browser, stand: Stand): Promise<Measure> {
   const times: number[] = [];
   for (let left = starts; left > 0; left--) {

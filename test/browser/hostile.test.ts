@@ -11,7 +11,8 @@ const skip = await noChromium();
 
 const markup = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`;
 const link =
-  "[click](javascript:window.pwned=1) <a href='javascript:window.pwned=1'>here</a> ![x](http://evil.invalid/x.png)";
+  "[click](javascript:window.pwned=1) <a href='javascript:window.pwned=1'>here</a> " +
+  "![x](http://evil.invalid/x.png)";
 const terminal = "\u001b[2J\u001b]0;owned\u0007\u001b[31mred";
 const turned = "invoice\u202Egpj.exe\u2066\u200b";
 const all = `${markup} ${link} ${terminal} ${turned}`;

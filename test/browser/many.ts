@@ -1,4 +1,4 @@
-/** Stores with much in them, made in seconds: ten thousand sessions, and a log of a hundred thousand events. */
+/** Stores with much in them, made in seconds: ten thousand sessions, a log of a hundred thousand events. */
 import type { Engine, Session } from "../../src/index.ts";
 
 export const manySessions = 10_000;

@@ -38,7 +38,7 @@ suite("what was", { skip }, () => {
     return session;
   };
 
-  test("a position of the past is shown whole, shared by its address, and forked from in one click", async () => {
+  test("a position of the past is shown whole, has an address, and is forked from in one click", async () => {
     const session = await told("Watch the rate", "Note that rate is 1.");
     const { seq } = await session.head();
     await session.input("Note that rate is 2.");

@@ -176,7 +176,7 @@ suite("a session in a browser", { skip }, () => {
     const session = await stand.engine.open({ objective: "Take what is pasted", model: penName });
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page } = shown;
-    const text = `${"A long line that somebody has copied from elsewhere. ".repeat(20_000)}end`;
+    const text = `${"A long line that somebody has copied from elsewhere.\n".repeat(20_000)}end`;
     await messageOf(page).waitFor();
     await messageOf(page).evaluate((field, base64) => {
       const files = new DataTransfer();

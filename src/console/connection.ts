@@ -9,6 +9,8 @@ import { after } from "./world.ts";
 export type Connection = "live" | "lost" | "out";
 
 export const connection = cell<Connection>("live");
+/** Why somebody who was in is out; null when nobody was, or by their own wish. */
+export const why = cell<string | null>(null);
 /** Goes up whenever the connection was mended, or somebody logged in: time to read again. */
 export const mended = cell(0);
 
@@ -16,6 +18,8 @@ const passing = [502, 503, 504];
 
 /** How often somebody logged in here. */
 let logins = 0;
+/** Whether something was given to this login. */
+let wasIn = false;
 
 /** As `fetch`, and heard. While the server is not reached a request waits, and asks now and then only. */
 export async function heardFetch(url: string, init: RequestInit): Promise<Response> {
@@ -29,9 +33,9 @@ export async function heardFetch(url: string, init: RequestInit): Promise<Respon
     throw error;
   }
   if (passing.includes(response.status)) lose();
-  else if (response.status !== 401) settle();
+  else if (response.status !== 401) settle(response.ok);
   // What was asked with the login before says nothing of this one.
-  else if (began === logins) leave();
+  else if (began === logins) leave(wasIn ? ended : null);
   return response;
 }
 
@@ -114,7 +118,7 @@ export async function login(token: string): Promise<string | null> {
 
 export async function logout(): Promise<void> {
   await fetch("/v1/logout", { method: "POST", headers: { "skein-client": "1" } }).catch(() => undefined);
-  leave();
+  leave(null);
 }
 
 /** A token behind the # of the address, which browsers send to nobody. It does not stay there. */
@@ -122,7 +126,8 @@ export async function loginFromAddress(): Promise<void> {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token === null) return;
   history.replaceState(null, "", location.pathname + location.search);
-  if ((await login(token)) !== null) leave();
+  const refused = await login(token);
+  if (refused !== null) leave(refused);
 }
 
 if (typeof window !== "undefined") {

@@ -15,7 +15,11 @@ interface Layer {
 const ports = ["store/port", "model/port", "tool/port"];
 const layers: Readonly<Record<string, Layer>> = {
   core: { src: ["core"], node: "none", packages: ["zod"] },
-  store: { src: ["core", "store/port", "store/parts", "own"], node: "all", packages: "all" },
+  store: {
+    src: ["core", "store/port", "store/parts", "store/scheduling", "own"],
+    node: "all",
+    packages: "all",
+  },
   model: { src: ["core", "model"], node: "all", packages: "all" },
   tool: { src: ["core", "tool"], node: "all", packages: "all" },
   runtime: { src: ["core", "runtime", ...ports], node: "all", packages: "all" },

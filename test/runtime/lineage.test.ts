@@ -82,7 +82,7 @@ for (const [name, make] of Object.entries(makers)) {
   });
 }
 
-test("a merge is told by where it came in: the last of each session, none that was rewound away", async () => {
+test("a merge is told by where it came in: the last of each session, none that is rewound", async () => {
   await using place = inMemory();
   const { engine } = place;
   const root = await engine.open({ objective: "o" });

@@ -33,9 +33,10 @@ export async function heardFetch(url: string, init: RequestInit): Promise<Respon
     throw error;
   }
   if (passing.includes(response.status)) lose();
-  else if (response.status !== 401) settle(response.ok);
+  else if (response.status !== 401) settle();
   // What was asked with the login before says nothing of this one.
   else if (began === logins) leave(wasIn ? ended : null);
+  wasIn ||= response.ok;
   return response;
 }
 
@@ -66,8 +67,11 @@ function lose(): void {
   tryAgain(firstWaitMs);
 }
 
-function leave(): void {
+const ended = "Your login does not hold any more: it was revoked, or has expired.";
+
+function leave(because: string | null): void {
   calledOff?.();
+  why.set(because);
   connection.set("out");
 }
 

@@ -1,10 +1,10 @@
 /** For who is not logged in, or not any more: what was shown stays in the address. */
 import { useState, type ReactNode } from "react";
-import { login } from "./connection.ts";
+import { login, why as whyOut } from "./connection.ts";
 import { Button } from "./part/button.tsx";
 
 export function Login(): ReactNode {
-  const [why, setWhy] = useState<string | null>(null);
+  const [why, setWhy] = useState<string | null>(() => whyOut.get());
   const [given, setGiven] = useState("");
   const enter = async (): Promise<void> => {
     const token = /(skn_[\w-]+)/.exec(given)?.[1];

@@ -248,7 +248,12 @@ function ItemWords({ item }: { readonly item: Item }): ReactNode {
           isHit ? <b key={nth}>{text}</b> : <span key={nth}>{text}</span>,
         )}
       </span>
-      {item.kind === "session" ? <Status status={item.known.status} /> : null}
+      {item.kind === "session" ? (
+        <>
+          <code className="palette-id">{item.id.slice(-6)}</code>
+          <Status status={item.known.status} />
+        </>
+      ) : null}
       {item.kind === "call" ? <code className="palette-id">{item.id}</code> : null}
       {item.kind === "own" && item.own.key ? <kbd className="key">{item.own.key}</kbd> : null}
     </>

@@ -10,7 +10,11 @@ if (typeof document !== "undefined")
     if (!document.hidden) clock.set(now());
   });
 
-const exactly = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const exactly = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  hourCycle: "h23",
+});
 const dayOnly = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 export const exact = (at: number): string => exactly.format(at);
 
@@ -27,8 +31,9 @@ export function ago(at: number, nowMs: number): string {
   if (ms < 3_000) return "now";
   const step = steps.find(([below]) => ms < below);
   if (step === undefined) return dayOnly.format(at);
-  const span = `${Math.floor(ms / step[1])} ${step[2]}`;
-  return at > nowMs ? `in ${span}` : `${span} ago`;
+  // What is to come is not called nearer than it is: an hour from now stays one for a while.
+  if (at > nowMs) return `in ${Math.ceil(ms / step[1])} ${step[2]}`;
+  return `${Math.floor(ms / step[1])} ${step[2]} ago`;
 }
 
 /** How long something took. */
@@ -39,11 +44,20 @@ export function span(ms: number): string {
   return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
 }
 
+/** Of what has happened: it is never to come, whatever the clocks say. */
 export function Ago({ at }: { readonly at: number }): ReactNode {
-  const nowMs = useCell(clock);
+  return <Moment at={at} nowMs={Math.max(useCell(clock), at)} />;
+}
+
+/** Of what is to come, or was to. */
+export function Due({ at }: { readonly at: number }): ReactNode {
+  return <Moment at={at} nowMs={useCell(clock)} />;
+}
+
+function Moment({ at, nowMs }: { readonly at: number; readonly nowMs: number }): ReactNode {
   return (
     <time dateTime={new Date(at).toISOString()} title={exact(at)}>
-      {ago(at, Math.max(nowMs, at > nowMs + tickMs ? nowMs : at))}
+      {ago(at, nowMs)}
     </time>
   );
 }

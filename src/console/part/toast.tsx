@@ -10,6 +10,8 @@ interface Toast {
   readonly hint: string | undefined;
   readonly tone: "plain" | "bad";
   readonly undo: { readonly name: string; readonly act: () => void } | undefined;
+  /** Of the same matter the last one is shown. */
+  readonly about?: string | undefined;
 }
 
 const toasts = cell<readonly Toast[]>([]);
@@ -19,7 +21,9 @@ let count = 0;
 
 function show(toast: Omit<Toast, "id">): void {
   const id = ++count;
-  const others = toasts.get().filter(({ text }) => text !== toast.text);
+  const isOld = ({ text, about }: Toast): boolean =>
+    text === toast.text || (about !== undefined && about === toast.about);
+  const others = toasts.get().filter((one) => !isOld(one));
   toasts.set([...others.slice(-shownMax + 1), { ...toast, id }]);
   if (toast.tone === "plain") after(shownMs, () => drop(id));
 }
@@ -27,8 +31,8 @@ function show(toast: Omit<Toast, "id">): void {
 const drop = (id: number): void => toasts.set(toasts.get().filter((one) => one.id !== id));
 
 /** Says what was done; with a way on, such as to what was made. */
-export const tell = (text: string, undo?: Toast["undo"]): void =>
-  show({ text, hint: undefined, tone: "plain", undo });
+export const tell = (text: string, undo?: Toast["undo"], about?: string): void =>
+  show({ text, hint: undefined, tone: "plain", undo, about });
 
 export function tellError(error: unknown): void {
   const { text, hint } = wordsOf(error);
@@ -58,7 +62,15 @@ export function Toasts(): ReactNode {
             {hint === undefined ? null : <p className="soft small said">{hint}</p>}
           </div>
           {undo === undefined ? null : (
-            <button className="button" data-size="small" type="button" onClick={undo.act}>
+            <button
+              className="button"
+              data-size="small"
+              type="button"
+              onClick={() => {
+                drop(id);
+                undo.act();
+              }}
+            >
               {undo.name}
             </button>
           )}

@@ -4,7 +4,7 @@ import { Link } from "../link.tsx";
 import { count } from "../part/amount.ts";
 import { AskFirst } from "../part/ask-first.tsx";
 import { Button } from "../part/button.tsx";
-import { Ago, exact } from "../part/moment.tsx";
+import { Ago, Due, exact } from "../part/moment.tsx";
 import { PlaceHead } from "../part/place-head.tsx";
 import { PortionList } from "../part/portion.tsx";
 import { SessionName } from "../part/session-name.tsx";
@@ -98,7 +98,7 @@ function TemplateRow({ template }: { readonly template: Template }): ReactNode {
         <p className="faint small places-when">
           {nextMs === null ? null : (
             <span>
-              Next <Ago at={nextMs} />
+              Next <Due at={nextMs} />
             </span>
           )}
           {fired === null ? <span>Has not fired yet</span> : <Fired fired={fired} />}
@@ -162,7 +162,7 @@ function WaitingRow({ row }: { readonly row: Row }): ReactNode {
         {labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
         {dueMs === null ? null : (
           <span className="faint small">
-            due <Ago at={dueMs} />
+            due <Due at={dueMs} />
           </span>
         )}
       </p>

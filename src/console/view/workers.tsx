@@ -2,7 +2,7 @@
 import { useEffect, type ReactNode } from "react";
 import { Link } from "../link.tsx";
 import { bytes, count, plural } from "../part/amount.ts";
-import { Ago } from "../part/moment.tsx";
+import { Ago, Due } from "../part/moment.tsx";
 import { Empty, WhenRead } from "../part/trouble.tsx";
 import { brief } from "../part/visible.ts";
 import { refresh, useReading } from "../reading.ts";
@@ -96,7 +96,7 @@ function Shown({ workers, running, due }: ShownProps): ReactNode {
           <h2>Gone within the last hour</h2>
           {gone.map(({ name, untilMs }) => (
             <p key={name} className="soft">
-              <span className="mono said">{brief(name, 100)}</span>, heard of until <Ago at={untilMs} />
+              <span className="mono said">{brief(name, 100)}</span>, heard of until <Due at={untilMs} />
             </p>
           ))}
         </section>
@@ -120,7 +120,7 @@ function WorkerRow({ worker, rows }: { readonly worker: Worker; readonly rows: r
         {rows.length} of {plural(concurrency, "place")} taken. Began <Ago at={sinceMs} />
         {limits.length === 0 ? "." : `. It keeps to ${plural(limits.length, "limit")}.`}{" "}
         <span className="faint">
-          Taken to be gone unless it is heard of again <Ago at={untilMs} />.
+          Taken to be gone unless it is heard of again <Due at={untilMs} />.
         </span>
       </p>
       <Places taken={rows.length} of={concurrency} />

@@ -35,7 +35,7 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
-  hour12: false,
+  hourCycle: "h23",
 });
 
 export function Row({ seq, event, isChosen, isPicked, isOpen, isLater, choose }: RowProps): ReactNode {

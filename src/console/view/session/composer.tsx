@@ -75,6 +75,12 @@ function useWriter() {
   const [isEmpty, setEmpty] = useState(() => readDraft(id) === "");
   const calledOff = useRef<(() => void) | null>(null);
   const files = useGiven();
+  useEffect(() => {
+    // A page that is left at once, or loaded anew, waits for nothing.
+    const keep = (): void => keepDraft(id, field.current?.value ?? "");
+    window.addEventListener("pagehide", keep);
+    return () => window.removeEventListener("pagehide", keep);
+  }, [id]);
   const changed = (): void => {
     const text = field.current?.value ?? "";
     setEmpty(text.trim() === "");

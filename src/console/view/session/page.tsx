@@ -46,6 +46,11 @@ export function SessionPage({ id, aspect, params }: SessionPageProps): ReactNode
     const session = await sessionOf(id);
     return { session, head: await session.head() };
   });
+  if (
+    found.value === undefined &&
+    (found.error as { readonly code?: unknown } | undefined)?.code === "not-found"
+  )
+    return <Gone never />;
   return (
     <WhenRead of={found}>
       {({ session, head }) => <Opened session={session} headSeq={head.seq} aspect={aspect} params={params} />}
@@ -175,11 +180,15 @@ const ShownAspect = memo(function ShownAspect({ aspect, params }: Omit<ShownProp
 /** These show another session of the family too. */
 const isOfTwo = (aspect: Aspect): boolean => aspect === "compare" || aspect === "merge";
 
-/** It was there when the page was opened. */
-function Gone(): ReactNode {
+/** Unless `never`, it was there when the page was opened. */
+function Gone({ never = false }: { readonly never?: boolean }): ReactNode {
   return (
-    <Empty title="This session is not there any more">
-      <p>It was deleted. Its forks have kept what they shared with it.</p>
+    <Empty title={never ? "There is no such session" : "This session is not there any more"}>
+      <p>
+        {never
+          ? "The address is of one that was deleted, is in another store, or never was."
+          : "It was deleted. Its forks have kept what they shared with it."}
+      </p>
       <Link to="/">All sessions</Link>
     </Empty>
   );

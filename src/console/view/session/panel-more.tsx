@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { Button } from "../../part/button.tsx";
 import type { Form } from "../../part/form-dialog.tsx";
-import { Ago, span } from "../../part/moment.tsx";
+import { Ago, Due, span } from "../../part/moment.tsx";
 import { Status } from "../../part/status.tsx";
 import { tell } from "../../part/toast.tsx";
 import { brief } from "../../part/visible.ts";
@@ -67,7 +67,7 @@ function TriggerRow({ trigger, ask }: { readonly trigger: Trigger; readonly ask:
         <p className="small faint">
           {nextMs === null ? null : (
             <>
-              next <Ago at={nextMs} />
+              next <Due at={nextMs} />
             </>
           )}
           {nextMs !== null && firedAt !== null ? ", " : null}

@@ -1,7 +1,7 @@
 /** What a model wrote, with its structure. Of a long text a part is shown until somebody asks for more. */
 import { memo, useMemo, useState, type ReactNode } from "react";
-import { count } from "../../part/amount.ts";
 import { Copy } from "../../part/copy.tsx";
+import { ShowMore } from "../../part/said.tsx";
 import { visible } from "../../part/visible.ts";
 import { piecesOf, type ListItem, type Piece, type Span } from "./markdown.ts";
 
@@ -22,11 +22,7 @@ export const Prose = memo(function Prose({ text, isLive = false }: ProseProps): 
       {pieces.map((piece, place) => (
         <PieceOf key={place} piece={piece} />
       ))}
-      {isLive || text.length <= shown ? null : (
-        <button className="button" data-size="small" type="button" onClick={() => setShown(shown * 4)}>
-          Show more: {count(text.length - shown)} characters are left
-        </button>
-      )}
+      {isLive ? null : <ShowMore left={text.length - shown} act={() => setShown(shown * 4)} />}
     </div>
   );
 });

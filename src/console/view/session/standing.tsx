@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
-import { Ago } from "../../part/moment.tsx";
+import { Due } from "../../part/moment.tsx";
 import { brief } from "../../part/visible.ts";
 import { useMe } from "./entry.tsx";
 import { useScope } from "./scope.ts";
@@ -64,7 +64,7 @@ function Sleeping(): ReactNode {
   if (until === undefined) return <span className="spread">It sleeps until something wakes it.</span>;
   return (
     <span className="spread">
-      It sleeps, and wakes <Ago at={until} />.
+      It sleeps, and wakes <Due at={until} />.
     </span>
   );
 }

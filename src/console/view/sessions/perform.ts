@@ -78,7 +78,7 @@ function tellDone(action: Action, rows: readonly Row[]): void {
     back === undefined
       ? undefined
       : { name: back.title, act: () => void perform(back.action(), rows.map(back.after)) };
-  tell(`${action.done}: ${what}`, undo);
+  tell(`${action.done}: ${what}`, undo, rows.map(({ session }) => session).join(" "));
 }
 
 /** What undoes it, and how the rows stand meanwhile. */

@@ -4,7 +4,7 @@ import { Link } from "../../link.tsx";
 import { money } from "../../part/amount.ts";
 import { Icon } from "../../part/icon.tsx";
 import { Menu, type Choice } from "../../part/menu.tsx";
-import { Ago } from "../../part/moment.tsx";
+import { Ago, Due } from "../../part/moment.tsx";
 import { brief } from "../../part/visible.ts";
 import { Status, Zone } from "../../part/status.tsx";
 import { sessionPath } from "../../route.ts";
@@ -132,7 +132,7 @@ function Standing({ row }: { readonly row: Row }): ReactNode {
       {words.at === undefined ? null : (
         <>
           {" "}
-          <Ago at={words.at} />
+          <Due at={words.at} />
         </>
       )}
     </span>

@@ -13,6 +13,7 @@ const dayAndTime = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
+  hourCycle: "h23",
 });
 
 export function PastBand(): ReactNode {

@@ -15,7 +15,9 @@ import { go, sessionPath, useRoute } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
 import type { LogEvent } from "../session/event-log.ts";
+import { useMe } from "../session/entry.tsx";
 import { useScope, type Scope, type State } from "../session/scope.ts";
+import { mayWrite } from "../session/standing.tsx";
 import { ContextSummary } from "./context-summary.tsx";
 import { marksKey, turnFrom, useEventAt, useMarks } from "./reading.ts";
 import { RewindDialog } from "./rewind-dialog.tsx";
@@ -132,6 +134,7 @@ function Happened({ event }: { readonly event: LogEvent | undefined }): ReactNod
 function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolean }): ReactNode {
   const { id, session, travel } = useScope();
   const [asks, setAsks] = useState(false);
+  const isShut = !mayWrite(useMe());
   const route = useRoute();
   const showsContext = route.at === "session" && route.aspect === "context";
   const fork = async (): Promise<void> => {
@@ -147,10 +150,10 @@ function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolea
     <>
       {showsContext ? null : <ContextSummary seq={seq} isDrawn={isDrawn} />}
       <div className="row time-ways">
-        <Button size="small" disabled={isDrawn} act={fork}>
+        <Button size="small" disabled={isDrawn || isShut} act={fork}>
           Fork from here
         </Button>
-        <Button size="small" disabled={isDrawn} act={() => setAsks(true)}>
+        <Button size="small" disabled={isDrawn || isShut} act={() => setAsks(true)}>
           Rewind to here
         </Button>
         <Button size="small" kind="quiet" title="Back to now" act={() => travel(null)}>

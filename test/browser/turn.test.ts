@@ -176,7 +176,7 @@ suite("a session in a browser", { skip }, () => {
     const session = await stand.engine.open({ objective: "Take what is pasted", model: penName });
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page } = shown;
-    const text = `${"A long line that somebody has copied from elsewhere.\n".repeat(20_000)}end`;
+    const text = `${"A long line that somebody has copied from elsewhere. ".repeat(20_000)}end`;
     await messageOf(page).waitFor();
     await messageOf(page).evaluate((field, base64) => {
       const files = new DataTransfer();
@@ -189,7 +189,7 @@ suite("a session in a browser", { skip }, () => {
     await page.getByRole("button", { name: "Leave out dot.png" }).waitFor();
     await page.getByText("sending…").waitFor({ state: "detached" });
     await messageOf(page).focus();
-    await page.keyboard.insertText(text);
+    await messageOf(page).fill(text);
     await messageOf(page).press("Enter");
     await page.getByRole("img", { name: "Attached: image/png" }).waitFor();
     await page.getByText("pasted.txt").waitFor();

@@ -19,7 +19,7 @@ test("two of one name are told apart by the endings of their ids, and nobody els
   ];
   assert.deepEqual(
     nodes.map((one) => titlesAmong(nodes)(one)),
-    ["Report (aaaaaa)", "Report (bbbbbb)", "Report (cccccc)", "Another", "eeeeee"],
+    ["aaaaaa · Report", "bbbbbb · Report", "cccccc · Report", "Another", "eeeeee"],
   );
-  assert.equal(titlesAmong(nodes)(nodes[0] ?? node("", null), 4), "Rep… (aaaaaa)");
+  assert.equal(titlesAmong(nodes)(nodes[0] ?? node("", null), 4), "aaaaaa · Rep…");
 });

@@ -18,7 +18,7 @@ export const titleOf = (node: Titled, chars = 60): string =>
 type TitleAmong = (node: Titled, chars?: number) => string;
 const known = new WeakMap<object, TitleAmong>();
 
-/** What each is called among those: where two have the same title, the ending of the id goes with it. */
+/** What each is called among those: where two have the same title, the ending of the id comes first. */
 export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled[]): TitleAmong {
   const before = known.get(nodes);
   if (before !== undefined) return before;
@@ -27,7 +27,7 @@ export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled
   const made: TitleAmong = (node, chars) => {
     const title = titleOf(node, chars);
     const ending = node.session.slice(-6);
-    return (times.get(titleOf(node)) ?? 0) < 2 || title === ending ? title : `${title} (${ending})`;
+    return (times.get(titleOf(node)) ?? 0) < 2 || title === ending ? title : `${ending} · ${title}`;
   };
   known.set(nodes, made);
   return made;

@@ -5,23 +5,15 @@
  */
 import { useEffect, useRef } from "react";
 import type { Followed } from "../client/connect.ts";
-import { cell } from "./cell.ts";
 import { connection, mended } from "./connection.ts";
 import { engine } from "./server.ts";
 import { after } from "./world.ts";
-
-/** Whether the stream stands. */
-export const streaming = cell(false);
 
 const againMs = 2_000;
 const settleMs = 250;
 
 /** Follows until the function that comes back is called. A family is named by any session of it. */
-export function follow(
-  family: string | null,
-  hear: (told: Followed) => void,
-  missed: () => void,
-): () => void {
+function follow(family: string | null, hear: (told: Followed) => void, missed: () => void): () => void {
   let position: string | null = null;
   let stream: AbortController | null = null;
   let isOver = false;
@@ -33,7 +25,6 @@ export function follow(
       ...(family === null ? {} : { family }),
       ...(position === null ? {} : { after: position }),
     };
-    streaming.set(true);
     // What came in between the first reading and the beginning of the stream.
     const settled = position === null ? after(settleMs, missed) : null;
     try {
@@ -48,7 +39,6 @@ export function follow(
       if (!signal.aborted) missed();
     }
     settled?.();
-    streaming.set(false);
     if (!signal.aborted && !isOver) waiting = after(againMs, look);
   }
 

@@ -31,7 +31,7 @@ export type Route =
   | { readonly at: "nowhere"; readonly params: URLSearchParams };
 
 export function routeOf(address: string): Route {
-  const url = new URL(address, "http://page");
+  const url = new URL(`http://page${address}`);
   const params = url.searchParams;
   const words = url.pathname.split("/").filter((word) => word !== "");
   const [first, second, third] = words.map(decoded);
@@ -74,7 +74,7 @@ const here = (): string => location.pathname + location.search;
 const address = cell(typeof location === "undefined" ? "/" : here());
 if (typeof window !== "undefined") window.addEventListener("popstate", () => address.set(here()));
 
-export const useAddress = (): string => useCell(address);
+const useAddress = (): string => useCell(address);
 
 let memo: { readonly address: string; readonly route: Route } | null = null;
 export function useRoute(): Route {
@@ -95,7 +95,7 @@ export function go(to: string, options: { readonly replace?: boolean } = {}): vo
 
 /** The same place with other parameters. */
 export function goWith(params: Params, options: { readonly replace?: boolean } = {}): void {
-  const url = new URL(address.get(), "http://page");
+  const url = new URL(`http://page${address.get()}`);
   for (const [name, value] of Object.entries(params)) {
     if (value === null || value === undefined || value === "") url.searchParams.delete(name);
     else url.searchParams.set(name, String(value));

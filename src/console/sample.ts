@@ -10,8 +10,6 @@ import {
 } from "./sample/maker.ts";
 import { engine } from "./server.ts";
 
-export { makingLabel, sampleLabel } from "./sample/plan.ts";
-
 /** What this tab is doing with them; null: nothing. */
 const underWay = cell<SampleProgress | null>(null);
 

@@ -1,6 +1,6 @@
 /** What a client needs of the library itself, so that both refuse alike and give the same. */
 export { checkOptions, SkeinError } from "../core/error.ts";
 export { checkJson } from "../core/json.ts";
-export { mayIn, statuses, wayOut, type LifecycleCommand, type Status } from "../core/lifecycle.ts";
+export { mayIn, statuses, wayOut, type Status } from "../core/lifecycle.ts";
 export { limit } from "../core/limit.ts";
 export { parseSnapshot } from "../core/state.ts";

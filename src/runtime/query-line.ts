@@ -28,7 +28,7 @@ export function queryLine(store: Store): QueryLine {
   return line;
 }
 
-export const endedQuery = (): SkeinError =>
+const endedQuery = (): SkeinError =>
   new SkeinError("unavailable", "the query was ended, because nobody waits for its answer any more");
 
 export function makeQueryLine(): QueryLine {

@@ -13,7 +13,8 @@ export function slowModel(words: readonly string[]): SlowModel {
   let said = 0;
 
   async function turn(): Promise<void> {
-    while (said >= allowed) await changed.promise;
+    const isHeld = (): boolean => said >= allowed;
+    while (isHeld()) await changed.promise;
     said += 1;
   }
 

@@ -26,7 +26,7 @@ const steps = [
 ] as const;
 
 /** "12 s ago", "in 3 h"; from a week on, the day. */
-export function ago(at: number, nowMs: number): string {
+function ago(at: number, nowMs: number): string {
   const ms = Math.abs(nowMs - at);
   if (ms < 3_000) return "now";
   const step = steps.find(([below]) => ms < below);

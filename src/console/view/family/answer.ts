@@ -28,7 +28,7 @@ export interface Answer {
 export type Answers = Readonly<Record<string, Answer>>;
 
 /** What the sides were, in short: another one when something has changed. */
-export const markOf = ({ ours, theirs }: Conflict): string =>
+const markOf = ({ ours, theirs }: Conflict): string =>
   JSON.stringify([ours.seq, ours.gone, theirs.seq, theirs.gone]);
 
 /** `open`: not answered. `moved`: answered, and changed since. `wrong`: the value is no JSON. */

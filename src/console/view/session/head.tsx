@@ -36,7 +36,7 @@ export function Head(): ReactNode {
   );
 }
 
-export const titleOf = ({ name, objective, session }: State): string =>
+const titleOf = ({ name, objective, session }: State): string =>
   name ?? (objective === null || objective === "" ? `Session ${session.slice(-6)}` : objective);
 
 /** Renamed in place. */

@@ -16,7 +16,7 @@ import { Link } from "../../link.tsx";
 import { useFollow } from "../../live.ts";
 import { Empty, WhenRead } from "../../part/trouble.tsx";
 import { refresh, useReading } from "../../reading.ts";
-import { go, sessionPath, type Aspect } from "../../route.ts";
+import { sessionPath, type Aspect } from "../../route.ts";
 import { sessionOf } from "../../server.ts";
 import { after, every } from "../../world.ts";
 import { Family } from "../family/family.tsx";
@@ -240,6 +240,3 @@ function Tabs({ aspect }: { readonly aspect: Aspect }): ReactNode {
     </nav>
   );
 }
-
-/** To a session that was made from this one. */
-export const goToSession = (id: string): void => go(sessionPath(id));

@@ -1,5 +1,5 @@
 /** How a session stands, in a few words: who runs it, what it waits for, or why it stands still. */
-import { isAsking, type Row } from "./filter.ts";
+import type { Row } from "./filter.ts";
 
 export interface Words {
   readonly text: string;
@@ -45,5 +45,3 @@ function waitingWords(waitingFor: string): Words {
     }
   );
 }
-
-export { isAsking };

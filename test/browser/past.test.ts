@@ -162,7 +162,7 @@ suite("what was", { skip }, () => {
     await page.goForward();
     await isAt(places[1]!);
     await page.goto(`${stand.url}/s/ses_nothing`);
-    await page.getByRole("alert").waitFor();
+    await page.getByRole("heading", { name: "There is no such session" }).waitFor();
     await page.goto(`${stand.url}/s/x/y/z/%ff`);
     await page.getByRole("heading", { name: "There is nothing at this address" }).waitFor();
     shown.calm(/40[04]/);

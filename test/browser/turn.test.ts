@@ -120,13 +120,18 @@ suite("a session in a browser", { skip }, () => {
     await entriesOf(page).getByText("Before the end").waitFor();
     await stand.stop();
     await page.getByText("The server cannot be reached.").waitFor();
-    pen.write("and after it.");
+    pen.write(`and after it.\n\n${"A line.\n\n".repeat(80)}`);
     pen.end();
     await stand.start();
     await page.getByText("The server cannot be reached.").waitFor({ state: "hidden" });
     await entriesOf(page).getByText("Before the end and after it.").waitFor();
     await headOf(page).getByText("open", { exact: true }).waitFor();
     assert.equal(await entriesOf(page).getByText("Before the end").count(), 1);
+    // Who was at the end still is.
+    await page.waitForFunction(() => {
+      const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = document.querySelector(".entries") ?? {};
+      return scrollHeight > 2 * clientHeight && scrollHeight - clientHeight - scrollTop < 2;
+    });
     shown.calm(/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
   });
 
@@ -153,6 +158,7 @@ suite("a session in a browser", { skip }, () => {
     await shown.follows();
     await stand.engine.revokeToken(id);
     await page.getByRole("heading", { name: "Log in to Skein" }).waitFor();
+    await page.getByText("Your login does not hold any more").waitFor();
     await page.getByLabel("Login link or token").fill(stand.token);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("heading", { name: "Be locked out" }).waitFor();

@@ -241,7 +241,7 @@ test("a stream ends when the server stops, with what there was", async () => {
   );
 });
 
-test("whoever knows of more than there is gets told where the session is, and waits for nothing", async () => {
+test("whoever knows of more than there is gets told where the session is, and does not wait", async () => {
   await using place = await served();
   const session = await place.engine.open({ objective: "Set back" });
   const other = await place.engine.open({ objective: "Beside" });

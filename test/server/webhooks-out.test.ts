@@ -129,7 +129,7 @@ test("what is not taken is tried again, in order, under the same delivery", asyn
   assert.equal(troubles.length, 1);
 });
 
-test("hooks say what goes wrong just now, and when they are tried again, where they are told from", async () => {
+test("hooks say what goes wrong just now and when they are tried again, where they are told", async () => {
   let answer = 302;
   await using place = await receiver(() => answer);
   await using engine = engineOn();

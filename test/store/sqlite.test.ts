@@ -58,7 +58,7 @@ async function connectionsMadeBy(work: () => Promise<unknown>): Promise<Database
   return [...seen];
 }
 
-test("the files of a new store are its owner's alone; those of one that is there stay as they are", async () => {
+test("the files of a new store are its owner's alone; those that are there stay as they are", async () => {
   const { path, remove } = newPath();
   let count = 1;
   const modes = (): string[] =>

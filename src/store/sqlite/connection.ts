@@ -64,7 +64,7 @@ export async function connect(options: ConnectionOptions): Promise<Connection> {
   }
 }
 
-/** A new file is its owner's alone, and what SQLite puts beside it has its mode. One that is there stays so. */
+/** A new file is its owner's alone, and what SQLite puts beside it has its mode. Others stay as they are. */
 function makePrivate(path: string): void {
   if (path === ":memory:" || existsSync(path)) return;
   try {

@@ -17,7 +17,7 @@ import { Engine } from "../runtime/engine.ts";
 import type { World } from "../runtime/world.ts";
 import { answerCall, type Desk } from "./answer.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
-import { makePageSender, pageFileAt, type PageFiles } from "./console.ts";
+import { isVisit, makePageSender, pageFileAt, type PageFiles } from "./console.ts";
 import { makeGather } from "./gather.ts";
 import { makeHub, type Hub } from "./hub.ts";
 import { makeKeptAnswers } from "./kept-answer.ts";
@@ -110,15 +110,19 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const url = `http://${name}:${port}`;
   const hubs = makeHubs(options.trouble ?? ignore);
   const given = options.relayAddress;
-  const relay = makeRelay({
+  const { authorizer, address } = orClosed(server, () => ({
+    authorizer: options.authorizer({ host, port }),
     address: given === undefined ? relayAddress({ host, url }) : checkRelayAddress(given),
+  }));
+  const relay = makeRelay({
+    address,
     hubOf: hubs.of,
     stopping: stopping.signal,
     random: world.random,
   });
   for (const engine of options.engines ?? []) relay.attend(engine);
   const desk: Desk = {
-    authorizer: options.authorizer({ host, port }),
+    authorizer,
     kept: makeKeptAnswers(),
     gather: makeGather(world.defer),
     hubOf: hubs.of,
@@ -160,6 +164,16 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 }
 
 const ignore = (): void => undefined;
+
+/** A server that cannot be had does not keep listening: that would keep the process alive. */
+function orClosed<T>(server: Server, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    server.close();
+    throw error;
+  }
+}
 
 async function listening(server: Server, host: string, port: number | undefined): Promise<void> {
   try {
@@ -237,9 +251,11 @@ function makeListener(desk: Desk, options: ServeOptions) {
     }
     if (path === mePath) return me(request, response, headers);
     if (path === "/v1/login" || path === "/v1/logout") return logged(request, response, { path, headers });
-    const page = options.page === undefined ? undefined : pageFileAt(options.page, path);
     const file = apiPage.get(path);
     const isOther = file !== undefined || ["/openapi.json", "/healthz", "/readyz"].includes(path);
+    const shown = !isOther && isVisit(request, path) ? "/" : path;
+    const page =
+      options.page && (pageFileAt(options.page, path) ?? pageFileAt(options.page, shown));
     if (page === undefined && !isOther) return false;
     checkReads(request);
     if (page !== undefined) await sendPageFile(request, response, { file: page, headers });

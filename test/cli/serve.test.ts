@@ -66,3 +66,14 @@ test("npm start is the server, and npm run demo the tour", () => {
   assert.match(scripts["start"] ?? "", /src\/cli\/main\.ts serve$/);
   assert.match(scripts["demo"] ?? "", /src\/cli\/main\.ts tour$/);
 });
+
+test("skein serve that is given what cannot be says so and ends", { timeout: 60_000 }, async () => {
+  const skein = skeinIn(makeFolder());
+  for (const words of [
+    ["--origin", "evil"],
+    ["--relay-address", "nowhere"],
+  ]) {
+    const { code, stderr } = await skein.run(["serve", "--port", "0", ...words]);
+    assert.deepEqual([code, /hint: /.test(stderr)], [2, true], stderr);
+  }
+});

@@ -109,11 +109,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const name = host.includes(":") ? `[${host}]` : host;
   const url = `http://${name}:${port}`;
   const hubs = makeHubs(options.trouble ?? ignore);
-  const given = options.relayAddress;
-  const { authorizer, address } = orClosed(server, () => ({
-    authorizer: options.authorizer({ host, port }),
-    address: given === undefined ? relayAddress({ host, url }) : checkRelayAddress(given),
-  }));
+  const { relayAddress: given } = options;
+  const authorizer = orClosed(server, () => options.authorizer({ host, port }));
+  const usual = relayAddress({ host, url });
+  const address = orClosed(server, () => (given === undefined ? usual : checkRelayAddress(given)));
   const relay = makeRelay({
     address,
     hubOf: hubs.of,
@@ -254,8 +253,7 @@ function makeListener(desk: Desk, options: ServeOptions) {
     const file = apiPage.get(path);
     const isOther = file !== undefined || ["/openapi.json", "/healthz", "/readyz"].includes(path);
     const shown = !isOther && isVisit(request, path) ? "/" : path;
-    const page =
-      options.page && (pageFileAt(options.page, path) ?? pageFileAt(options.page, shown));
+    const page = options.page && (pageFileAt(options.page, path) ?? pageFileAt(options.page, shown));
     if (page === undefined && !isOther) return false;
     checkReads(request);
     if (page !== undefined) await sendPageFile(request, response, { file: page, headers });

@@ -30,6 +30,9 @@ export interface Outward {
   stop(): Promise<void>;
 }
 
+/** How long the store may take to answer before the server is said not to be ready. */
+const readyMs = 3_000;
+
 /** `engine` is the one whose events are counted and traced. */
 export async function openOutward(engine: Engine, options: OutwardOptions): Promise<Outward> {
   const { world, version, trouble, tenants } = options;
@@ -54,8 +57,12 @@ export async function openOutward(engine: Engine, options: OutwardOptions): Prom
       },
       streaming: metrics.streaming,
       isReady: async () => {
-        await store.head(store.workspace);
-        return true;
+        const over = new AbortController();
+        const answered = store.head(store.workspace).then(() => true);
+        answered.catch(() => undefined);
+        // A store that is not reached may be waited for long: whoever watches wants to know now.
+        const late = world.sleep(readyMs, over.signal).then(() => false);
+        return Promise.race([answered, late]).finally(() => over.abort());
       },
     },
     async stop() {

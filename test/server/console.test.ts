@@ -44,6 +44,10 @@ test("every view of the page is its index; below /v1 and elsewhere nothing is", 
     assert.equal(answer.headers.get("content-type"), "application/problem+json");
     await answer.text();
   }
+  const visit = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+  assert.equal(await (await asks(`${url}/nothing`, "gzip", visit)).text(), html, "somebody went there");
+  assert.equal((await asks(`${url}/v1/nothing`, "gzip", visit)).status, 404);
+  assert.match(await (await asks(`${url}/api`, "gzip", visit)).text(), /<title>Skein API<\/title>/);
   const posted = await fetch(`${url}/agents`, { method: "POST" });
   assert.deepEqual([posted.status, posted.headers.get("allow")], [405, "GET, HEAD"]);
   assert.match(await (await asks(`${url}/api`)).text(), /<title>Skein API<\/title>/);

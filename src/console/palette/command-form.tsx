@@ -3,7 +3,7 @@ import { useId, useState, type ReactNode } from "react";
 import { operationOf, type OperationId } from "../../protocol/operations.ts";
 import { Button } from "../part/button.tsx";
 import { bytes } from "../part/amount.ts";
-import { Json } from "../part/said.tsx";
+import { Json, Said } from "../part/said.tsx";
 import { Trouble } from "../part/trouble.tsx";
 import { useReading } from "../reading.ts";
 import { engine } from "../server.ts";
@@ -235,7 +235,7 @@ export function Answer({ id, outcome, back }: AnswerProps): ReactNode {
         </p>
       ) : (
         <div className="palette-answer" tabIndex={0} role="region" aria-label="What came back">
-          <Json value={outcome.value} />
+          <WhatCame value={outcome.value} />
         </div>
       )}
       <div className="dialog-actions">
@@ -244,6 +244,18 @@ export function Answer({ id, outcome, back }: AnswerProps): ReactNode {
         </Button>
         {outcome.what === "answer" ? <Button act={copy}>Copy as JSON</Button> : null}
       </div>
+    </div>
+  );
+}
+
+/** A text, such as a handoff, as text; whatever else came with it below. */
+function WhatCame({ value }: { readonly value: unknown }): ReactNode {
+  const { text, ...rest } = (value ?? {}) as { readonly text?: unknown };
+  if (Array.isArray(value) || typeof text !== "string") return <Json value={value} />;
+  return (
+    <div className="stack">
+      <Said text={text} />
+      {Object.keys(rest).length === 0 ? null : <Json value={rest} />}
     </div>
   );
 }

@@ -10,6 +10,8 @@ import { goWith, withParams } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
+import { useMe } from "../session/entry.tsx";
+import { mayWrite } from "../session/standing.tsx";
 import { isFiltered, labelsOf, labelsText, sortParams, sorts, type Filter, type Sort } from "./filter.ts";
 import type { Totals } from "./totals.ts";
 
@@ -27,7 +29,7 @@ export function Head({ filter, totals, open, children }: HeadProps): ReactNode {
       <h1>Sessions</h1>
       {totals === undefined ? null : <Counts filter={filter} totals={totals} />}
       {children}
-      <Button kind="main" act={open}>
+      <Button kind="main" act={open} disabled={!mayWrite(useMe())}>
         New session <kbd className="key sessions-key">n</kbd>
       </Button>
     </header>

@@ -56,7 +56,11 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.input": async (call, { input, ...rest }) =>
     (await call.session()).input(input, { ...rest, ...call.keyed }),
   "session.run": async (call) => (await call.session()).run(),
-  "session.answer": async (call, params) => (await call.session()).answer(params),
+  "session.answer": async (call, params) => {
+    // Who may only write says what a session does: a call that a rule holds back for a person waits for more.
+    if (params.allow) need(call, "operate", "allowing a call");
+    return (await call.session()).answer(params);
+  },
   "session.send": async (call, { to, message, ...rest }) => {
     if (rest.at !== undefined) {
       need(call, "operate", "a message to another store");

@@ -18,6 +18,7 @@ const handsOut: readonly Asked[] = [
   ["session.bind", { kind: "mcp", command: ["true"] }],
   ["session.grant", { tool: "shell", rule: "allow" }],
   ["session.grant", { tool: "shell", rule: "none" }],
+  ["session.answer", { allow: true }],
   ["session.fork", { files: "/tmp/nowhere" }],
   ["session.send", { to: "x", message: "Hello", at: "/tmp/nowhere.db" }],
   open({

@@ -31,11 +31,11 @@ export const pageFileAt = (files: PageFiles, path: string): PageFile | undefined
   files.get(path) ?? (views.test(path) ? files.get("/index.html") : undefined);
 
 /**
- * Whoever goes to an address with a browser sees the page, which says that nothing is there; programs are told
- * so as ever. What is below /v1 is never the page's.
+ * Whoever goes to an address with a browser sees the page, which says that nothing is there; programs are
+ * told so as ever. What is below /v1, and the metrics, are never the page's.
  */
 export const isVisit = ({ method, headers }: IncomingMessage, path: string): boolean =>
-  method === "GET" && /\btext\/html\b/.test(headers.accept ?? "") && !/^\/v1(?:\/|$)/.test(path);
+  method === "GET" && /\btext\/html\b/.test(headers.accept ?? "") && !/^\/(?:v1|metrics)(?:\/|$)/.test(path);
 
 type Encoding = "br" | "gzip" | "identity";
 

@@ -104,6 +104,7 @@ suite("a session in a browser", { skip }, () => {
     await say(page, "Begin");
     pen.write("It goes on and on ");
     await entriesOf(page).getByText("It goes on and on").waitFor();
+    await headOf(page).getByText("running", { exact: true }).waitFor();
     await messageOf(page).press("Escape");
     await headOf(page).getByText("open", { exact: true }).waitFor();
     assert.ok((await typesOf(session)).includes("session.interrupted"));

@@ -75,20 +75,29 @@ function useWriter() {
   const [isEmpty, setEmpty] = useState(() => readDraft(id) === "");
   const calledOff = useRef<(() => void) | null>(null);
   const files = useGiven();
+  const typed = useRef<string | null>(null);
   useEffect(() => {
-    // A page that is left at once, or loaded anew, waits for nothing.
-    const keep = (): void => keepDraft(id, field.current?.value ?? "");
+    // A page that is left at once, loaded anew or locked waits for nothing.
+    const keep = (): void => {
+      if (typed.current !== null) keepDraft(id, typed.current);
+    };
     window.addEventListener("pagehide", keep);
-    return () => window.removeEventListener("pagehide", keep);
+    return () => {
+      window.removeEventListener("pagehide", keep);
+      calledOff.current?.();
+      keep();
+    };
   }, [id]);
   const changed = (): void => {
     const text = field.current?.value ?? "";
+    typed.current = text;
     setEmpty(text.trim() === "");
     field.current?.toggleAttribute("data-long", text.length > pastedCharsMax);
     calledOff.current?.();
-    calledOff.current = after(draftMs, () => keepDraft(id, field.current?.value ?? text));
+    calledOff.current = after(draftMs, () => keepDraft(id, text));
   };
   const write = (text: string): void => {
+    typed.current = text;
     if (field.current !== null) field.current.value = text;
     field.current?.toggleAttribute("data-long", text.length > pastedCharsMax);
     setEmpty(text.trim() === "");

@@ -59,7 +59,7 @@ const input = {
     answer: answer.Heard,
   }),
   "session.answer": change("session", "answer", {
-    summary: "Allows calls that wait, which takes the scope operate; denies them; or says what became of one.",
+    summary: "Allows calls that wait, which takes the scope operate, denies them, or says how one ended.",
     params: {
       allow: z.boolean(),
       calls: z.array(z.string().max(128)).max(limit.callsMax).exactOptional(),

@@ -156,7 +156,8 @@ test("bytes go both ways: blobs, bundles, records", async () => {
   const there = await to.client.session(session.id);
   const [old, now] = [await all(session.records()), await all(there.records())];
   assert.deepEqual(now.slice(0, old.length), old);
-  assert.equal((await there.append("x", { key: "schlüssel" })).duplicate, true);
+  // The key came along. There it is somebody else who asks, and who asks for something else besides.
+  await assert.rejects(there.append("x", { key: "schlüssel" }), { code: "conflict" });
   await assert.rejects(all(from.client.export("nobody")), { code: "not-found" });
   const wrong = async function* () {
     yield bytes.subarray(0, 100);

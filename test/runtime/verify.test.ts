@@ -206,10 +206,12 @@ test("what a fork shares is verified with it once its parent is deleted", { skip
 test("verify changes nothing, and asks for what it knows", async () => {
   await using place: Place = inMemory();
   const session = await place.engine.open({ objective: "o" });
-  const before = await place.store.stats();
+  // The bytes may be of a database that others use too.
+  const figures = async () => ({ ...(await place.store.stats()), bytes: null });
+  const before = await figures();
   await session.verify();
   await place.engine.verify();
-  assert.deepEqual(await place.store.stats(), before);
+  assert.deepEqual(await figures(), before);
   await assert.rejects(session.verify({ haed: 1 } as never), {
     code: "invalid",
     hint: 'did you mean "head"?',

@@ -222,7 +222,7 @@ const shownColumns = `l.active_at AS indexed_at, h.at, h.seq AS head_seq, l.sess
   l.agent, l.name, l.objective, l.priority, l.labels, p.session AS parent, l.fork_seq, h.copy, l.outbox,
   l.inbox_full`;
 
-/** One by one, by their index: joined as a whole, all heads and all logs would be read for a page of a few. */
+/** One by one, by their index: joined as a whole, all heads and logs would be read for a page of a few. */
 const joined = `CROSS JOIN LATERAL (
   SELECT at, seq, copy FROM skein.heads WHERE log = l.id OFFSET 0
 ) h LEFT JOIN LATERAL (SELECT session FROM skein.logs WHERE id = l.parent OFFSET 0) p ON true`;

@@ -104,7 +104,8 @@ function makeList({ database, tenant }: Driver): Store["list"] {
   ): AsyncGenerator<ListRow> {
     const few = await isFew(filter);
     let from: Place | null = end;
-    for (let chunk = most; ; chunk = Math.min(chunk * 2, limit.listMax)) {
+    // After the first the floor is mostly known, so that no more is read than is looked at.
+    for (let chunk = most; ; chunk = limit.listMax) {
       const own = from !== end;
       const { sql, values } = selection({ tenant, filter, few, from, own, floor: floor(), most: chunk });
       const rows = await database.run<ListRow>(sql, values);

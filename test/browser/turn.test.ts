@@ -167,6 +167,15 @@ suite("a session in a browser", { skip }, () => {
     shown.calm(/401/);
   });
 
+  test("a token that expires while the page is open asks for another", async () => {
+    const { token } = await stand.engine.addToken({ scopes: ["admin"], expiresAt: Date.now() + 4_000 });
+    const session = await stand.engine.open({ objective: "Run out of time" });
+    await using shown = await stand.page(browser, { at: `/s/${session.id}`, token });
+    await shown.page.getByRole("heading", { name: "Run out of time" }).waitFor();
+    await shown.page.getByRole("heading", { name: "Log in to Skein" }).waitFor();
+    shown.calm(/401/);
+  });
+
   test("a session that is deleted while it is looked at says so, and leads away", async () => {
     const session = await stand.engine.open({ objective: "Be gone soon" });
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });

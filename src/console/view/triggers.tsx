@@ -74,7 +74,6 @@ function Templates({ list }: { readonly list: readonly Template[] }): ReactNode 
 }
 
 function TemplateRow({ template }: { readonly template: Template }): ReactNode {
-  const [isAsking, setAsking] = useState(false);
   const { name, spec, open, nextMs, fired } = template;
   const fire = async (): Promise<void> => {
     const session = await engine.fire(name);
@@ -104,24 +103,9 @@ function TemplateRow({ template }: { readonly template: Template }): ReactNode {
           {fired === null ? <span>Has not fired yet</span> : <Fired fired={fired} />}
         </p>
       </div>
-      <div className="row">
-        <Button size="small" act={fire}>
-          Fire now
-        </Button>
-        <Button size="small" kind="quiet" act={() => setAsking(true)}>
-          Remove
-        </Button>
-      </div>
-      {isAsking ? (
-        <AskFirst
-          title={`Remove ${brief(name, 60)}?`}
-          does="Remove the template"
-          act={remove}
-          close={() => setAsking(false)}
-        >
-          <p>It does not fire any more. The sessions that it opened go on.</p>
-        </AskFirst>
-      ) : null}
+      <FireOrRemove what="template" name={name} fire={fire} remove={remove}>
+        It does not fire any more. The sessions that it opened go on.
+      </FireOrRemove>
     </li>
   );
 }
@@ -187,7 +171,6 @@ interface OwnTriggerProps {
 }
 
 function OwnTrigger({ session, trigger }: OwnTriggerProps): ReactNode {
-  const [isAsking, setAsking] = useState(false);
   const { name, spec, firedAt } = trigger;
   const fire = async (): Promise<void> => {
     await (await sessionOf(session)).fire(name);
@@ -210,6 +193,26 @@ function OwnTrigger({ session, trigger }: OwnTriggerProps): ReactNode {
           </span>
         )}
       </span>
+      <FireOrRemove what="trigger" name={name} fire={fire} remove={remove}>
+        It does not wake the session any more. What it brought about stays.
+      </FireOrRemove>
+    </li>
+  );
+}
+
+interface FireOrRemoveProps {
+  readonly what: "template" | "trigger";
+  readonly name: string;
+  readonly fire: () => Promise<void>;
+  readonly remove: () => Promise<void>;
+  /** What removing it means. */
+  readonly children: ReactNode;
+}
+
+function FireOrRemove({ what, name, fire, remove, children }: FireOrRemoveProps): ReactNode {
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <div className="row">
       <Button size="small" act={fire}>
         Fire now
       </Button>
@@ -219,13 +222,13 @@ function OwnTrigger({ session, trigger }: OwnTriggerProps): ReactNode {
       {isAsking ? (
         <AskFirst
           title={`Remove ${brief(name, 60)}?`}
-          does="Remove the trigger"
+          does={`Remove the ${what}`}
           act={remove}
           close={() => setAsking(false)}
         >
-          <p>It does not wake the session any more. What it brought about stays.</p>
+          <p>{children}</p>
         </AskFirst>
       ) : null}
-    </li>
+    </div>
   );
 }

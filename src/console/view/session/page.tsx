@@ -11,14 +11,13 @@ import {
 } from "react";
 import type { Followed, RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell } from "../../cell.ts";
-import { connection } from "../../connection.ts";
 import { Link } from "../../link.tsx";
 import { useFollow } from "../../live.ts";
 import { Empty, WhenRead } from "../../part/trouble.tsx";
 import { refresh, useReading } from "../../reading.ts";
 import { sessionPath, type Aspect } from "../../route.ts";
 import { sessionOf } from "../../server.ts";
-import { after, every } from "../../world.ts";
+import { after } from "../../world.ts";
 import { Family } from "../family/family.tsx";
 import { Compare } from "../family/compare.tsx";
 import { Merge } from "../family/merge.tsx";
@@ -99,23 +98,9 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
   };
   const [isGone, setGone] = useState(false);
   useFollow(isGone ? undefined : id, hear, reread);
-  useStillThere(isGone ? null : session, log, reread);
   const leave = useCallback(() => setGone(true), []);
   if (isGone) return <Gone />;
   return <Placed given={{ session, log, draft, reread }} gone={leave} aspect={aspect} params={params} />;
-}
-
-const lookMs = 10_000;
-
-/** A session that was deleted says nothing more: somebody has to ask. */
-function useStillThere(session: RemoteSession | null, log: Scope["log"], reread: () => void): void {
-  useEffect(() => {
-    if (session === null) return;
-    return every(lookMs, () => {
-      if (document.hidden || connection.get() !== "live") return;
-      session.head().then(({ seq }) => log.reach(seq), reread);
-    });
-  }, [session, log, reread]);
 }
 
 type Given = Pick<Scope, "session" | "log" | "draft" | "reread">;

@@ -103,6 +103,7 @@ suite("how it looks and is reached", { skip }, () => {
     await keyboard.press(".");
     await keyboard.type("Notice to");
     await page.getByRole("link", { name: "Payment provider" }).waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "Notice to customers" }).waitFor();
     await keyboard.press("Enter");
     await keyboard.press("j");
     await keyboard.press("Enter");

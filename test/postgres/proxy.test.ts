@@ -65,13 +65,12 @@ suite("a proxy before PostgreSQL", { skip }, () => {
     await sql`select 1`;
     proxy.delay(50);
     const before = performance.now();
-    // The library may put an empty result before that of a simple query.
-    assert.deepEqual((await sql`select 2 as n`.simple()).flat(), [{ n: 2 }]);
+    assert.deepEqual([...(await sql`select 2 as n`.simple())], [{ n: 2 }]);
     assert.ok(performance.now() - before >= 99, "there and back is twice the delay");
     proxy.delay(0);
     proxy.hang(true);
     let answered = false;
-    const asked = sql`select 3 as n`.simple().then((rows) => ((answered = true), rows.flat()));
+    const asked = sql`select 3 as n`.simple().then((rows) => ((answered = true), [...rows]));
     await new Promise((resolve) => setTimeout(resolve, 50));
     assert.equal(answered, false);
     proxy.hang(false);

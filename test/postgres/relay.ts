@@ -87,29 +87,36 @@ export function relay(client: Socket, circumstances: Circumstances): Relay {
 const isAboutEncryption = ({ tag, body }: Message): boolean =>
   tag === "" && [sslRequest, gssRequest].includes(body.readInt32BE(0));
 
-/** One direction. Order is kept also when the delay changes, and a slow reader slows the writer. */
+/**
+ * One direction: a line of what waits, let through from its front, since two timers of one time need not end
+ * in their order. A slow reader slows the writer.
+ */
 function lane(from: Socket, to: Socket, weather: Circumstances["weather"]) {
-  const held: (() => void)[] = [];
-  let busyUntil = 0;
+  const line: { readonly at: number; readonly action: () => void }[] = [];
+  let timer: NodeJS.Timeout | undefined;
   const write = (bytes: Buffer): void => {
     if (to.destroyed || to.write(bytes) || from.isPaused()) return;
     from.pause();
     to.once("drain", () => from.resume());
   };
+  const letThrough = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    for (let [first] = line; first !== undefined && !weather.hanging; [first] = line) {
+      const waitMs = first.at - performance.now();
+      if (waitMs > 0) return void (timer = setTimeout(letThrough, waitMs));
+      line.shift();
+      first.action();
+    }
+  };
   const later = (action: () => void): void => {
-    const now = performance.now();
-    busyUntil = Math.max(busyUntil, now + weather.delayMs);
-    if (weather.hanging || held.length > 0) held.push(action);
-    else if (busyUntil <= now) action();
-    else
-      setTimeout(() => (weather.hanging || held.length > 0 ? held.push(action) : action()), busyUntil - now);
+    line.push({ at: performance.now() + weather.delayMs, action });
+    if (timer === undefined) letThrough();
   };
   return {
     pass: (bytes: Buffer): void => later(() => write(bytes)),
     end: (): void => later(() => to.end()),
-    flush(): void {
-      for (const action of held.splice(0)) action();
-    },
+    flush: letThrough,
   };
 }
 

@@ -16,7 +16,15 @@ import type { Heads } from "./heads.ts";
 import { setIndex } from "./index-entry.ts";
 import { arrayOf } from "./literal.ts";
 import { linked, type End, type Linked } from "./records.ts";
-import { draftArrays, draftColumns, draftParameters, draftRows, draftValues } from "./records.ts";
+import {
+  fieldArrays,
+  fieldColumns,
+  fieldParameters,
+  fieldsOf,
+  fieldValues,
+  formOf,
+  inForms,
+} from "./records.ts";
 import { activeLagMs } from "./schema.ts";
 
 /** What became of an append: its outcome, or why it cannot be. */
@@ -329,15 +337,18 @@ const setActive = `
 UPDATE skein.logs l SET active_at = g.at FROM unnest($2::bigint[], $3::bigint[]) g (log, at)
 WHERE l.tenant = $1 AND l.id = g.log`;
 
-const insertEvents = `
+const insertEvents = inForms(
+  (form) => `
 WITH places AS MATERIALIZED (
   SELECT g.log, skein.place_after(g.log, min(g.seq) - 1) AS xid FROM unnest($2::bigint[], $3::bigint[])
     g (log, seq) GROUP BY g.log
 )
-INSERT INTO skein.events (tenant, log, seq, xid, at, ${draftColumns})
-SELECT $1, d.log, d.seq, p.xid, d.at, ${draftValues}
-FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], ${draftArrays(5)}) d (log, seq, at, ${draftColumns})
-JOIN places p ON p.log = d.log`;
+INSERT INTO skein.events (tenant, log, seq, xid, at, ${fieldColumns})
+SELECT $1, d.log, d.seq, p.xid, d.at, ${fieldValues}
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], ${fieldArrays(5, form)})
+  d (log, seq, at, ${fieldColumns})
+JOIN places p ON p.log = d.log`,
+);
 
 const insertKeys = `
 INSERT INTO skein.keys (tenant, log, seq, key)
@@ -393,12 +404,14 @@ function sendRecords(
     part.drafts.map((draft, number) => ({ log, seq: firstSeq + number, at, key: draft.key })),
   );
   if (places.length > 0) {
-    send(insertEvents, [
+    const fields = fieldsOf(written);
+    const form = formOf(fields);
+    send(insertEvents[form], [
       tenant,
       arrayOf(places.map(({ log }) => log)),
       arrayOf(places.map(({ seq }) => seq)),
       arrayOf(places.map(({ at }) => at)),
-      ...draftParameters(draftRows(written)),
+      ...fieldParameters(fields, form),
     ]);
   }
   const keyed = places.filter(({ key }) => key !== null);

@@ -10,11 +10,11 @@ import type { Driver } from "./driver.ts";
 import type { Heads, KnownHead } from "./heads.ts";
 import { arrayOf, isPlain, joined, splitting } from "./literal.ts";
 import {
-  draftArrays,
-  draftColumns,
-  draftParameters,
-  draftRows,
-  draftValues,
+  fieldArrays,
+  fieldColumns,
+  fieldParameters,
+  fieldsOf,
+  fieldValues,
   linked,
   type Linked,
 } from "./records.ts";
@@ -39,7 +39,7 @@ const isSimple = ({ key, blobs, body, content }: Draft): boolean =>
 
 const isThere = "h.state = 0 AND NOT h.copy AND h.put_seq IS NULL";
 
-const columns = `tenant, log, seq, xid, at, ${draftColumns}`;
+const columns = `tenant, log, seq, xid, at, ${fieldColumns}`;
 
 const many = `
 WITH given AS (
@@ -54,9 +54,9 @@ WITH given AS (
   RETURNING h.log, g.place, g.before, g.at
 ), written AS (
   INSERT INTO skein.events (${columns})
-  SELECT $1, m.log, m.before + d.number, pg_current_xact_id(), m.at, ${draftValues}
-  FROM moved m JOIN unnest($10::integer[], $11::integer[], ${draftArrays(12)})
-    d (place, number, ${draftColumns}) ON d.place = m.place
+  SELECT $1, m.log, m.before + d.number, pg_current_xact_id(), m.at, ${fieldValues}
+  FROM moved m JOIN unnest($10::integer[], $11::integer[], ${fieldArrays(12, "joined")})
+    d (place, number, ${fieldColumns}) ON d.place = m.place
 )
 SELECT place FROM moved`;
 
@@ -103,7 +103,7 @@ WITH moved AS (
 INSERT INTO skein.events (${columns})
 SELECT $1, m.log, $5, pg_current_xact_id(), $7, $10, $11::integer, $12, $13::integer, $14::bigint, NULL, $15,
   decode($16, 'hex'), $17::integer, decode($18, 'hex'), $19, decode($6, 'hex')
-FROM moved m RETURNING 1 AS place`;
+FROM moved m`;
 
 const oneDraft = ({ type, v, actor, turn, cause, body, content }: Draft): readonly Value[] => {
   const { hash = null, bytes = null, salt = null, text = null } = content ?? {};
@@ -147,8 +147,8 @@ const writeOne: Write = async ({ database, tenant }, [first], [head]) => {
   const { part, seq, hash, at, bytes } = first;
   const where = [tenant, part.session, head.seq, head.hash];
   const how = [seq, hash, at, part.epoch ?? null, bytes];
-  const rows = await database.once(one, [...where, ...how, ...oneDraft(draft)]);
-  return rows.length === 1 ? null : new Set();
+  const { count } = await database.once(one, [...where, ...how, ...oneDraft(draft)]);
+  return count === 1 ? null : new Set();
 };
 
 const writeEach: Write = async ({ database, tenant }, ready, before) => {
@@ -190,7 +190,7 @@ const writeMany: Write = async ({ database, tenant }, ready, before) => {
     arrayOf(ready.map(({ bytes }) => bytes)),
     arrayOf(ready.flatMap(({ part }, place) => part.drafts.map(() => place + 1))),
     arrayOf(ready.flatMap(({ part }) => part.drafts.map((_, place) => place + 1))),
-    ...draftParameters(draftRows(ready)),
+    ...fieldParameters(fieldsOf(ready), "joined"),
   ]);
   return rows.length === ready.length ? null : new Set(rows.map(({ place }) => place));
 };

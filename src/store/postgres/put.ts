@@ -7,12 +7,12 @@ import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { ReceivedRecord, Store } from "../port.ts";
 import { referBlobs } from "./blob.ts";
-import type { Statement, Value } from "./connection.ts";
+import type { Statement } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import { gather } from "./gather.ts";
 import { lastOf, linesOf, type Last, type Line } from "./line.ts";
 import { arrayOf } from "./literal.ts";
-import { draftArrays, draftColumns, draftValues } from "./records.ts";
+import { fieldArrays, fieldColumns, fieldParameters, fieldValues, formOf, inForms } from "./records.ts";
 import { isUnique } from "./trouble.ts";
 
 /** One call. */
@@ -122,10 +122,13 @@ async function checkSame(
   if (other !== undefined) throw another(session, other.seq);
 }
 
-const insertEvents = `
-INSERT INTO skein.events (tenant, log, seq, at, ${draftColumns})
-SELECT $1, d.log, d.seq, d.at, ${draftValues}
-FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], ${draftArrays(5)}) d (log, seq, at, ${draftColumns})`;
+const insertEvents = inForms(
+  (form) => `
+INSERT INTO skein.events (tenant, log, seq, at, ${fieldColumns})
+SELECT $1, d.log, d.seq, d.at, ${fieldValues}
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], ${fieldArrays(5, form)})
+  d (log, seq, at, ${fieldColumns})`,
+);
 
 const insertKeys = `
 INSERT INTO skein.keys (tenant, log, seq, key)
@@ -151,7 +154,17 @@ async function insert(
 ): Promise<void> {
   const rows = list.flatMap(({ line: { log }, records }) => records.map((record): Row => ({ log, record })));
   const keyed = rows.filter(({ record }) => record.key !== null);
-  const sent: Promise<unknown>[] = [statement(insertEvents, [tenant, ...arraysOf(rows)])];
+  const records = rows.map(({ record }) => record);
+  const form = formOf(records);
+  const sent: Promise<unknown>[] = [
+    statement(insertEvents[form], [
+      tenant,
+      arrayOf(rows.map(({ log }) => log)),
+      arrayOf(records.map(({ seq }) => seq)),
+      arrayOf(records.map(({ at }) => at)),
+      ...fieldParameters(records, form),
+    ]),
+  ];
   if (keyed.length > 0) {
     const logs = arrayOf(keyed.map(({ log }) => log));
     const keys = [
@@ -186,24 +199,3 @@ async function insert(
 
 const bytesOf = ({ content, contentBytes }: ReceivedRecord): number =>
   content === null ? 0 : (contentBytes ?? 0);
-
-const arraysOf = (rows: readonly Row[]): Value[] => {
-  const records = rows.map(({ record }) => record);
-  return [
-    arrayOf(rows.map(({ log }) => log)),
-    arrayOf(records.map(({ seq }) => seq)),
-    arrayOf(records.map(({ at }) => at)),
-    arrayOf(records.map(({ type }) => type)),
-    arrayOf(records.map(({ v }) => v)),
-    arrayOf(records.map(({ actor }) => actor)),
-    arrayOf(records.map(({ turn }) => turn)),
-    arrayOf(records.map(({ cause }) => cause)),
-    arrayOf(records.map(({ key }) => key)),
-    arrayOf(records.map(({ body }) => body)),
-    arrayOf(records.map(({ contentHash }) => contentHash)),
-    arrayOf(records.map(({ contentBytes }) => contentBytes)),
-    arrayOf(records.map(({ salt }) => salt)),
-    arrayOf(records.map(({ content }) => content)),
-    arrayOf(records.map(({ hash }) => hash)),
-  ];
-};

@@ -1,7 +1,7 @@
 /** Records on their way into PostgreSQL: linked to those before them, and as the arrays of one statement. */
-import { link, type Digest } from "../../core/chain.ts";
-import type { Draft, Part } from "../port.ts";
-import { arrayOf } from "./literal.ts";
+import { link, type Digest, type StoredRecord } from "../../core/chain.ts";
+import type { Part } from "../port.ts";
+import { arrayOf, isPlain, joined, splitting } from "./literal.ts";
 import type { Value } from "./connection.ts";
 
 /** Where a log ends, or begins. */
@@ -41,43 +41,85 @@ export function linked(digest: Digest, part: Part, end: End, nowMs: number): Lin
   return { part, firstSeq: end.seq + 1, hashes, bytes, seq, hash: before, at };
 }
 
-/** The columns of a record that come from its draft; `hash` is last. */
-export const draftColumns =
-  "type, v, actor, turn, cause, key, body, content_hash, content_bytes, salt, content, hash";
+/** A record as it is written, but for its place. */
+export type Fields = Pick<
+  StoredRecord,
+  | "type"
+  | "v"
+  | "actor"
+  | "turn"
+  | "cause"
+  | "key"
+  | "body"
+  | "contentHash"
+  | "contentBytes"
+  | "salt"
+  | "content"
+  | "hash"
+>;
 
-/** As arrays, in the order of `draftColumns`, from the given number on. */
-export const draftArrays = (from: number): string =>
-  ["text", "integer", "text", "integer", "bigint", "text", "text", "text", "integer", "text", "text", "text"]
-    .map((type, place) => `$${from + place}::${type}[]`)
+/** Texts go joined, which is far faster, unless one of them holds the separator. */
+type Form = "joined" | "arrays";
+
+export const formOf = (rows: readonly Fields[]): Form =>
+  rows.every(({ body, content }) => isPlain(body) && (content === null || isPlain(content)))
+    ? "joined"
+    : "arrays";
+
+/** A statement in either form. */
+export const inForms = (statement: (form: Form) => string): Readonly<Record<Form, string>> => ({
+  joined: statement("joined"),
+  arrays: statement("arrays"),
+});
+
+/** The columns of `Fields`; `hash` is last. */
+export const fieldColumns =
+  "type, v, actor, turn, cause, key, body, content_hash, content_bytes, salt, content, hash";
+const fieldTypes = [
+  ...(["text", "integer", "text", "integer", "bigint", "text", "text", "text", "integer"] as const),
+  ...(["text", "text", "text"] as const),
+];
+
+/** As arrays, in the order of `fieldColumns`, from the given number on. */
+export const fieldArrays = (from: number, form: Form): string =>
+  fieldTypes
+    .map((type, place) =>
+      type === "text" && form === "joined" ? splitting(from + place) : `$${from + place}::${type}[]`,
+    )
     .join(", ");
 
 /** The same as they are stored, of rows of the arrays under the name `d`. */
-export const draftValues =
+export const fieldValues =
   "d.type, d.v, d.actor, d.turn, d.cause, decode(d.key, 'hex'), d.body, decode(d.content_hash, 'hex'), " +
   "d.content_bytes, decode(d.salt, 'hex'), d.content, decode(d.hash, 'hex')";
 
-/** The arrays themselves. */
-export function draftParameters(rows: readonly { readonly draft: Draft; readonly hash: string }[]): Value[] {
-  const drafts = rows.map(({ draft }) => draft);
+/** What `fieldArrays` names. */
+export function fieldParameters(rows: readonly Fields[], form: Form): Value[] {
+  const texts = form === "joined" ? joined : arrayOf;
   return [
-    arrayOf(drafts.map(({ type }) => type)),
-    arrayOf(drafts.map(({ v }) => v)),
-    arrayOf(drafts.map(({ actor }) => actor)),
-    arrayOf(drafts.map(({ turn }) => turn)),
-    arrayOf(drafts.map(({ cause }) => cause)),
-    arrayOf(drafts.map(({ key }) => key)),
-    arrayOf(drafts.map(({ body }) => body)),
-    arrayOf(drafts.map(({ content }) => content?.hash ?? null)),
-    arrayOf(drafts.map(({ content }) => content?.bytes ?? null)),
-    arrayOf(drafts.map(({ content }) => content?.salt ?? null)),
-    arrayOf(drafts.map(({ content }) => content?.text ?? null)),
-    arrayOf(rows.map(({ hash }) => hash)),
+    texts(rows.map(({ type }) => type)),
+    arrayOf(rows.map(({ v }) => v)),
+    texts(rows.map(({ actor }) => actor)),
+    arrayOf(rows.map(({ turn }) => turn)),
+    arrayOf(rows.map(({ cause }) => cause)),
+    texts(rows.map(({ key }) => key)),
+    texts(rows.map(({ body }) => body)),
+    texts(rows.map(({ contentHash }) => contentHash)),
+    arrayOf(rows.map(({ contentBytes }) => contentBytes)),
+    texts(rows.map(({ salt }) => salt)),
+    texts(rows.map(({ content }) => content)),
+    texts(rows.map(({ hash }) => hash)),
   ];
 }
 
-export const draftRows = (
-  parts: readonly Linked[],
-): readonly { readonly draft: Draft; readonly hash: string }[] =>
+export const fieldsOf = (parts: readonly Linked[]): readonly Fields[] =>
   parts.flatMap(({ part, hashes }) =>
-    part.drafts.map((draft, place) => ({ draft, hash: hashes[place] ?? "" })),
+    part.drafts.map(({ type, v, actor, turn, cause, key, body, content }, place) => ({
+      ...{ type, v, actor, turn, cause, key, body },
+      contentHash: content?.hash ?? null,
+      contentBytes: content?.bytes ?? null,
+      salt: content?.salt ?? null,
+      content: content?.text ?? null,
+      hash: hashes[place] ?? "",
+    })),
   );

@@ -16,8 +16,8 @@ import { isUnique, Lost } from "./trouble.ts";
 /** Batches under way at once; more would only wait for one another. */
 const batchesMax = 4;
 /**
- * When so many wait and nothing is under way, they go in two halves: while the server works on one, the
- * other is put together or taken apart here.
+ * When so many wait or are under way, a batch is half of them: while the server works on one, the other is
+ * put together or taken apart here.
  */
 const halvedMin = 32;
 const batchAppendsMax = 128;
@@ -48,6 +48,8 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   const busy = new Set<LogId>();
   const resting: (() => void)[] = [];
   let batches = 0;
+  /** Appends in them. */
+  let underWay = 0;
   let planned = false;
 
   /** After this turn of the event loop: whoever was just answered may come again, and goes along. */
@@ -64,11 +66,13 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
       const batch = take();
       if (batch.length === 0) break;
       batches += 1;
+      underWay += batch.length;
       const sessions = batch.flatMap(({ parts }) => parts.map(({ session }) => session));
       for (const session of sessions) busy.add(session);
       void carryOut(batch).finally(() => {
         for (const session of sessions) busy.delete(session);
         batches -= 1;
+        underWay -= batch.length;
         plan();
       });
     }
@@ -81,8 +85,8 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
     const left: Pending[] = [];
     const held = new Set(busy);
     const nowMs = database.now();
-    const isHalved = batches === 0 && waiting.length >= halvedMin;
-    const most = isHalved ? Math.min(batchAppendsMax, Math.ceil(waiting.length / 2)) : batchAppendsMax;
+    const all = waiting.length + underWay;
+    const most = all < halvedMin ? batchAppendsMax : Math.min(batchAppendsMax, Math.ceil(all / 2));
     let records = 0;
     let kind: string | null = null;
     for (const pending of waiting) {

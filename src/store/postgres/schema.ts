@@ -13,7 +13,7 @@ const partitions = 16;
  * How far `logs.active_at` may lag behind the time of the last record. An append within it touches no index
  * of `logs`.
  */
-export const activeLagMs = 1_000;
+export const activeLagMs = 500;
 
 const tables = `
 CREATE TABLE skein.tenants (

@@ -38,6 +38,15 @@ suite("what was", { skip }, () => {
     return session;
   };
 
+  /** A session with a fact that was another at `seq`. */
+  const repainted = async (objective: string) => {
+    const session = await told(objective, "Note that color is red.");
+    const { seq } = await session.head();
+    await session.input("Note that color is blue.");
+    await session.run();
+    return { session, seq };
+  };
+
   test("a position of the past is shown whole, has an address, and is forked from in one click", async () => {
     const session = await told("Watch the rate", "Note that rate is 1.");
     const { seq } = await session.head();
@@ -68,20 +77,30 @@ suite("what was", { skip }, () => {
     shown.calm();
   });
 
-  test("a rewind says what it leaves out, and asks before", async () => {
-    const session = await told("Take it back", "Note that color is red.");
-    const { seq } = await session.head();
-    await session.input("Note that color is blue.");
-    await session.run();
+  test("a rewind takes one click, and one more undoes it", async () => {
+    const { session, seq } = await repainted("Take it back");
     await using shown = await stand.page(browser, { at: `/s/${session.id}?at=${seq}` });
     const { page } = shown;
     await page.getByRole("button", { name: "Rewind to here" }).click();
+    await page.getByText(`Rewound to ${seq}.`, { exact: true }).waitFor();
+    assert.deepEqual(await keysOf(session), { color: "red" });
+    await page.getByText("rewound away").first().waitFor();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("It is again as it was at").waitFor();
+    assert.deepEqual(await keysOf(session), { color: "blue" });
+    shown.calm();
+  });
+
+  test("a rewind that is asked how says what it leaves out", async () => {
+    const { session, seq } = await repainted("Take it back with care");
+    await using shown = await stand.page(browser, { at: `/s/${session.id}?at=${seq}` });
+    const { page } = shown;
+    await page.getByRole("button", { name: "Rewind…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("fact color as it was").waitFor();
     await dialog.getByRole("button", { name: `Rewind to ${seq}` }).click();
     await page.getByText(`Rewound to ${seq}.`, { exact: true }).waitFor();
     assert.deepEqual(await keysOf(session), { color: "red" });
-    await page.getByText("rewound away").first().waitFor();
     shown.calm();
   });
 

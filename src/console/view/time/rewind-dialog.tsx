@@ -1,11 +1,11 @@
-/** Asks before a rewind: what would be left out, and what is to become of inputs and files. */
+/** Rewinding: at once, which can be undone, or by a dialog that says what is left out and asks how. */
 import { useState, type ReactNode } from "react";
 import { useCell } from "../../cell.ts";
 import { count, plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { Dialog } from "../../part/dialog.tsx";
 import { brief } from "../../part/said.tsx";
-import { tell } from "../../part/toast.tsx";
+import { tell, tellError } from "../../part/toast.tsx";
 import { WhenRead } from "../../part/trouble.tsx";
 import { refresh, useReading } from "../../reading.ts";
 import type { RemoteSession } from "../../../client/connect.ts";
@@ -20,27 +20,45 @@ interface RewindDialogProps {
 const countedMax = 500;
 const itemsShown = 8;
 
+/** Rewinds, says so, and shows how it is now. To undo it is to rewind to where the session was. */
+export function useRewind(seq: number): (how?: Parameters<RemoteSession["rewind"]>[1]) => Promise<void> {
+  const { id, session, travel, reread } = useScope();
+  const show = (): void => {
+    refresh(marksKey(id));
+    reread();
+    travel(null);
+  };
+  return async (how) => {
+    const { seq: rewoundSeq, files } = await session.rewind(seq, how);
+    const beforeSeq = rewoundSeq - 1;
+    const restored = files === undefined ? "" : ` ${plural(files.restored.length, "file")} put back.`;
+    const undo = async (): Promise<void> => {
+      await session.rewind(beforeSeq, { reason: `undoes the rewind to ${seq}` });
+      tell(`It is again as it was at ${count(beforeSeq)}.`);
+      show();
+    };
+    // What became of inputs and files would not come back with it.
+    const isPlain = how?.requeue !== true && how?.files !== true;
+    tell(
+      `Rewound to ${count(seq)}.${restored}`,
+      isPlain ? { name: "Undo", act: () => void undo().catch(tellError) } : undefined,
+    );
+    show();
+  };
+}
+
 export function RewindDialog({ seq, close }: RewindDialogProps): ReactNode {
-  const { id, session, state, log, travel, reread } = useScope();
+  const { state, log } = useScope();
   const headSeq = useCell(log.headSeq);
+  const rewindTo = useRewind(seq);
   const [requeue, setRequeue] = useState(false);
   const [files, setFiles] = useState(false);
   const [reason, setReason] = useState("");
   const writes = state.bindings.some(({ kind, mode }) => kind === "directory" && mode === "write");
   const rewind = async (): Promise<void> => {
     const why = reason.trim() === "" ? {} : { reason: reason.trim() };
-    const done = await session.rewind(seq, {
-      ...why,
-      ...(requeue ? { requeue } : {}),
-      ...(files ? { files } : {}),
-    });
-    const restored =
-      done.files === undefined ? "" : ` ${plural(done.files.restored.length, "file")} put back.`;
-    tell(`Rewound to ${count(seq)}.${restored}`);
+    await rewindTo({ ...why, ...(requeue ? { requeue } : {}), ...(files ? { files } : {}) });
     close();
-    refresh(marksKey(id));
-    reread();
-    travel(null);
   };
   return (
     <Dialog title={`Rewind to ${count(seq)}`} close={close}>

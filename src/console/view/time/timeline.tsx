@@ -20,7 +20,7 @@ import { useScope, type Scope, type State } from "../session/scope.ts";
 import { mayWrite } from "../session/standing.tsx";
 import { ContextSummary } from "./context-summary.tsx";
 import { marksKey, turnFrom, useEventAt, useMarks } from "./reading.ts";
-import { RewindDialog } from "./rewind-dialog.tsx";
+import { RewindDialog, useRewind } from "./rewind-dialog.tsx";
 import { Scrubber, type Moves } from "./scrubber.tsx";
 import "../../style/time.css";
 
@@ -134,6 +134,7 @@ function Happened({ event }: { readonly event: LogEvent | undefined }): ReactNod
 function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolean }): ReactNode {
   const { id, session, travel } = useScope();
   const [asks, setAsks] = useState(false);
+  const rewind = useRewind(seq);
   const isShut = !mayWrite(useMe());
   const route = useRoute();
   const showsContext = route.at === "session" && route.aspect === "context";
@@ -153,8 +154,17 @@ function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolea
         <Button size="small" disabled={isDrawn || isShut} act={fork}>
           Fork from here
         </Button>
-        <Button size="small" disabled={isDrawn || isShut} act={() => setAsks(true)}>
+        <Button size="small" disabled={isDrawn || isShut} act={() => rewind()}>
           Rewind to here
+        </Button>
+        <Button
+          size="small"
+          kind="quiet"
+          title="See what is left out, and say what becomes of inputs and files"
+          disabled={isDrawn || isShut}
+          act={() => setAsks(true)}
+        >
+          Rewind…
         </Button>
         <Button size="small" kind="quiet" title="Back to now" act={() => travel(null)}>
           Now

@@ -101,8 +101,8 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
   const { request, response, headers } = exchange;
   const { route, call, params, who, text } = performance;
   const { id, operation } = route;
-  if (isStreamed(id) && (operation.gives === "stream" || wantsStream(request, params)))
-    return stream(desk, exchange, { ...performance, id });
+  const isAsked = operation.gives === "stream" || (request.method !== "HEAD" && wantsStream(request, params));
+  if (isStreamed(id) && isAsked) return stream(desk, exchange, { ...performance, id });
   const handler = handlers[id as keyof typeof handlers] as Handler<OperationId>;
   if (operation.gives === "bytes") {
     const chunks = (await handler(call, params as never)) as AsyncIterable<Uint8Array>;

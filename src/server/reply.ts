@@ -65,8 +65,9 @@ export async function sendBytes(
   // What is refused is refused before anything is sent.
   let piece = await pieces.next();
   response.writeHead(200, { ...headers, "cache-control": "no-store" });
+  const isWanted = response.req.method !== "HEAD";
   try {
-    for (; piece.done !== true; piece = await pieces.next()) {
+    for (; isWanted && piece.done !== true; piece = await pieces.next()) {
       if (response.destroyed) return;
       if (response.write(piece.value)) continue;
       await Promise.race([once(response, "drain"), once(response, "close")]).catch(() => null);

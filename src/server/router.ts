@@ -32,6 +32,8 @@ function makeRoutes(): Map<string, Map<string, Method>> {
     const operation = operationOf(id);
     const methods = made.get(operation.path) ?? new Map<string, Method>();
     made.set(operation.path, methods.set(operation.method, { id, operation }));
+    // Of what GET gives, the header alone: node:http leaves the body out.
+    if (operation.method === "GET") methods.set("HEAD", { id, operation });
   }
   return made;
 }

@@ -56,6 +56,21 @@ test("a change with an Idempotency-Key is done once, also after a restart of the
   assert.equal((await all((await place.engine.session(session)).events())).length, 2);
 });
 
+test("HEAD gives the header of what GET gives, and never a stream", async () => {
+  await using place = await served();
+  const { id } = await place.engine.open({ objective: "Be looked at" });
+  const own = ["head", "records", "events?follow=true"].map((rest) => `/v1/sessions/${id}/${rest}`);
+  for (const path of ["/v1/sessions", ...own]) {
+    const answer = await place.fetch(path, { method: "HEAD" });
+    assert.deepEqual([answer.status, await answer.text()], [200, ""], path);
+  }
+  const { headers } = await place.fetch(`/v1/sessions/${id}/head`, { method: "HEAD" });
+  assert.equal(headers.get("etag"), '"1"');
+  assert.equal((await place.fetch("/v1/sessions/ses_00/head", { method: "HEAD" })).status, 404);
+  const changes = await place.fetch(`/v1/sessions/${id}/append`, { method: "HEAD" });
+  assert.deepEqual([changes.status, changes.headers.get("allow")], [405, "POST"]);
+});
+
 test("where the library's call takes a key, the header is that key", async () => {
   await using place = await served();
   const session = await place.engine.open({ objective: "Keys" });
@@ -126,7 +141,7 @@ test("what is wrong is told by its field, in our own words, with a hint", async 
     "not-found",
   ]);
   const wrong = await place.fetch(`${path}/state`, { method: "PUT" });
-  assert.deepEqual([wrong.status, wrong.headers.get("allow")], [405, "GET"]);
+  assert.deepEqual([wrong.status, wrong.headers.get("allow")], [405, "GET, HEAD"]);
   const form = await place.fetch(`${path}/state`, { headers: { accept: "text/html" } });
   assert.equal(form.status, 406);
   const query = await place.fetch(`${path}/state?atSeq=x`);

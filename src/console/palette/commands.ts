@@ -173,6 +173,8 @@ export const otherWords: Readonly<Partial<Record<OperationId, string>>> = {
   "session.grant": "permission allow deny",
   "session.save": "bookmark",
   "session.rewind": "undo back",
+  "session.context": "explain window prompt",
+  "engine.sessions": "ps top processes",
   "engine.stats": "statistics size",
   "engine.query": "select sql",
 };

@@ -22,11 +22,16 @@ const groups: readonly (readonly [Kind, string, string])[] = [
   ["artifact", "Artifacts", "What came out of the work, and where it is."],
 ];
 
+/** As people count: k2 before k10. */
+const { compare } = new Intl.Collator(undefined, { numeric: true });
+
 export function Items({ ask }: { readonly ask: Ask }): ReactNode {
   const scope = useScope();
   const { items } = scope.state;
   return groups.map(([kind, title, teaching]) => {
-    const own = items.filter((item) => item.kind === kind);
+    const own = items
+      .filter((item) => item.kind === kind)
+      .toSorted((one, other) => compare(one.key, other.key));
     const deeds = (
       <AskButton ask={ask} form={() => itemForm(scope, kind, null)} label={`Add a ${kind}`}>
         Add

@@ -115,7 +115,13 @@ export function fieldParameters(rows: readonly Fields[], form: Form): Value[] {
 export const fieldsOf = (parts: readonly Linked[]): readonly Fields[] =>
   parts.flatMap(({ part, hashes }) =>
     part.drafts.map(({ type, v, actor, turn, cause, key, body, content }, place) => ({
-      ...{ type, v, actor, turn, cause, key, body },
+      type,
+      v,
+      actor,
+      turn,
+      cause,
+      key,
+      body,
       contentHash: content?.hash ?? null,
       contentBytes: content?.bytes ?? null,
       salt: content?.salt ?? null,

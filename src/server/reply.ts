@@ -65,10 +65,11 @@ export async function sendBytes(
   // What is refused is refused before anything is sent.
   let piece = await pieces.next();
   response.writeHead(200, { ...headers, "cache-control": "no-store" });
-  const isWanted = response.req.method !== "HEAD";
+  const isHead = response.req.method === "HEAD";
   try {
-    for (; isWanted && piece.done !== true; piece = await pieces.next()) {
+    for (; piece.done !== true; piece = await pieces.next()) {
       if (response.destroyed) return;
+      if (isHead) break;
       if (response.write(piece.value)) continue;
       await Promise.race([once(response, "drain"), once(response, "close")]).catch(() => null);
     }

@@ -14,7 +14,12 @@ import { offerServer } from "./postgres/offer.ts";
 
 process.chdir(join(import.meta.dirname, ".."));
 /** Those that take minutes begin first: at the end one of them alone would be waited for. */
-const longest = ["test/sim/sim.test.ts", "test/crash/turn.test.ts", "test/crash/kill.test.ts"];
+const longest = [
+  "test/sim/sim.test.ts",
+  "test/sim/fresh.test.ts",
+  "test/crash/turn.test.ts",
+  "test/crash/kill.test.ts",
+];
 const named = process.argv.slice(2);
 const found = (named.length > 0 ? named : ["test"]).flatMap(testFiles);
 const files = [

@@ -5,40 +5,13 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freshSeed } from "../crash/random.ts";
+import { assertUnharmed, replayed, skip } from "./lives.ts";
 import { simulate } from "./simulation.ts";
-import { addCounts, tellProblems } from "./tell.ts";
+import { tellProblems } from "./tell.ts";
 
-const given = process.env["SKEIN_SIM_SEED"];
-const lives = 1_000;
-/** Half of the seeds are always the same, so that what was once found stays found. */
-const known = lives / 2;
+test("whatever goes wrong, no session is harmed", { skip }, (context) => assertUnharmed(context, 1));
 
-test("whatever goes wrong, no session is harmed", { skip: isReplay() }, async (context) => {
-  const from = 1_000 + (freshSeed() % 1_000_000_000);
-  context.diagnostic(`seeds 1 to ${known}, and ${from} to ${from + lives - known - 1}`);
-  const counts = new Map<string, number>();
-  const problems: string[] = [];
-  for (let count = 0; count < lives; count++) {
-    const seed = count < known ? 1 + count : from + count - known;
-    const report = await simulate(seed);
-    addCounts(counts, report.counts);
-    problems.push(...tellProblems(report));
-  }
-  assert.deepEqual(problems, []);
-  // A life without trouble proves nothing.
-  const troubles = ["crash", "pause", "lose-answer", "lose-request", "late", "unavailable", "run fenced"];
-  const work = ["ran look", "ran put", "ran pay", "ran wire", "message.sent", "session.forked"];
-  const turns = ["session.rewound", "session.interrupted", "tool.approved", "context rebuilt", "again look"];
-  const times = ["trigger.fired", "trigger.skipped", "session.woken", "message.refused", "template done"];
-  const workers = ["worker began", "worker yielded", "worker failed", "jump", "stop", "run conflict"];
-  const missing = [...troubles, ...work, ...turns, ...times, ...workers].filter(
-    (kind) => (counts.get(kind) ?? 0) === 0,
-  );
-  assert.deepEqual(missing, []);
-});
-
-test("one seed twice is one trace, and another seed is another", { skip: isReplay() }, async () => {
+test("one seed twice is one trace, and another seed is another", { skip }, async () => {
   const hashes = new Set<string>();
   for (let seed = 1; seed <= 12; seed++) {
     const [first, second] = [await simulate(seed), await simulate(seed)];
@@ -49,14 +22,11 @@ test("one seed twice is one trace, and another seed is another", { skip: isRepla
   assert.equal(hashes.size, 12);
 });
 
-if (given !== undefined) {
+if (replayed !== null) {
+  const seed = replayed;
   test("a life is replayed", async () => {
-    const report = await simulate(Number(given));
+    const report = await simulate(seed);
     console.log(report.trace.join("\n"));
     assert.deepEqual(tellProblems(report), []);
   });
-}
-
-function isReplay(): string | false {
-  return given === undefined ? false : "one life is replayed";
 }

@@ -13,7 +13,7 @@ import { parsePosition, positionText, type Position } from "./position.ts";
 import { recordColumns, recordOf, recordsIn, withinBytes, type Cut, type RecordRow } from "./record-row.ts";
 
 /** So a reader waits for what is committed but not below the horizon, if it found nothing else. */
-const waitsMs = [2, 4, 8, 16, 32, 64, 128] as const;
+const waitsMs = [2, 4, 8, 16, 32, 64, 128, 256, 512] as const;
 
 export const horizon = "pg_snapshot_xmin(pg_current_snapshot())";
 

@@ -1,0 +1,35 @@
+/** Many simulated lives, one after the other. Half of the seeds never change: what was found stays so. */
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { simulate } from "./simulation.ts";
+import { addCounts, tellProblems } from "./tell.ts";
+
+/** In a test; there are two of them. */
+export const lives = 500;
+
+/** No session is harmed, and whatever can happen has happened: a life without trouble proves nothing. */
+export async function assertUnharmed(context: TestContext, fromSeed: number): Promise<void> {
+  context.diagnostic(`seeds ${fromSeed} to ${fromSeed + lives - 1}`);
+  const counts = new Map<string, number>();
+  const problems: string[] = [];
+  for (let seed = fromSeed; seed < fromSeed + lives; seed++) {
+    const report = await simulate(seed);
+    addCounts(counts, report.counts);
+    problems.push(...tellProblems(report));
+  }
+  assert.deepEqual(problems, []);
+  const troubles = ["crash", "pause", "lose-answer", "lose-request", "late", "unavailable", "run fenced"];
+  const work = ["ran look", "ran put", "ran pay", "ran wire", "message.sent", "session.forked"];
+  const turns = ["session.rewound", "session.interrupted", "tool.approved", "context rebuilt", "again look"];
+  const times = ["trigger.fired", "trigger.skipped", "session.woken", "message.refused", "template done"];
+  const workers = ["worker began", "worker yielded", "worker failed", "jump", "stop", "run conflict"];
+  const missing = [...troubles, ...work, ...turns, ...times, ...workers].filter(
+    (kind) => (counts.get(kind) ?? 0) === 0,
+  );
+  assert.deepEqual(missing, []);
+}
+
+const seed = process.env["SKEIN_SIM_SEED"];
+/** The seed of the one life that is to be lived again, if any; and why then nothing else is done. */
+export const replayed = seed === undefined ? null : Number(seed);
+export const skip: string | false = replayed === null ? false : "one life is replayed";

@@ -1,22 +1,22 @@
 /** Many simulated lives, one after the other. Half of the seeds never change: what was found stays so. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import type { TestContext } from "node:test";
-import { simulate } from "./simulation.ts";
-import { addCounts, tellProblems } from "./tell.ts";
+import { Worker } from "node:worker_threads";
+import type { Given, Told } from "./live.ts";
 
 /** In a test; there are two of them. */
 export const lives = 500;
 
-/** No session is harmed, and whatever can happen has happened: a life without trouble proves nothing. */
+/**
+ * No session is harmed, and whatever can happen has happened: a life without trouble proves nothing. In a
+ * thread of its own they take half the time: a test keeps track of each promise.
+ */
 export async function assertUnharmed(context: TestContext, fromSeed: number): Promise<void> {
   context.diagnostic(`seeds ${fromSeed} to ${fromSeed + lives - 1}`);
-  const counts = new Map<string, number>();
-  const problems: string[] = [];
-  for (let seed = fromSeed; seed < fromSeed + lives; seed++) {
-    const report = await simulate(seed);
-    addCounts(counts, report.counts);
-    problems.push(...tellProblems(report));
-  }
+  const workerData: Given = { fromSeed, lives };
+  const worker = new Worker(new URL("live.ts", import.meta.url), { workerData });
+  const [{ counts, problems }] = (await once(worker, "message")) as [Told];
   assert.deepEqual(problems, []);
   const troubles = ["crash", "pause", "lose-answer", "lose-request", "late", "unavailable", "run fenced"];
   const work = ["ran look", "ran put", "ran pay", "ran wire", "message.sent", "session.forked"];

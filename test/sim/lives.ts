@@ -14,8 +14,8 @@ export const lives = 500;
  */
 export async function assertUnharmed(context: TestContext, fromSeed: number): Promise<void> {
   context.diagnostic(`seeds ${fromSeed} to ${fromSeed + lives - 1}`);
-  const workerData: Given = { fromSeed, lives };
-  const worker = new Worker(new URL("live.ts", import.meta.url), { workerData });
+  const given: Given = { fromSeed, lives };
+  const worker = new Worker(new URL("live.ts", import.meta.url), { workerData: given });
   const [{ counts, problems }] = (await once(worker, "message")) as [Told];
   assert.deepEqual(problems, []);
   const troubles = ["crash", "pause", "lose-answer", "lose-request", "late", "unavailable", "run fenced"];

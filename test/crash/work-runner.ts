@@ -43,6 +43,10 @@ function readOrder(): WorkOrder {
   return JSON.parse(bytes.toString("utf8", 0, length)) as WorkOrder;
 }
 
+/** Until there is anything to stop, it just ends: it may be told to as soon as it has begun. */
+let stop = (): void => process.exit(0);
+process.on("SIGTERM", () => stop());
+
 async function main(): Promise<void> {
   const { engineIn, leaseMs } = await import("./work-place.ts");
   say("ready");
@@ -58,12 +62,11 @@ async function main(): Promise<void> {
   });
   // Whoever gave the order is gone: nobody would ever end this one.
   process.stdin.on("end", () => process.exit(1)).resume();
-  process.on("SIGTERM", () => {
+  stop = () =>
     void worker
       .stop()
       .then(() => engine.close())
       .then(() => process.exit(0));
-  });
 }
 
 await main();

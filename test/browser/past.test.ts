@@ -101,6 +101,7 @@ suite("what was", { skip }, () => {
     await dialog.getByRole("button", { name: `Rewind to ${seq}` }).click();
     await page.getByText(`Rewound to ${seq}.`, { exact: true }).waitFor();
     assert.deepEqual(await keysOf(session), { color: "red" });
+    await page.getByText("rewound away").first().waitFor();
     shown.calm();
   });
 

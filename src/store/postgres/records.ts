@@ -42,21 +42,7 @@ export function linked(digest: Digest, part: Part, end: End, nowMs: number): Lin
 }
 
 /** A record as it is written, but for its place. */
-export type Fields = Pick<
-  StoredRecord,
-  | "type"
-  | "v"
-  | "actor"
-  | "turn"
-  | "cause"
-  | "key"
-  | "body"
-  | "contentHash"
-  | "contentBytes"
-  | "salt"
-  | "content"
-  | "hash"
->;
+export type Fields = Omit<StoredRecord, "session" | "seq" | "at">;
 
 /** Texts go joined, which is far faster, unless one of them holds the separator. */
 type Form = "joined" | "arrays";
@@ -114,18 +100,12 @@ export function fieldParameters(rows: readonly Fields[], form: Form): Value[] {
 
 export const fieldsOf = (parts: readonly Linked[]): readonly Fields[] =>
   parts.flatMap(({ part, hashes }) =>
-    part.drafts.map(({ type, v, actor, turn, cause, key, body, content }, place) => ({
-      type,
-      v,
-      actor,
-      turn,
-      cause,
-      key,
-      body,
-      contentHash: content?.hash ?? null,
-      contentBytes: content?.bytes ?? null,
-      salt: content?.salt ?? null,
-      content: content?.text ?? null,
+    part.drafts.map((draft, place) => ({
+      ...draft,
+      contentHash: draft.content?.hash ?? null,
+      contentBytes: draft.content?.bytes ?? null,
+      salt: draft.content?.salt ?? null,
+      content: draft.content?.text ?? null,
       hash: hashes[place] ?? "",
     })),
   );

@@ -106,7 +106,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
       const role = await makeRole(older.url);
       await theirs.set("kept", { role: role.username });
       await using raw = rawly(older.url);
-      await raw.sql.unsafe("DROP TABLE skein.servers; DELETE FROM skein.migrations WHERE number = 2");
+      await raw.sql.unsafe("DROP TABLE skein.servers; DELETE FROM skein.migrations WHERE number >= 2");
       await (await postgresStore({ url: older.url, tenant: "kept", world, workspace })).close();
       const store = await postgresStore({ url: role.href, tenant: "kept", world, workspace });
       const server = { holder: "a", address: "http://a:1", secret: "s", untilMs: store.now() + 60_000 };

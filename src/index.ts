@@ -111,8 +111,11 @@ async function openStore(
       hint: 'give a path, postgres://user:password@host/database, or "memory:"',
     });
   }
-  if (place === "" || place.includes("\0"))
-    throw new SkeinError("invalid", "the path of the store is not a path");
+  if (place === "" || place === ":memory:" || place.includes("\0")) {
+    throw new SkeinError("invalid", "the path of the store is not a path", {
+      hint: 'a store in memory is "memory:"',
+    });
+  }
   const { sqliteStore } = await import("./store/sqlite.ts");
   return sqliteStore({ ...options, path: place, workspace });
 }

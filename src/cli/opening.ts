@@ -113,7 +113,7 @@ async function checkWall({ place, workspace, world }: Walled, other: string): Pr
 }
 
 function checkPlace(place: string, create: boolean): void {
-  const scheme = /^(memory|[a-z][a-z0-9+]{1,20}(?=:\/\/)):/.exec(place)?.[1];
+  const scheme = /^:?(memory|[a-z][a-z0-9+]{1,20}(?=:\/\/)):/.exec(place)?.[1];
   if (scheme !== undefined) {
     throw new SkeinError("invalid", `the command line has no store for ${quote(`${scheme}:`)}`, {
       hint: "give the path of a file, or postgres://user:password@host:5432/database",

@@ -1,6 +1,7 @@
 /** What becomes of the calls of an engine. */
 import type { OpenOptions } from "../core/command.ts";
 import type { OperationId } from "../protocol/operations.ts";
+import { makeProblem } from "../protocol/problem.ts";
 import { readChunks } from "../runtime/content.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
@@ -9,14 +10,25 @@ import type { Session } from "../runtime/session.ts";
 import { need, needStores, type Call, type Handlers } from "./call.ts";
 import { readFeed } from "./feed-place.ts";
 import { needMachine } from "./machine.ts";
+import { ProblemError } from "./problem.ts";
 
 type EngineCall = Extract<OperationId, `engine.${string}`>;
 type Opening = OpenOptions & { readonly objective: string };
 
 const made = ({ id }: Session) => ({ session: id });
 
+/** The engine says so too, but not of which field. */
+function needObjective({ objective, from }: OpenOptions): void {
+  if (objective === undefined ? from !== undefined : objective.trim() !== "") return;
+  const hint = "say in a sentence what it is for";
+  throw new ProblemError(
+    makeProblem("invalid", "open: a session needs an objective", { hint, field: "objective" }),
+  );
+}
+
 export const engineHandlers: Handlers<EngineCall> = {
   "engine.open": async (call, params) => {
+    needObjective(params);
     needMachine(call, params);
     return made(await call.engine.open(params as Opening));
   },

@@ -256,6 +256,7 @@ test("an engine is opened on what it knows", async () => {
   const wrong: readonly (readonly [object, string])[] = [
     [{ stoer: path }, "invalid"],
     [{ store: "" }, "invalid"],
+    [{ store: ":memory:" }, "invalid"],
     [{ store: "a\0b" }, "invalid"],
     [{ store: "redis://x" }, "invalid"],
     [{ store: path, durability: "none" }, "invalid"],

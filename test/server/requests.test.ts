@@ -126,7 +126,8 @@ test("what is wrong is told by its field, in our own words, with a hint", async 
   assert.deepEqual(await open({ objective: "x", bind: [{ kind: "car" }] }), [400, "invalid", "bind[0].kind"]);
   assert.deepEqual(await open({ objective: "x", wake: [{ kind: "at" }] }), [400, "invalid", "wake[0].at"]);
   assert.deepEqual(await open({ objective: "a\0b" }), [400, "invalid", "objective"]);
-  assert.deepEqual(await open({}), [400, "invalid"]);
+  assert.deepEqual(await open({}), [400, "invalid", "objective"]);
+  assert.deepEqual(await open({ objective: " " }), [400, "invalid", "objective"]);
   assert.deepEqual(await post("/v1/sessions", "{"), [400, "invalid", ""]);
   assert.deepEqual(await post("/v1/sessions", "[]"), [400, "invalid", ""]);
   assert.deepEqual(await post("/v1/sessions", "x", "text/plain"), [415, "wrong-type"]);

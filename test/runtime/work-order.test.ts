@@ -1,6 +1,7 @@
 /** Workers side by side: limits, order, giving way, failing alone, taking over, and stopping in peace. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SkeinError } from "../../src/core/error.ts";
 import type { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import type { Told } from "../../src/runtime/work/worker.ts";
@@ -182,6 +183,36 @@ test("one that cannot be run is tried again, then suspended with the reason; the
   );
   const failures = told.flatMap((one) => (one.told === "failed" ? [one.againMs] : []));
   assert.deepEqual(failures, [1_000, 2_000, null]);
+});
+
+test("one whose model cannot be had says so at once, unless another worker may have the key", async () => {
+  const store = kind().store({ world, workspace });
+  const script = scripted(["done"]);
+  const model = async (name: string) => {
+    if (name === "test/none") throw new SkeinError("unavailable", `${name} needs a key`);
+    return script.models.model(name);
+  };
+  const keyless = { ...script, models: { ...script.models, model } };
+  const told: Told[] = [];
+  const tell = (one: Told): void => void told.push(one);
+  const failures = () => told.flatMap((one) => (one.told === "failed" ? [one.againMs] : []));
+  const engine = engineWith(keyless, { store, holder: "keyless" });
+  const alone = await openOne(engine, { model: "test/none" });
+  await using _ = await engine.work({ tell });
+  await until(async () => (await alone.fold()).standing.status === "suspended");
+  const { why } = await alone.state();
+  assert.deepEqual([why?.by, why?.reason], ["error", "it could not be run: test/none needs a key"]);
+  assert.deepEqual(failures(), [null]);
+
+  // The other has no place yet: it is left to it for a while.
+  await using other = engineWith(script, { store, holder: "other" });
+  await using worker = await other.work({ limits: [{ model: "test/none", running: 0 }] });
+  const left = await openOne(engine, { model: "test/none" });
+  await until(() => failures().length >= 2);
+  assert.equal(failures()[1], 1_000);
+  assert.equal((await left.fold()).standing.status, "open");
+  await worker.stop();
+  await until(async () => (await left.fold()).standing.status === "suspended");
 });
 
 test("a binding that is gone does not come back by itself: three times, and it is suspended", async () => {

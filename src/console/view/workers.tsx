@@ -71,8 +71,8 @@ function Shown({ workers, running, due }: ShownProps): ReactNode {
       ) : null}
       {due === 0 ? null : (
         <p className="places-note">
-          {due === 1 ? "One session has" : `${count(due)} sessions have`} something to do and{" "}
-          {due === 1 ? "waits" : "wait"} for a place.
+          {due === 1 ? "One session has" : `${count(due)} sessions have`} something to do, and nobody does it
+          yet.
         </p>
       )}
       <ul>

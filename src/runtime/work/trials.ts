@@ -7,6 +7,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { dueOf } from "../../core/schedule.ts";
 import type { State } from "../../core/state.ts";
+import { agentOf, modelOf } from "../crew.ts";
 import type { Context } from "../engine-context.ts";
 import type { Told } from "./worker.ts";
 
@@ -48,7 +49,7 @@ function mayPass(error: unknown): boolean {
   return typeof code !== "string" || !lasting.includes(code);
 }
 
-export function makeTrials(context: Context, tell: (told: Told) => void): Trials {
+export function makeTrials(context: Context, worker: string, tell: (told: Told) => void): Trials {
   const { world, writer, store } = context;
   const trials = new Map<SessionId, Trial>();
 
@@ -56,6 +57,33 @@ export function makeTrials(context: Context, tell: (told: Told) => void): Trials
   function forget(): void {
     for (const [session, { untilMs }] of trials)
       if (untilMs + 2 * mostMs < world.now()) trials.delete(session);
+  }
+
+  /** Its model cannot be had here, for want of a key or of a provider: only a person can change that. */
+  async function lacksModel(session: SessionId, error: unknown): Promise<boolean> {
+    if (!(error instanceof SkeinError)) return false;
+    try {
+      const state = await writer.current(session);
+      const { agent } = await agentOf(context, session, state);
+      const asked = modelOf(context, state.standing.model ?? agent?.model);
+      return await asked.then(
+        () => false,
+        (cause: unknown) => cause instanceof SkeinError,
+      );
+    } catch {
+      return false;
+    }
+  }
+
+  /** Another worker may have the key that is missing here. */
+  async function isAlone(): Promise<boolean> {
+    const others = (await store.workers()).filter(({ name }) => name !== worker);
+    return others.every(({ untilMs }) => untilMs <= store.now());
+  }
+
+  async function timesFor(session: SessionId, error: unknown): Promise<number> {
+    if ((await lacksModel(session, error)) && (await isAlone().catch(() => false))) return 1;
+    return mayPass(error) ? passingTimesMax : timesMax;
   }
 
   async function suspended(session: SessionId, error: unknown): Promise<boolean> {
@@ -93,8 +121,7 @@ export function makeTrials(context: Context, tell: (told: Told) => void): Trials
       const times = (trials.get(session)?.times ?? 0) + 1;
       const againMs = Math.min(mostMs, firstMs * 2 ** (times - 1));
       trials.set(session, { times, untilMs: world.now() + againMs });
-      const most = mayPass(error) ? passingTimesMax : timesMax;
-      const isOver = times >= most && (await suspended(session, error));
+      const isOver = times >= (await timesFor(session, error)) && (await suspended(session, error));
       if (isOver) trials.delete(session);
       tell({ told: "failed", session, error, againMs: isOver ? null : againMs });
     },

@@ -118,7 +118,7 @@ export class Worker implements AsyncDisposable {
     this.#concurrency = options.concurrency ?? concurrencyDefault;
     this.#sinceMs = context.store.now();
     this.#limits = makeLimits(context, options.limits ?? []);
-    this.#trials = makeTrials(context, (told) => this.#tell(told));
+    this.#trials = makeTrials(context, this.name, (told) => this.#tell(told));
     this.#watches = makeWatches(context, sources, (session, text) =>
       this.#tell({ told: "trouble", session, text }),
     );

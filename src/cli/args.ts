@@ -151,6 +151,40 @@ export function oneOf<const T extends string>(what: string, text: string, choice
   });
 }
 
+/** Which of these options were given, as they are typed. */
+export const typedOf = <N extends string>(
+  given: Readonly<Partial<Record<N, Value>>>,
+  names: readonly N[],
+): string[] =>
+  names
+    .filter((name) => {
+      const value = given[name];
+      return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+    })
+    .map((name) => `--${name}`);
+
+/** Options that mean nothing to an action of a verb are more likely a mistake than not. */
+export function checkAction<A extends string, N extends string>(
+  verb: string,
+  action: A,
+  given: Readonly<Partial<Record<N, Value>>>,
+  takes: Readonly<Record<A, readonly N[]>>,
+): void {
+  const actions = Object.entries(takes) as [A, readonly N[]][];
+  const others = [...new Set(actions.flatMap(([, names]) => names))].filter(
+    (name) => !takes[action].includes(name),
+  );
+  const found = typedOf(given, others);
+  if (found.length === 0) return;
+  const whose = found.map((typed) => {
+    const those = actions.filter(([, names]) => names.some((name) => typed === `--${name}`));
+    return `${typed} is for ${those.map(([name]) => name).join(", ")}`;
+  });
+  throw new SkeinError("invalid", `${verb}: ${action} takes no ${found.join(", ")}`, {
+    hint: whose.join("; "),
+  });
+}
+
 const parseSeq = (what: string, text: string): number => wholeNumber(what, text, 1);
 
 /** Digits are a position, anything else is the name of a checkpoint. */

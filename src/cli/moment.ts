@@ -18,19 +18,74 @@ export function parseSpan(what: string, text: string): number {
   return Math.round(Number(match[1]) * unitsMs[match[2] as keyof typeof unitsMs]);
 }
 
+interface MomentReading {
+  /** Where a date or a time that names no zone is meant; by default UTC. */
+  readonly zone?: string;
+  /** What a length of time is an example of. */
+  readonly spanHint?: string;
+}
+
 /** A moment: a date, with a time or without; a length of time ago; or milliseconds since 1970. */
-export function parseMoment(what: string, text: string, nowMs: number): number {
+export function parseMoment(what: string, text: string, nowMs: number, reading: MomentReading = {}): number {
+  const { zone: place, spanHint = "2h for two hours ago" } = reading;
+  const match = momentPattern.exec(text);
+  const [, date = "", time = "00:00", zone] = match ?? [];
+  if (place !== undefined) checkZone(what, place);
+  if (place !== undefined && (match === null ? isMoment(text) : zone !== undefined)) {
+    throw new SkeinError("invalid", `${what} is ${quote(text)}, which is the same in every time zone`, {
+      hint: "leave out --zone, or give a time without a zone, such as 2026-11-01T09:30",
+    });
+  }
   if (/^\d{11,15}$/.test(text)) return Number(text);
   if (spanPattern.test(text)) return nowMs - parseSpan(what, text);
-  const match = momentPattern.exec(text);
-  const [, date = "", time = "00:00", zone = "Z"] = match ?? [];
-  const ms = match === null ? Number.NaN : Date.parse(`${date}T${time}${zone}`);
+  const ms = match === null ? Number.NaN : Date.parse(`${date}T${time}${zone ?? "Z"}`);
   // Date.parse takes the 31st of February for the 2nd of March.
   const real = !Number.isNaN(ms) && new Date(Date.parse(`${date}T00:00Z`)).toISOString().startsWith(date);
-  if (real) return ms;
+  if (real) return place === undefined ? ms : localMs(ms, place);
+  const zoneless = `without a zone it is ${place ?? "UTC"}`;
   throw new SkeinError("invalid", `${what} is ${quote(text)}, which is no moment`, {
-    hint: "for example 2026-11-01, 2026-11-01T09:30:00Z (without a zone it is UTC), or 2h for two hours ago",
+    hint: `for example 2026-11-01, 2026-11-01T09:30:00Z (${zoneless}), or ${spanHint}`,
   });
+}
+
+const isMoment = (text: string): boolean => /^\d{11,15}$/.test(text) || spanPattern.test(text);
+
+function checkZone(what: string, zone: string): void {
+  try {
+    Intl.DateTimeFormat("en", { timeZone: zone });
+  } catch (cause) {
+    throw new SkeinError("invalid", `${what}: there is no time zone ${quote(zone)}`, {
+      hint: "a name such as Europe/Berlin, America/New_York or UTC",
+      cause,
+    });
+  }
+}
+
+/**
+ * When clocks in a zone show what clocks in UTC show at `wallMs`. As with cron lines: of two such moments it
+ * is the first, and a time that clocks skip is the first moment after it.
+ */
+function localMs(wallMs: number, zone: string): number {
+  const [before, after] = [wallMs - unitsMs.d, wallMs + unitsMs.d];
+  const found = [before, after]
+    .map((near) => wallMs - aheadMs(near, zone))
+    .filter((ms) => ms + aheadMs(ms, zone) === wallMs);
+  if (found.length > 0) return Math.min(...found);
+  let [from, to] = [before, after];
+  while (to - from > 1) {
+    const middle = Math.floor((from + to) / 2);
+    if (middle + aheadMs(middle, zone) > wallMs) to = middle;
+    else from = middle;
+  }
+  return to;
+}
+
+/** How far clocks in a zone are ahead of UTC at a moment. */
+function aheadMs(atMs: number, zone: string): number {
+  const second = Math.floor(atMs / 1_000) * 1_000;
+  const how = { timeZone: zone, hourCycle: "h23", dateStyle: "short", timeStyle: "medium" } as const;
+  // Swedes write 2026-11-01 09:30:00.
+  return Date.parse(`${new Intl.DateTimeFormat("sv", how).format(second).replace(" ", "T")}Z`) - second;
 }
 
 export const exact = (atMs: number): string =>

@@ -5,9 +5,11 @@ import type { SpecOf, TriggerSpec, Wake } from "../core/trigger.ts";
 import { exact, parseMoment, parseSpan, roughly } from "./moment.ts";
 import { oneLine } from "./text.ts";
 
-/** A moment to come: as any moment, or a length of time from now. */
-export function parseComing(what: string, text: string, nowMs: number): number {
-  if (!/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text)) return parseMoment(what, text, nowMs);
+/** A moment to come: as any moment, or a length of time from now. Clocks are those of the zone, or UTC. */
+export function parseComing(what: string, text: string, nowMs: number, zone?: string): number {
+  const reading = { spanHint: "2h for two hours from now", ...(zone === undefined ? {} : { zone }) };
+  if (zone !== undefined || !/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text))
+    return parseMoment(what, text, nowMs, reading);
   return nowMs + parseSpan(what, text);
 }
 

@@ -20,6 +20,24 @@ export function globMatcher(pattern: string): (path: string) => boolean {
   };
 }
 
+/** Whether a bracket or a brace is left open, and so would stand for itself. */
+export function isLeftOpen(pattern: string): boolean {
+  return alternatives(pattern).some((one) =>
+    one.split("/").some((name) => {
+      const letters = Array.from(name);
+      for (let at = 0; at < letters.length; at++) {
+        if (letters[at] === "\\") at++;
+        else if (letters[at] === "{") return true;
+        else if (letters[at] === "[") {
+          at = letters.indexOf("]", at + 2);
+          if (at < 0) return true;
+        }
+      }
+      return false;
+    }),
+  );
+}
+
 type Token = "*" | "?" | { readonly not: boolean; readonly ranges: readonly (readonly [string, string])[] };
 type Name = readonly Token[] | "**";
 

@@ -132,6 +132,8 @@ suite("memory", { concurrency: true }, () => {
       "web",
     );
     await refused(1, /has no agent whose memory/, ...promote(id, "rate").slice(0, 4), "--scope", "agent");
+    await refused(2, /list takes no --erase, --yes\n.*--erase is for forget/, "list", "--erase", "--yes");
+    await refused(2, /show takes no --match/, "show", "rate", "--match", "x");
     await json("memory", "remember", "fact", "rate", "1", "--scope", "user");
     await json("memory", "remember", "fact", "rate", "2", "--scope", "workspace");
     await refused(2, /2 things are remembered under "rate"\n {2}hint: say which/, "forget", "rate");

@@ -103,6 +103,11 @@ describe("tickets", () => {
     const away = await skein.here("tickets", "run", plan, "--worktrees", "--directory", "/");
     assert.match(away.stderr, /is in no Git repository\n +hint: make one with "git init"/);
     assert.equal((await skein.here("tickets", "stop", plan)).code, 2);
+    const lost = await skein.here("tickets", "status", plan, "--retry", "--dry-run");
+    assert.deepEqual(
+      [lost.code, /status takes no --retry, --dry-run\n.*--retry is for run/.test(lost.stderr)],
+      [2, true],
+    );
     assert.ok(!existsSync(join(folder, "skein.db")));
   });
 });

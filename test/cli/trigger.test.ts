@@ -104,6 +104,76 @@ suite("trigger", { concurrency: true }, () => {
     assert.match(stderr, /--wake: there is no "corn"/);
   });
 
+  test("takes a time of a zone for --at, as clocks there show it", async () => {
+    const { say, json, open } = place();
+    const id = await open("Payroll");
+    const at = async (time: string, zone: string) => {
+      const words = ["trigger", "add", id, "t", "--at", time, "--zone", zone];
+      await json(...words);
+      const [set] = await json("trigger", "list", id);
+      return new Date(Number(set?.["nextMs"])).toISOString();
+    };
+    assert.equal(await at("2036-12-01T09:00", "America/New_York"), "2036-12-01T14:00:00.000Z");
+    assert.equal(await at("2036-07-01", "Europe/Berlin"), "2036-06-30T22:00:00.000Z");
+    assert.equal(await at("2036-03-30T02:30", "Europe/Berlin"), "2036-03-30T01:00:00.000Z");
+    assert.equal(await at("2036-10-26T02:30:15.5", "Europe/Berlin"), "2036-10-26T00:30:15.500Z");
+    const wrong = async (message: RegExp, ...words: readonly string[]) => {
+      const { code, stderr } = await say("trigger", "add", id, "t", "--at", ...words);
+      assert.match(stderr, message);
+      assert.equal(code, 2);
+    };
+    await wrong(/the same in every time zone/, "2036-12-01T09:00Z", "--zone", "America/New_York");
+    await wrong(/the same in every time zone/, "2h", "--zone", "America/New_York");
+    await wrong(/no time zone "Mars\/Base"/, "2036-12-01T09:00", "--zone", "Mars/Base");
+    await wrong(/2h for two hours from now/, "9:00");
+  });
+
+  test("refuses options of another kind or another action by name", async () => {
+    const { say, open } = place();
+    const id = await open("Payroll");
+    const wrong = async (message: RegExp, ...words: readonly string[]) => {
+      const { code, stderr } = await say("trigger", ...words);
+      assert.match(stderr, message);
+      assert.equal(code, 2);
+    };
+    const every = ["add", id, "t", "--every", "1m"];
+    for (const word of ["zone", "glob", "topic", "ref", "item", "path", "secret", "from"])
+      await wrong(new RegExp(`--${word} does not go with --every`), ...every, `--${word}=x`);
+    await wrong(/--debounce does not go .*\n.*goes with --file, --resource/, ...every, "--debounce", "1s");
+    await wrong(/--on does not go .*\n.*goes with --session/, ...every, "--on", "end");
+    await wrong(/--give does not go/, ...every, "--give", "facts");
+    await wrong(/--all does not go/, ...every, "--all");
+    await wrong(/--secret does not go with --cron/, "add", id, "t", "--cron", "0 9 * * *", "--secret", "X");
+    await wrong(
+      /--item does not go with --on end/,
+      "add",
+      id,
+      "t",
+      "--session",
+      id,
+      "--on=end",
+      "--item=fact/x",
+    );
+    for (const word of ["agent=x", "label=a=b", "priority=3", "usd=1", "wall=1h"])
+      await wrong(/ is for sessions that a template opens\n.*--open/, ...every, `--${word}`);
+    await wrong(/add takes no --text\n.*--text is for fire/, ...every, "--text", "x");
+    await wrong(/fire takes no --at\n.*--at is for add/, "fire", id, "t", "--at", "2h");
+    await wrong(/remove takes no --cron/, "remove", id, "t", "--cron", "0 9 * * *");
+    await wrong(/list takes no --zone/, "list", id, "--zone", "UTC");
+  });
+
+  test("refuses a glob with a bracket that is left open", async () => {
+    const { say, json } = place();
+    const folder = makeFolder();
+    const [opened] = await json("open", "Rates", "--bind", `directory:${folder}`);
+    const add = (glob: string) =>
+      say("trigger", "add", String(opened?.["id"]), "g", "--file", folder, "--glob", glob);
+    for (const glob of ["[a-", "src/[a", "[a/b]", "{a,b", "x["])
+      assert.match((await add(glob)).stderr, /a bracket of .* is not closed/, glob);
+    for (const glob of ["[a-z]*", "{a,b}/*.ts", "\\[a", "[]]", "[{]"])
+      assert.equal((await add(glob)).code, 0, glob);
+  });
+
   test("is read from one word, and told in one line", () => {
     const nowMs = Date.parse("2026-11-15T12:00Z");
     assert.equal(parseComing("--at", "90m", nowMs), nowMs + 5_400_000);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { askedFor, grouped, kindOf, pieces, type Hit } from "../../src/console/view/search/found.ts";
+import { askedFor, grouped, kindOf, outdated, pieces, type Hit } from "../../src/console/view/search/found.ts";
 
 const shown = (snippet: string, asked: string): string =>
   pieces(snippet, asked)
@@ -65,4 +65,13 @@ test("what was found is named in a word; what nobody knows by its type", () => {
     ["input.received", "model.responded", "tool.settled", "tool.requested", "x.other"].map(kindOf),
     ["input", "model", "tool result", "tool call", "x.other"],
   );
+});
+
+test("what was remembered once and is not any more is told apart; sessions are left alone", () => {
+  const found = [hit("wsp_a", 1), hit("wsp_a", 2), hit("wsp_a", 3)].map((one) => ({
+    ...one,
+    type: one.seq === 3 ? "memory.forgotten" : "memory.promoted",
+  }));
+  const memory = [{ seq: 2 }] as unknown as Parameters<typeof outdated>[1];
+  assert.deepEqual([...outdated([...found, hit("ses_b", 1)], memory)], [1]);
 });

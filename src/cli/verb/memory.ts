@@ -4,7 +4,7 @@ import { quote } from "../../core/ids.ts";
 import type { ItemKind } from "../../core/catalogue/durable.ts";
 import type { MemoryScope } from "../../core/memory.ts";
 import type { Forgotten, MemoryEntry } from "../../runtime/memory.ts";
-import { oneOf } from "../args.ts";
+import { checkAction, oneOf } from "../args.ts";
 import { present, readText, valueOf } from "../input.ts";
 import { itemKinds } from "../item-kinds.ts";
 import { ago, exact } from "../moment.ts";
@@ -64,12 +64,21 @@ export const memory = verb({
         },
       );
     }
+    checkAction("memory", action, call.options, takes);
     return does[action](call, words);
   },
 });
 
 type Here = Pick<Call, "out" | "engine" | "session" | "nowMs"> & {
   readonly options: OptionValues<typeof options>;
+};
+
+const takes: Readonly<Record<(typeof actions)[number], readonly (keyof typeof options)[]>> = {
+  list: ["scope", "agent", "match"],
+  show: ["scope", "agent"],
+  promote: ["scope", "agent", "because"],
+  remember: ["scope", "agent", "because", "text"],
+  forget: ["scope", "agent", "because", "erase", "yes"],
 };
 
 const usage = {

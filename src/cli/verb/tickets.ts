@@ -8,7 +8,7 @@ import type { Engine } from "../../runtime/engine.ts";
 import type { TicketsOptions } from "../../runtime/tickets.ts";
 import type { TicketRow } from "../../runtime/tickets-standing.ts";
 import { realWorld } from "../../runtime/world.ts";
-import { oneOf } from "../args.ts";
+import { checkAction, oneOf } from "../args.ts";
 import { parseBinding } from "../binding-word.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { standsStill } from "../exit-code.ts";
@@ -68,10 +68,16 @@ export const tickets = verb({
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION, actions);
+    checkAction("tickets", action, call.options, takes);
     const plan = await readPlan(call.args.PLAN, call.options.name);
     return action === "status" ? showStatus(call, plan) : runPlan(call, plan);
   },
 });
+
+const takes = {
+  run: Object.keys(options) as (keyof typeof options)[],
+  status: ["name"],
+} as const satisfies Record<(typeof actions)[number], readonly (keyof typeof options)[]>;
 
 type Here = Pick<Call, "out" | "engine" | "place" | "untilStopped"> & {
   readonly options: OptionValues<typeof options>;

@@ -5,7 +5,7 @@ import { quote } from "../../core/ids.ts";
 import type { TriggerSpec } from "../../core/trigger.ts";
 import type { Engine } from "../../runtime/engine.ts";
 import type { TemplateOptions } from "../../runtime/work/templates.ts";
-import { oneOf } from "../args.ts";
+import { checkAction, oneOf, typedOf } from "../args.ts";
 import { parseBinding } from "../binding-word.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { answerChange } from "../change.ts";
@@ -24,7 +24,11 @@ const options = {
   at: { type: "text", value: "TIME", what: "once: at a moment, or 2h from now" },
   every: { type: "span", value: "SPAN", what: "again and again; or how often --check, --url or --sql look" },
   cron: { type: "text", value: "LINE", what: 'by a cron line, such as "0 9 1 * *"' },
-  zone: { type: "text", value: "ZONE", what: "with --cron: the time zone; by default UTC" },
+  zone: {
+    type: "text",
+    value: "ZONE",
+    what: "with --cron, or --at a local time: the time zone; by default UTC",
+  },
   file: { type: "text", value: "PATH", what: "a file, or files below a directory, have other contents" },
   glob: { type: "text", value: "PATTERN", what: "with --file: which files" },
   debounce: { type: "span", value: "SPAN", what: "with --file: how long nothing must have changed" },
@@ -102,6 +106,7 @@ export const trigger = verb({
         hint: `skein trigger ${action} ${usage[action]}`,
       });
     }
+    checkAction("trigger", action, call.options, takes);
     await does[action](call, words);
   },
 });
@@ -114,6 +119,14 @@ const usage = {
 } as const satisfies Record<(typeof actions)[number], string>;
 
 type Given = OptionValues<typeof options>;
+type Name = keyof typeof options;
+
+const takes: Readonly<Record<(typeof actions)[number], readonly Name[]>> = {
+  list: [],
+  add: (Object.keys(options) as Name[]).filter((name) => name !== "text"),
+  remove: [],
+  fire: ["text"],
+};
 type Here = Pick<Call, "out" | "engine" | "session" | "nowMs"> & { readonly options: Given };
 
 const does: Readonly<
@@ -135,17 +148,37 @@ const kinds = [
   "every",
 ] as const;
 
+/** What may stand beside the option that says what it is. */
+const beside: Readonly<Record<(typeof kinds)[number], readonly Name[]>> = {
+  at: ["zone"],
+  cron: ["zone"],
+  file: ["glob", "debounce"],
+  git: ["ref", "path"],
+  webhook: ["secret"],
+  message: ["topic", "from"],
+  session: ["on", "item", "all", "give"],
+  check: ["every"],
+  url: ["every"],
+  sql: ["every", "resource"],
+  resource: ["debounce"],
+  every: [],
+};
+
+/** What is said of the sessions that a template opens. */
+const ofOpen: readonly Name[] = [
+  "agent",
+  "model",
+  "bind",
+  "label",
+  "priority",
+  ...(Object.keys(budgetOptions) as (keyof typeof budgetOptions)[]),
+];
+
 /** The one option that says what it is. A check has its interval beside it, a query its database. */
 function kindOf(given: Given): (typeof kinds)[number] {
-  const isGiven = (name: (typeof kinds)[number]): boolean => {
-    const value = given[name];
-    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
-  };
-  const found = kinds.filter(isGiven);
+  const found = kinds.filter((name) => typedOf(given, [name]).length > 0);
   const [first, ...more] = found.filter(
-    (one) =>
-      !(one === "every" && found.some((other) => ["check", "url", "sql"].includes(other))) &&
-      !(one === "resource" && found.includes("sql")),
+    (one) => !found.some((other) => other !== one && beside[other].includes(one)),
   );
   const hint =
     "give one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, …";
@@ -154,7 +187,28 @@ function kindOf(given: Given): (typeof kinds)[number] {
     throw new SkeinError("invalid", `trigger: --${first} and --${more.join(", --")} are both given`, {
       hint,
     });
+  checkBeside(given, first);
   return first;
+}
+
+/** Options that belong to another kind are more likely a mistake than not. */
+function checkBeside(given: Given, kind: (typeof kinds)[number]): void {
+  const all = [...new Set(Object.values(beside).flat())];
+  const [lost] = typedOf(
+    given,
+    all.filter((name) => name !== kind && !beside[kind].includes(name)),
+  );
+  if (lost !== undefined) {
+    const owners = kinds.filter((one) => beside[one].some((name) => lost === `--${name}`));
+    throw new SkeinError("invalid", `trigger: ${lost} does not go with --${kind}`, {
+      hint: `it goes with --${owners.join(", --")}; leave it out`,
+    });
+  }
+  const [ofNew] = given.open === undefined ? typedOf(given, ofOpen) : [];
+  if (ofNew === undefined) return;
+  throw new SkeinError("invalid", `trigger: ${ofNew} is for sessions that a template opens`, {
+    hint: `it goes with --open "OBJECTIVE"; leave it out`,
+  });
 }
 
 const everyOf = ({ every }: Given): number => {
@@ -167,7 +221,7 @@ async function specOf(given: Given, engine: Engine, nowMs: number): Promise<Trig
   const kind = kindOf(given);
   switch (kind) {
     case "at":
-      return { kind, at: parseComing("--at", at ?? "", nowMs) };
+      return { kind, at: parseComing("--at", at ?? "", nowMs, zone) };
     case "every":
       return { kind, everyMs: everyOf(given) };
     case "cron":
@@ -198,6 +252,10 @@ async function specOf(given: Given, engine: Engine, nowMs: number): Promise<Trig
 async function sessionSpec({ session, on, item, all, give }: Given, engine: Engine): Promise<TriggerSpec> {
   const sessions = await Promise.all(session.map(async (one) => (await engine.session(one)).id));
   const more = { ...(all ? { all } : {}), ...present({ give: give as "handoff" | undefined }) };
+  if (item !== undefined && on === "end")
+    throw new SkeinError("invalid", "trigger: --item does not go with --on end", {
+      hint: "it goes with --on item; leave one out",
+    });
   if (item === undefined && on !== "item") return { kind: "session", sessions, on: "end", ...more };
   const [, kind = "", key = "*"] = /^([^/]*)(?:\/(.*))?$/s.exec(item ?? "fact/*") ?? [];
   const wanted = { kind: oneOf("--item", kind, itemKinds) satisfies ItemKind, key };

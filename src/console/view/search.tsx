@@ -13,7 +13,16 @@ import { goWith, sessionPath, withParams } from "../route.ts";
 import { engine } from "../server.ts";
 import { useShortcuts } from "../shortcut.ts";
 import { useReadAgain } from "./heard.ts";
-import { askedFor, grouped, kindOf, pieces, type Group, type Hit } from "./search/found.ts";
+import {
+  askedFor,
+  grouped,
+  isOfMemory,
+  kindOf,
+  outdated,
+  pieces,
+  type Group,
+  type Hit,
+} from "./search/found.ts";
 import { useTyped } from "./typed.ts";
 import "../style/search.css";
 
@@ -129,25 +138,35 @@ function Teach(): ReactNode {
   );
 }
 
+interface AllFound {
+  readonly hits: readonly Hit[];
+  /** Positions in the log of the workspace of what is remembered no more. */
+  readonly gone: ReadonlySet<number>;
+}
+
+const none: ReadonlySet<number> = new Set();
+
 function Found({ text, only }: { readonly text: string; readonly only: string | null }): ReactNode {
   const [most, setMost] = useState(firstHits);
   const asked = askedFor(text);
   const key = `search/${only ?? ""}/${most}/${asked}`;
-  const reading = useReading(key, () =>
-    engine.search(asked, { limit: most, ...(only === null ? {} : { session: only }) }),
-  );
+  const reading = useReading(key, async (): Promise<AllFound> => {
+    const hits = await engine.search(asked, { limit: most, ...(only === null ? {} : { session: only }) });
+    return { hits, gone: hits.some(isOfMemory) ? outdated(hits, await engine.memory()) : none };
+  });
   // While the next is read, the last one stays: nothing flickers under the fingers.
-  const last = useRef<{ readonly hits: readonly Hit[]; readonly asked: string } | null>(null);
-  if (reading.value !== undefined) last.current = { hits: reading.value, asked };
+  const last = useRef<(AllFound & { readonly asked: string }) | null>(null);
+  if (reading.value !== undefined) last.current = { ...reading.value, asked };
   const named = useNamed(only === null ? text : "");
-  const shown = last.current === null ? reading : { ...reading, value: last.current.hits };
+  const shown = last.current === null ? reading : { ...reading, value: last.current };
   return (
     <div data-asked={last.current?.asked}>
       <Named rows={named} />
       <WhenRead of={reading.error === undefined ? shown : reading}>
-        {(hits) => (
+        {({ hits, gone }) => (
           <Hits
             hits={hits}
+            gone={gone}
             asked={last.current?.asked ?? asked}
             isOnly={only !== null}
             some={named.length > 0}
@@ -192,8 +211,7 @@ function Named({ rows }: { readonly rows: readonly Row[] }): ReactNode {
   );
 }
 
-interface HitsProps {
-  readonly hits: readonly Hit[];
+interface HitsProps extends AllFound {
   readonly asked: string;
   readonly isOnly: boolean;
   /** Sessions were found by their names. */
@@ -201,7 +219,7 @@ interface HitsProps {
   readonly children: ReactNode;
 }
 
-function Hits({ hits, asked, isOnly, some, children }: HitsProps): ReactNode {
+function Hits({ hits, gone, asked, isOnly, some, children }: HitsProps): ReactNode {
   const groups = grouped(hits);
   if (hits.length === 0 && some) return null;
   if (hits.length === 0)
@@ -218,7 +236,7 @@ function Hits({ hits, asked, isOnly, some, children }: HitsProps): ReactNode {
         {where}, the latest first
       </p>
       {groups.map((group) => (
-        <HitGroup key={group.log} group={group} asked={asked} isOnly={isOnly} />
+        <HitGroup key={group.log} group={group} gone={gone} asked={asked} isOnly={isOnly} />
       ))}
       {children}
     </>
@@ -227,11 +245,12 @@ function Hits({ hits, asked, isOnly, some, children }: HitsProps): ReactNode {
 
 interface HitGroupProps {
   readonly group: Group;
+  readonly gone: AllFound["gone"];
   readonly asked: string;
   readonly isOnly: boolean;
 }
 
-function HitGroup({ group: { log, hits }, asked, isOnly }: HitGroupProps): ReactNode {
+function HitGroup({ group: { log, hits }, gone, asked, isOnly }: HitGroupProps): ReactNode {
   const isSession = log.startsWith("ses_");
   return (
     <section className="search-group">
@@ -247,6 +266,7 @@ function HitGroup({ group: { log, hits }, asked, isOnly }: HitGroupProps): React
             <span className="search-about small faint">
               <span>{kindOf(hit.type)}</span>
               {hit.mind === "live" ? null : <span className="mark">{minds[hit.mind]}</span>}
+              {isSession || !gone.has(hit.seq) ? null : <span className="mark">no longer remembered</span>}
               <Ago at={hit.at} />
               {isSession ? (
                 <Link to={sessionPath(log, "log", { seq: hit.seq })}>position {hit.seq}</Link>

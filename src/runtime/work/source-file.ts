@@ -2,7 +2,7 @@
 import { basename, dirname, join } from "node:path";
 import type { SessionId } from "../../core/ids.ts";
 import { SkeinError } from "../../core/error.ts";
-import { globMatcher } from "../../core/glob.ts";
+import { globMatcher, isLeftOpen } from "../../core/glob.ts";
 import { quote } from "../../core/ids.ts";
 import type { SpecOf } from "../../core/trigger.ts";
 import { readContent } from "../content.ts";
@@ -84,6 +84,11 @@ function checkGlob({ path, glob }: FileScope): void {
     });
   }
   globMatcher(glob);
+  if (isLeftOpen(glob)) {
+    throw new SkeinError("invalid", `glob: a bracket of ${quote(glob)} is not closed`, {
+      hint: "[a-z] and {a,b} are closed; one that stands for itself has a backslash before it",
+    });
+  }
 }
 
 interface Shape {

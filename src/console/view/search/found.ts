@@ -2,6 +2,16 @@
 import type { RemoteEngine } from "../../../client/connect.ts";
 
 export type Hit = Awaited<ReturnType<RemoteEngine["search"]>>[number];
+type Remembered = Awaited<ReturnType<RemoteEngine["memory"]>>;
+
+/** The log keeps what was remembered once: only what is remembered now still holds. */
+export const isOfMemory = ({ type }: Pick<Hit, "type">): boolean => type === "memory.promoted";
+
+/** Positions of what was found that is forgotten by now, or replaced by another value. */
+export function outdated(hits: readonly Hit[], memory: Remembered): ReadonlySet<number> {
+  const held = new Set(memory.map(({ seq }) => seq));
+  return new Set(hits.filter((hit) => isOfMemory(hit) && !held.has(hit.seq)).map(({ seq }) => seq));
+}
 
 export interface Group {
   /** A session, or the workspace. */
@@ -78,6 +88,7 @@ const kinds: readonly (readonly [RegExp, string])[] = [
   [/^transcript\./, "summary"],
   [/^handoff\./, "handoff"],
   [/^document\./, "document"],
+  [/^memory\.forgotten/, "forgotten"],
   [/^memory\./, "memory"],
   [/^agent\./, "agent"],
 ];

@@ -14,17 +14,21 @@ export function budgetLeft(state: State): Amounts {
 
 /** What a session could give back, of what it was given: null when nothing is left, or nobody gave it any. */
 export function leftToReturn(state: State, nowMs: number): { to: string; amounts: Amounts } | null {
-  const { payer, limits, turn } = state.standing;
+  const { payer, limits } = state.standing;
   if (payer === null) return null;
   const left = resources.flatMap((resource) => {
     const got = payer.amounts[resource];
     if (got === undefined) return [];
-    const going = resource === "wallMs" && turn !== null ? Math.max(0, nowMs - turn.startedAt) : 0;
+    const going = resource === "wallMs" ? workMs(state, nowMs) : 0;
     const rest = Math.min(got, limits[resource] ?? got) - spentOf(state, resource) - going;
     return rest > 0 ? [[resource, rest] as const] : [];
   });
   return left.length === 0 ? null : { to: payer.session, amounts: Object.fromEntries(left) };
 }
+
+/** Time at work that is not counted yet. */
+export const workMs = ({ standing: { workedTo } }: State, nowMs: number): number =>
+  workedTo === null ? 0 : Math.max(0, nowMs - workedTo);
 
 function spentOf({ standing }: State, resource: Resource): number {
   const { used, allotted, reserved } = standing;
@@ -42,7 +46,9 @@ export function budgetShort(
     const want = wanted[resource] ?? 0;
     if (rest === undefined || want === 0 || want <= rest) continue;
     const most = state.standing.limits[resource] ?? 0;
-    return { resource, limit: most, used: spentOf(state, resource) };
+    // Time is not only wanted: it has passed.
+    const used = spentOf(state, resource) + (resource === "wallMs" ? want : 0);
+    return { resource, limit: most, used };
   }
   return null;
 }
@@ -64,5 +70,5 @@ export function budgetReason(resource: Resource, limit: number, used: number): s
 
 function amount(resource: Resource, value: number): string {
   if (resource === "nanoUsd") return `$${(value / 1e9).toFixed(value < 1e7 ? 6 : 2)}`;
-  return resource === "wallMs" ? `${Math.round(value / 1000)} s` : String(value);
+  return resource === "wallMs" ? `${Math.floor(value / 1000)} s` : String(value);
 }

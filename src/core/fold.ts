@@ -8,7 +8,7 @@ import type { EventOf, SessionEvent, Understood } from "./event.ts";
 import { assert } from "./error.ts";
 import { durableFolds } from "./fold/durable.ts";
 import { governanceFolds } from "./fold/governance.ts";
-import { sessionFolds } from "./fold/session.ts";
+import { sessionFolds, worked } from "./fold/session.ts";
 import { turnFolds } from "./fold/turn.ts";
 import type { Mind, State } from "./state.ts";
 
@@ -33,8 +33,25 @@ export function fold(state: State, next: Understood, recall: Recall): State {
   }
   // The table is keyed by the event's own type, which TypeScript cannot follow through the index.
   const one = folds[next.event.type] as Fold<SessionEventType>;
-  return one(moved, next.event, recall);
+  return one(isWork(next.event) ? worked(moved, at) : moved, next.event, recall);
 }
+
+/**
+ * What only the holder of a lease writes, so that it was at work until then. After its last one nobody may
+ * have been: it crashed, or the session waits for somebody.
+ */
+const workTypes: ReadonlySet<SessionEventType> = new Set([
+  "turn.started",
+  "model.requested",
+  "model.responded",
+  "tool.started",
+  "budget.reached",
+  "lease.released",
+] as const);
+
+const isWork = ({ type, actor }: SessionEvent): boolean =>
+  // A call may be settled over the head of whoever ran it.
+  workTypes.has(type) || (type === "tool.settled" && actor.startsWith("tool:"));
 
 const isSessionEvent = (event: { readonly type: string }): event is SessionEvent =>
   Object.hasOwn(folds, event.type);

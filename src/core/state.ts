@@ -69,7 +69,6 @@ export interface Mind {
 export interface Turn {
   readonly number: number;
   readonly startedSeq: number;
-  readonly startedAt: number;
   readonly steps: number;
   /** How often the model was asked in this step; 0 once it has answered. */
   readonly attempts: number;
@@ -146,6 +145,8 @@ export interface Standing {
   readonly lastTurn: number;
   readonly sleep: { readonly untilMs: number | null; readonly triggers: readonly string[] } | null;
   readonly lease: Lease;
+  /** Whoever holds the lease works on a turn, and its time is counted up to here; null when nobody does. */
+  readonly workedTo: number | null;
   readonly bindings: Keyed<Ref & { readonly kind: Binding["kind"]; readonly mode: "read" | "write" }>;
   /** What the model is offered: the last one counts. Since the last compaction, rewind or migration. */
   readonly tools: readonly (Ref & { readonly digest: string })[];
@@ -240,6 +241,7 @@ export const emptyStanding: Standing = {
   lastTurn: 0,
   sleep: null,
   lease: { held: false },
+  workedTo: null,
   bindings: Keyed.empty(),
   tools: [],
   permissions: Keyed.empty(),
@@ -317,7 +319,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form that snapshots are written in. Snapshots of other forms are passed over and made again. */
-export const snapshotForm = 4;
+export const snapshotForm = 5;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

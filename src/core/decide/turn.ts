@@ -1,5 +1,5 @@
 /** Decisions of a turn: taking up input, asking a model, running tools, ending; compaction and messages. */
-import { budgetReason, budgetShort } from "../budget.ts";
+import { budgetReason, budgetShort, workMs } from "../budget.ts";
 import type { CommandOf } from "../command.ts";
 import type { Called, TurnCommand, Zoned } from "../command/turn.ts";
 import {
@@ -182,9 +182,9 @@ export const inTurn = ({ standing }: State): { turn?: number } =>
 export const causedBy = (seq: number | undefined): { cause?: number } =>
   seq === undefined ? {} : { cause: seq };
 
-/** The time that the turn in progress has taken, which is counted only when it ends. */
-const wall = ({ standing }: State, nowMs: number): Amounts =>
-  standing.turn === null ? {} : { wallMs: Math.max(0, nowMs - standing.turn.startedAt) };
+/** Time at work that is not counted yet; to go on takes a moment at least. */
+const wall = (state: State, nowMs: number): Amounts =>
+  state.standing.turn === null ? {} : { wallMs: Math.max(1, workMs(state, nowMs)) };
 
 function mayGo(state: State, verb: string): Decision | null {
   const refusal = forbidden(state, "go", verb);

@@ -33,6 +33,13 @@ export const refOf = (event: { readonly seq: number; readonly contentHash: strin
   hash: event.contentHash,
 });
 
+/** Time at work is counted up to here, if anybody is at work. */
+export function worked(state: State, at: number): State {
+  const { used, workedTo } = state.standing;
+  if (workedTo === null) return state;
+  return stand(state, { used: { ...used, wallMs: used.wallMs + at - workedTo }, workedTo: at });
+}
+
 /** The transcript reaches to this event. */
 export const heard = (state: State, seq: number): State => think(state, { toSeq: seq });
 
@@ -153,8 +160,13 @@ export const sessionFolds: Folds<Types> = {
       movedFrom: null,
       why: null,
       lease: { held: false },
+      workedTo: null,
     }),
-  "lease.taken": (state, { body, seq }) =>
-    stand(state, { lease: { held: true, holder: body.holder, epoch: seq, leaseMs: body.leaseMs } }),
-  "lease.released": (state) => stand(state, { lease: { held: false } }),
+  "lease.taken": (state, { body, seq, at }) =>
+    stand(state, {
+      lease: { held: true, holder: body.holder, epoch: seq, leaseMs: body.leaseMs },
+      // What passed since the last record of a holder that is gone was nobody's work.
+      workedTo: state.standing.turn === null ? null : at,
+    }),
+  "lease.released": (state) => stand(state, { lease: { held: false }, workedTo: null }),
 };

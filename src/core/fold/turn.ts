@@ -3,7 +3,7 @@ import type { bootstrapEvents, toolEvents, turnEvents } from "../catalogue/turn.
 import type { Folds } from "../fold.ts";
 import * as range from "../range.ts";
 import type { Amounts, Inbox, OpenCall, Standing, State, Used } from "../state.ts";
-import { heard, refOf, stand, think } from "./session.ts";
+import { heard, refOf, stand, think, worked } from "./session.ts";
 
 type Types = keyof typeof bootstrapEvents | keyof typeof turnEvents | keyof typeof toolEvents;
 
@@ -42,7 +42,6 @@ export const turnFolds: Folds<Types> = {
     const lastTurn = state.standing.lastTurn + 1;
     const begun = {
       startedSeq: seq,
-      startedAt: at,
       steps: 0,
       attempts: 0,
       answered: null,
@@ -53,21 +52,23 @@ export const turnFolds: Folds<Types> = {
       why: null,
       turn: { number: lastTurn, ...begun },
       lastTurn,
+      workedTo: at,
       used: { ...used, turns: used.turns + 1 },
       inbox: takeUp(inbox, body.inputs),
     });
     return heard(think(next, { firstTurnSeq: state.mind.firstTurnSeq || seq }), seq);
   },
-  "turn.ended": (state, { at }) => {
-    const { turn, used, sleep, status } = state.standing;
-    const wallMs = used.wallMs + (turn === null ? 0 : at - turn.startedAt);
+  "turn.ended": (state, { body, at }) => {
+    const { sleep, status } = state.standing;
     const idle = sleep === null ? "open" : "sleeping";
     // A turn may end while the session is suspended or already closed; then that status stands.
-    return stand(state, {
+    const next = stand(state, {
       turn: null,
-      used: { ...used, wallMs },
       status: status === "running" ? idle : status,
     });
+    // Others may end it too, long after a crash: then only what its holder still writes was work.
+    const byOthers = body.outcome === "interrupted" || body.outcome === "cancelled";
+    return byOthers ? next : stand(worked(next, at), { workedTo: null });
   },
   "input.received": (state, { seq, body }) =>
     stand(state, { inbox: receive(state.standing.inbox, { seq, input: body.input }) }),

@@ -182,6 +182,65 @@ test("each limit suspends before it is passed, and says which", () => {
   assert.deepEqual(only?.body, { by: "budget" });
 });
 
+const take: Command = { do: "take", holder: "ann", leaseMs: 60_000, ranOut: true };
+const release = (before: Given): Given => {
+  const { lease } = before.state.standing;
+  return before.when({ do: "release", epoch: lease.held ? lease.epoch : 0 });
+};
+/** Every record is a millisecond later than the one before: this many of them, none of them work. */
+const wait = (before: Given, ms: number): Given =>
+  ms === 0 ? before : wait(before.and("session.renamed", {}, { name: "later" }), ms - 1);
+const wallOf = ({ state }: Given): number => state.standing.used.wallMs;
+
+test("time at work is counted as it passes, and none while nobody works", () => {
+  const answered = given().when(take).when(begin).when(request());
+  const asked = release(answered.when(respond({ calls: [called("a", "ask")] })));
+  // From the start of the turn: a request, an answer, a call, a suspension, the end of the lease.
+  assert.equal(wallOf(asked), 5);
+  const allowed = wait(asked, 40).when({ do: "answer", allow: true });
+  assert.equal(wallOf(allowed), 5);
+  const again = allowed.when(take);
+  assert.equal(wallOf(wait(again, 10).when(start("a"))), 16);
+  const done = again.when(start("a")).when({ do: "settle", call: "a", status: "ok" }).when(request());
+  assert.equal(wallOf(release(done.when(respond()).when({ do: "end", outcome: "completed" }))), 10);
+});
+
+test("after a crash time counts up to the last record of its holder, whoever ends the turn", () => {
+  const crashed = wait(given().when(take).when(begin).when(request()), 40);
+  assert.equal(wallOf(crashed), 1);
+  assert.equal(wallOf(wait(crashed.when(take), 3)), 1);
+  assert.equal(wallOf(release(crashed.when(take))), 2);
+  for (const command of [{ do: "cancel" }, { do: "interrupt", idle: true }] as const) {
+    const ended = crashed.when(command);
+    assert.equal(wallOf(ended), 1);
+    // One who was there all the time says so when it gives the lease back.
+    assert.ok(wallOf(release(ended)) > 40);
+    assert.equal(release(ended).state.standing.workedTo, null);
+  }
+});
+
+test("a limit on time says what is used of it, which is what the state says", () => {
+  const limited = given()
+    .when({ do: "budget", limits: { wallMs: 2_000 } })
+    .when(take)
+    .when(begin);
+  const nowMs = limited.state.at + 2_500;
+  const [reached, suspended] = limited.brings(request({ nowMs }));
+  assert.deepEqual(reached?.body, { resource: "wallMs", limit: 2_000, used: 2_500 });
+  assert.deepEqual(suspended?.content, { reason: "the budget for time is used up: 2 s of 2 s" });
+  const before = given()
+    .when({ do: "budget", limits: { wallMs: 4 } })
+    .when(take)
+    .when(begin);
+  const called4 = before.when(request({ nowMs: 0 })).when(respond({ calls: [called("a")] }));
+  const used = called4.when(start("a")).when({ do: "settle", call: "a", status: "ok" });
+  // It is used up to the last millisecond, though none has passed since.
+  assert.deepEqual(
+    [wallOf(used) >= 4, used.brings(request({ nowMs: 0 }))[0]?.type],
+    [true, "budget.reached"],
+  );
+});
+
 /** What a loop might do next, and much that it never would. */
 const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   fc.constant(begin),

@@ -4,7 +4,7 @@ import { limit } from "../core/limit.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import type { LiveDelta } from "../runtime/live.ts";
-import { parsePlace, placeText, stepFeed, type Family, type FeedPlace } from "./feed-place.ts";
+import { parsePlace, placeText, stepFeed, type Family, type FeedPlace, type FeedStep } from "./feed-place.ts";
 import { eventFrame, type Hub } from "./hub.ts";
 import { beatFrame, type Sink } from "./sink.ts";
 
@@ -31,21 +31,38 @@ export async function streamFeed(
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();
   const deltas = makeDeltas(wake, sink);
+  /** How many are read at once: as many as the reader has taken, and more as long as it takes them all. */
+  let atOnce = 1;
+  /** Those after `place` that were given out. */
+  const told = new Set<string>();
+
+  /** Gives what is new of a page; false when the reader has no room for the rest of it. */
+  function give(events: FeedStep["events"]): boolean {
+    const fresh = events.filter(({ event, place: at }) => !told.has(at) && (family?.has(event) ?? true));
+    for (const [count, { event, place: at }] of fresh.entries()) {
+      sink.write(eventFrame(event, at));
+      told.add(at);
+      deltas.after(event);
+      if (!sink.isFull) continue;
+      atOnce = count + 1;
+      return atOnce === fresh.length;
+    }
+    atOnce = Math.min(atOnce * 2, pageRecords);
+    return true;
+  }
 
   /** What is new, up to the end of the feed. */
   async function readOn(): Promise<void> {
-    for (let more = true; more && !sink.signal.aborted;) {
-      const step = await stepFeed(engine, place, pageRecords);
-      for (const { event, place: at } of step.events) {
-        if (family !== null && !family.has(event)) continue;
-        sink.write(eventFrame(event, at));
-        deltas.after(event);
-        if (sink.isFull) await sink.drained();
-        if (sink.signal.aborted) return;
-      }
-      ({ next: place, more } = step);
+    for (let more = true; more;) {
+      await sink.drained();
+      if (sink.signal.aborted) return;
+      const step = await stepFeed(engine, place, told.size + atOnce);
+      // The rest of a page would wait in memory: it is read again when there is room.
+      if (!give(step.events)) continue;
       // Of a place without an event readers take note too, so that they need not read so much again.
-      if (more) sink.write(`id: ${placeText(place)}\n\n`);
+      if (step.more && told.size === 0) sink.write(`id: ${placeText(step.next)}\n\n`);
+      ({ next: place, more } = step);
+      told.clear();
     }
   }
 

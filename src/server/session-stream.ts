@@ -39,6 +39,8 @@ export async function streamSession(
   /** Whether it has all there was, so that it may be handed what comes in. */
   let live = false;
   let dirty = false;
+  /** How many are read at once: as many as the reader has taken, and more as long as it takes them all. */
+  let atOnce = 1;
   let woken = Promise.withResolvers<void>();
   const early = makeEarly();
   /** What is heard of an answer after it was told whole comes too late. */
@@ -72,20 +74,25 @@ export async function streamSession(
   }
 
   async function catchUp(): Promise<void> {
-    while (!isOver()) {
+    for (;;) {
       await sink.drained();
+      if (isOver()) return;
       const toSeq = Math.min((await session.head()).seq, endSeq);
       if (atSeq >= toSeq) return;
-      const range = { fromSeq: atSeq + 1, toSeq, limit: pageRecords };
+      const range = { fromSeq: atSeq + 1, toSeq, limit: atOnce };
       let read = 0;
+      let isSlow = false;
       for await (const event of session.events(types === undefined ? range : { ...range, types })) {
         read += 1;
         give(event, null);
-        if (sink.isFull) await sink.drained();
         if (isOver()) return;
+        // The rest of the page would wait in memory: it is read again when there is room.
+        isSlow = sink.isFull;
+        if (isSlow) break;
       }
       // What is not wanted was passed over.
-      if (read < pageRecords) atSeq = Math.max(atSeq, toSeq);
+      if (!isSlow && read < atOnce) atSeq = Math.max(atSeq, toSeq);
+      atOnce = isSlow ? read : Math.min(atOnce * 2, pageRecords);
     }
   }
 

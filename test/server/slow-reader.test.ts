@@ -1,0 +1,105 @@
+/** Readers that are slow, or gone: each event comes once and in order, and nothing is read for nobody. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Engine } from "../../src/runtime/engine.ts";
+import type { Session } from "../../src/runtime/session.ts";
+import { streamFeed } from "../../src/server/feed-stream.ts";
+import { makeHub } from "../../src/server/hub.ts";
+import { streamSession } from "../../src/server/session-stream.ts";
+import type { Sink } from "../../src/server/sink.ts";
+import { all, inMemory } from "../runtime/place.ts";
+
+/** A sink that is full after every so many frames, until the next turn of the event loop. */
+function slowSink(room: number): Sink & { readonly ids: string[]; leave(): void } {
+  const over = new AbortController();
+  const ids: string[] = [];
+  let taken = 0;
+  const write = (frame: string): void => {
+    const [, id] = /^id: (.*)\nevent/.exec(frame) ?? [];
+    if (id !== undefined) ids.push(id);
+    taken += 1;
+  };
+  return {
+    ids,
+    signal: over.signal,
+    get isFull() {
+      return taken >= room;
+    },
+    write,
+    share: (frame) => write(frame.text),
+    drained: () =>
+      new Promise((resolve) => {
+        if (taken < room) return resolve();
+        if (room > 0) setImmediate(() => resolve(void (taken = 0)));
+        else over.signal.addEventListener("abort", () => resolve(), { once: true });
+      }),
+    end: () => undefined,
+    leave: () => over.abort(),
+  };
+}
+
+const failing = (error: unknown): never => assert.fail(String(error));
+
+async function filled(engine: Engine, count: number): Promise<Session> {
+  const session = await engine.open({ objective: "Much" });
+  for (let number = 0; number < count; number++)
+    await session.append({ type: number % 3 === 0 ? "x.third" : "x.other", content: { number } });
+  return session;
+}
+
+test("however few a reader takes at a time, it has every event once", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const session = await filled(engine, 60);
+  await engine.open({ objective: "Another" });
+  const hub = makeHub(engine, failing);
+  for (const room of [1, 2, 3, 7, 50, 1_000]) {
+    const whole = slowSink(room);
+    await streamSession({ engine, hub, session, sink: whole }, { fromSeq: 1, follow: false });
+    assert.deepEqual(
+      whole.ids,
+      Array.from({ length: 61 }, (_, seq) => `${seq + 1}`),
+      `${room}`,
+    );
+    const some = slowSink(room);
+    const types = ["x.third"];
+    await streamSession({ engine, hub, session, sink: some }, { fromSeq: 1, follow: false, types });
+    assert.deepEqual(
+      some.ids,
+      Array.from({ length: 20 }, (_, third) => `${third * 3 + 2}`),
+      `${room}`,
+    );
+    const feed = slowSink(room);
+    await streamFeed({ engine, hub, sink: feed }, { after: "", family: null, follow: false });
+    const seen = feed.ids.map((id) => id.split("~").slice(1).join("~"));
+    const there = (await engine.feed({ limit: 1_000 })).events.map(
+      (event) => `${event.session}~${event.seq}`,
+    );
+    assert.deepEqual(seen, there, `${room}`);
+  }
+  hub.stop();
+});
+
+test("once a reader is gone, nothing more is read for it", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const session = await filled(engine, 20);
+  const hub = makeHub(engine, failing);
+  let reads = 0;
+  const watched = {
+    id: session.id,
+    head: () => session.head(),
+    events(options) {
+      reads += 1;
+      return session.events(options);
+    },
+  } as Session;
+  const sink = slowSink(0);
+  const streaming = streamSession({ engine, hub, session: watched, sink }, { fromSeq: 1 });
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  sink.leave();
+  await streaming;
+  assert.equal(reads, 0);
+  assert.equal((await all(session.events())).length, 21);
+  hub.stop();
+});

@@ -5,6 +5,7 @@
 import type { TriggerKind } from "./catalogue/durable.ts";
 import { deadlineOf, overdueLabel } from "./deadline.ts";
 import { SkeinError } from "./error.ts";
+import { checkTexts, isObject } from "./given.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
 import { setBack, type State } from "./state.ts";
@@ -108,9 +109,16 @@ export interface RunLimit {
   readonly running: number;
 }
 
+const limitHint = 'for example { agent: "coder", running: 2 }';
+
 /** Throws `invalid` for a limit that says nothing, or nothing possible. */
 export function checkLimit(given: RunLimit, where = "limits"): RunLimit {
+  if (!isObject(given))
+    throw new SkeinError("invalid", `${where}: a limit is an object`, { hint: limitHint });
   const { agent, model, labels = {}, running } = given;
+  checkTexts(where, { agent, model });
+  if (!isObject(labels))
+    throw new SkeinError("invalid", `${where}: labels are an object`, { hint: limitHint });
   if (!Number.isInteger(running) || running < 0 || running > limit.concurrencyMax) {
     throw new SkeinError("invalid", `${where}: running is ${quote(running)}`, {
       hint: `how many at once: from 0, which is none, to ${limit.concurrencyMax}`,

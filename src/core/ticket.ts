@@ -2,7 +2,8 @@
  * Plans: tickets with what each waits for. Read from Markdown or JSON by a forgiving rule (docs/tickets.md
  * says which), and then held to a strict one: every mistake is told with the file and the line.
  */
-import { nearest, SkeinError } from "./error.ts";
+import { checkOptions, nearest, SkeinError } from "./error.ts";
+import { checkTexts, isObject } from "./given.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
 import { idHint, isTicketId, mistake, slug, type Ticket } from "./ticket/draft.ts";
@@ -26,7 +27,10 @@ export interface PlanSource {
 }
 
 /** Throws `invalid`, with the place, for whatever cannot be run. */
-export function parsePlan(text: string, { file = "the plan", name }: PlanSource = {}): Plan {
+export function parsePlan(text: string, source: PlanSource = {}): Plan {
+  checkOptions("parsePlan", source, ["file", "name"]);
+  checkTexts("parsePlan", { ...source });
+  const { file = "the plan", name } = source;
   if (typeof text !== "string") throw new SkeinError("invalid", "a plan is a text, in Markdown or JSON");
   if (text.includes("\0") || text.includes("\uFFFD"))
     throw new SkeinError("invalid", `${file}: this is no text in UTF-8`, { hint: "save it as UTF-8" });
@@ -48,6 +52,24 @@ export function parsePlan(text: string, { file = "the plan", name }: PlanSource 
   checkEach(tickets, file);
   checkAfter(tickets, file);
   return { name: planName(name ?? draft.name, file), tickets };
+}
+
+/** Throws `invalid` for what `parsePlan` cannot have given. */
+export function checkPlan(given: unknown): Plan {
+  const { name, tickets }: { readonly name?: unknown; readonly tickets?: unknown } = isObject(given)
+    ? given
+    : {};
+  if (typeof name === "string" && Array.isArray(tickets) && tickets.every(isTicket)) return given as Plan;
+  throw new SkeinError("invalid", "tickets: this is no plan", {
+    hint: 'give what parsePlan makes of a text, such as parsePlan("## login: Fix login")',
+  });
+}
+
+function isTicket(given: unknown): given is Ticket {
+  if (!isObject(given)) return false;
+  const { id, title, text, after } = given;
+  const isText = (value: unknown): boolean => typeof value === "string";
+  return [id, title, text].every(isText) && Array.isArray(after) && after.every(isText);
 }
 
 function planName(given: string | null, file: string): string {

@@ -73,7 +73,8 @@ async function awaited(
 }
 
 async function endsOf({ store }: Context, after: NonNullable<OpenOptions["after"]>): Promise<Wake> {
-  const { sessions, give } = "sessions" in after ? after : { sessions: after };
+  const isNamed = typeof after === "object" && after !== null && "sessions" in after;
+  const { sessions, give } = isNamed ? after : { sessions: after };
   if (!Array.isArray(sessions) || sessions.length === 0) {
     throw new SkeinError("invalid", "open: after names no sessions", { hint: "give a list of their ids" });
   }

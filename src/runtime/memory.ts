@@ -7,6 +7,7 @@ import { itemKinds, type ItemKind } from "../core/catalogue/durable.ts";
 import { AgentName } from "../core/catalogue/entry.ts";
 import { nearest, SkeinError } from "../core/error.ts";
 import { itemKey } from "../core/fold/durable.ts";
+import { checkTexts } from "../core/given.ts";
 import { isPrincipalId, quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import {
@@ -182,6 +183,7 @@ export interface MemoryOptions {
 export async function listMemory(context: Context, options: MemoryOptions): Promise<MemoryEntry[]> {
   const { store, memory: reader } = context;
   const { scope, owner, text = "" } = options;
+  checkTexts("memory", { owner, text });
   if (scope !== undefined) checkScope("memory", scope);
   const { memory } = await reader.fold();
   const wanted = [...memory.entries()]

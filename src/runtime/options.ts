@@ -3,6 +3,7 @@ import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command.ts";
 import { checkDeadline } from "../core/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
+import { isObject } from "../core/given.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { WriteOptions } from "./session.ts";
@@ -70,7 +71,13 @@ export function inputRecord(
 }
 
 /** Lists must be lists: a text would be taken apart into its characters. */
-export function checkBinding({ kind, command, url, secrets }: Binding): void {
+export function checkBinding(binding: Binding): void {
+  if (!isObject(binding)) {
+    throw new SkeinError("invalid", "bind: a resource is an object", {
+      hint: 'for example { kind: "directory", name: "src", path: "src" }',
+    });
+  }
+  const { kind, command, url, secrets } = binding;
   if (kind === "mcp" && (command === undefined) === (url === undefined)) {
     throw new SkeinError("invalid", "bind: an MCP server has a command or a URL, and not both", {
       hint: 'for example { kind: "mcp", name: "docs", command: ["docs-server"] }',

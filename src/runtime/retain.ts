@@ -5,6 +5,7 @@
  */
 import type { Command } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
+import { checkFlags } from "../core/given.ts";
 import type { LogId, SessionId } from "../core/ids.ts";
 import { candidateOf, dueFor, isFor, obstacle } from "../core/policy.ts";
 import type { Action, Candidate, Due, NamedPolicy } from "../core/policy.ts";
@@ -83,6 +84,7 @@ interface Pass {
 export async function retain(context: Context, options: RetainOptions = {}): Promise<RetainReport> {
   checkOptions("retain", options, ["dryRun", "everything", "progress", "signal"]);
   const { dryRun = false, everything = false, progress, signal } = options;
+  checkFlags("retain", { dryRun, everything });
   const { store } = context;
   const policies = await followedPolicies(context);
   if (!dryRun && !everything) refuseEverything(policies);

@@ -7,6 +7,7 @@ import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../core/command.ts";
 import { checkDeadline } from "../core/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
+import { checkTextLists } from "../core/given.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import type { State } from "../core/state.ts";
 import type { TriggerSpec } from "../core/trigger.ts";
@@ -289,6 +290,7 @@ export class Session extends SessionReader {
       const missing = options.triggers?.find((name) => !standing.triggers.has(name));
       if (missing === undefined) return { do: "sleep", ...options };
       throw new SkeinError("not-found", `sleep: there is no trigger ${quote(missing)} to wait for`, {
+    checkTextLists("sleep", { triggers: options.triggers });
         hint: '"skein trigger list ID" shows what there is',
       });
     };

@@ -7,10 +7,11 @@ import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Binding, Budget } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
+import { checkFlags, checkLists, checkTexts } from "../core/given.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
-import type { Plan, Ticket } from "../core/ticket.ts";
+import { checkPlan, type Plan, type Ticket } from "../core/ticket.ts";
 import { showAgent } from "./agents.ts";
 import { modelOf } from "./crew.ts";
 import type { Context } from "./engine-context.ts";
@@ -61,7 +62,7 @@ const restMs = 25;
 
 /** How the tickets of a plan stand. */
 export async function listTickets(context: Context, plan: Plan): Promise<TicketRow[]> {
-  return (await standingsOf(context, plan)).map(({ row }) => row);
+  return (await standingsOf(context, checkPlan(plan))).map(({ row }) => row);
 }
 
 /** Runs a plan until nothing more can be done for it, and gives how the tickets stand then. */
@@ -78,7 +79,12 @@ export async function runTickets(
 /** Whatever is missing is said before anything is made. */
 async function mannerOf(context: Context, plan: Plan, options: TicketsOptions): Promise<Manner> {
   checkOptions("tickets", options, [...known, "retry", "dryRun", "signal", "tell", "note"]);
+  checkPlan(plan);
   const { agent, model, parallel = 1, bind = [], budget, worktrees = false, base } = options;
+  const { commit, retry, dryRun, directory: where } = options;
+  checkTexts("tickets", { agent, model, base, directory: where });
+  checkFlags("tickets", { worktrees, commit, retry, dryRun });
+  checkLists("tickets", { bind });
   if (!Number.isInteger(parallel) || parallel < 1 || parallel > limit.concurrencyMax) {
     throw new SkeinError("invalid", `tickets: parallel is ${quote(parallel)}`, {
       hint: `from 1 to ${limit.concurrencyMax}`,

@@ -1,5 +1,6 @@
 /** Work: a worker with the sources it watches by, loaded when somebody asks for one. */
 import { SkeinError } from "../core/error.ts";
+import { checkLists, checkTexts } from "../core/given.ts";
 import { limit } from "../core/limit.ts";
 import { checkLimit } from "../core/schedule.ts";
 import type { Context } from "./engine-context.ts";
@@ -16,6 +17,8 @@ export function startWork(context: Context, options: WorkOptions): Worker {
       hint: `from 1 to ${limit.concurrencyMax}`,
     });
   }
+  checkLists("work", { limits });
+  checkTexts("work", { name: options.name });
   for (const one of limits) checkLimit(one, "work: limits");
   if (context.models === undefined) {
     throw new SkeinError("unavailable", "work: this engine was opened without models", {

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { openEngine } from "../../src/index.ts";
 import { limit } from "../../src/core/limit.ts";
+import { parsePlan } from "../../src/core/ticket.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { all, inFile, inMemory, newPath } from "./place.ts";
@@ -231,6 +232,23 @@ test("what is out of bounds is refused in words", async () => {
     () => session.save("12"),
     () => session.budget({ usd: Number.NaN }),
     () => session.grant({ tool: "not a tool!", rule: "ask" }),
+    () => engine.open({ objective: "o", bind: [null] as never }),
+    () => engine.open({ objective: "o", bind: ["src"] as never }),
+    () => session.bind(null as never),
+    ...["x", null, {}, [5]].map((triggers) => () => session.sleep({ triggers: triggers as never })),
+    ...[session.id, null, 5, {}, [5]].map((after) => () => engine.open({ objective: "o", after } as never)),
+    () => engine.memory({ text: 5 as never }),
+    () => engine.memory({ owner: 5 as never }),
+    ...[{}, null, [null], ["x"], [{ running: 1, labels: null }], [{ running: 1, agent: 5 }]].map(
+      (limits) => () => engine.work({ limits: limits as never }),
+    ),
+    ...[{}, undefined, null, "## a: x", { name: "p", tickets: [null] }, { name: "p", tickets: [{}] }].flatMap(
+      (plan) => [() => engine.runTickets(plan as never), () => engine.tickets(plan as never)],
+    ),
+    () => engine.runTickets(parsePlan("## a: x", { name: "p" }), { dryRun: "yes" as never }),
+    ...[null, 5, { file: 5 }, { name: 5 }].map((source) => async () => parsePlan("## a: x", source as never)),
+    () => engine.retain({ dryRun: "yes" as never }),
+    () => engine.retain({ everything: 1 as never }),
     () => engine.sessions({ limit: 0 }),
     () => engine.sessions({ limit: limit.listMax + 1 }),
     () => engine.sessions({ status: "asleep" as never }),

@@ -83,6 +83,54 @@ suite("how it looks and is reached", { skip }, () => {
     },
   );
 
+  test("whatever kind of button is pointed at, what it says can be read, in both themes", async () => {
+    await using shown = await stand.page(browser, { at: `/s/${center}/merge?from=${other}` });
+    const { page } = shown;
+    await page.locator(".merge-take").first().click();
+    await page.evaluate(() => {
+      const all = ["main", "bad", "quiet", ""].flatMap((kind) => ["", "small"].map((size) => [kind, size]));
+      const buttons = all.map(([kind = "", size = ""]) => {
+        const button = Object.assign(document.createElement("button"), { className: "button" });
+        if (kind !== "") button.dataset["kind"] = kind;
+        if (size !== "") button.dataset["size"] = size;
+        button.textContent = `${kind || "plain"} ${size}`;
+        return button;
+      });
+      document.querySelector(".merge-top")?.append(...buttons);
+    });
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      const buttons = await page.locator(".merge .button:not(:disabled)").all();
+      assert.ok(buttons.length > 10);
+      for (const button of buttons) {
+        await button.hover();
+        assert.ok(await button.evaluate((element) => element.matches(":hover")));
+        const [contrast, text] = await button.evaluate(contrastOf);
+        assert.ok(contrast >= 4.5, `${colorScheme}: ${text}: ${contrast.toFixed(2)}`);
+      }
+    }
+    shown.calm();
+  });
+
+  test("the bar of a merge lies on the places below it, on a phone and enlarged", async () => {
+    for (const [width, height, deviceScaleFactor] of [
+      [400, 800, 1],
+      [640, 400, 2],
+    ] as const) {
+      const how = { viewport: { width, height }, deviceScaleFactor };
+      await using shown = await stand.page(browser, { ...how, at: `/s/${center}/merge?from=${other}` });
+      const { page } = shown;
+      await page.getByText("Left to resolve").waitFor();
+      const [bar, places] = await Promise.all(
+        [".merge-bar", ".nav"].map((found) => page.locator(found).boundingBox()),
+      );
+      assert.ok(bar && places);
+      assert.ok(bar.y + bar.height >= places.y, `${width}: ${bar.y + bar.height} and ${places.y}`);
+      assert.ok(bar.y + bar.height <= places.y + 2, `${width}: ${bar.y + bar.height} and ${places.y}`);
+      shown.calm();
+    }
+  });
+
   test("on a phone a session is opened, and left, with a finger", async () => {
     const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
     await using shown = await stand.page(browser, phone);
@@ -154,6 +202,36 @@ suite("how it looks and is reached", { skip }, () => {
     shown.calm();
   });
 });
+
+/** The least contrast of what a button says with what is behind it, and what it says. */
+function contrastOf(button: Element): readonly [contrast: number, text: string] {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  if (canvas === null) throw new Error("there is no canvas");
+  const paint = (color: string): void => {
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+  };
+  const light = (): number => {
+    const [red = 0, green = 0, blue = 0] = [...canvas.getImageData(0, 0, 1, 1).data].map((part) =>
+      part <= 10 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+    );
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const said = [button, ...button.querySelectorAll("*")].filter((element) =>
+    [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent?.trim() !== ""),
+  );
+  const all = said.map((element) => {
+    const behind: string[] = [];
+    for (let at: Element | null = element; at !== null; at = at.parentElement)
+      behind.unshift(getComputedStyle(at).backgroundColor);
+    for (const color of behind) paint(color);
+    const ground = light();
+    paint(getComputedStyle(element).color);
+    const ink = light();
+    return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
+  });
+  return [Math.min(21, ...all), button.textContent ?? ""];
+}
 
 /** What axe finds serious, by the rules named, or by all. */
 async function lookedAt(page: Page, ...rules: readonly string[]): Promise<string[]> {

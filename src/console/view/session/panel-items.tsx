@@ -1,5 +1,5 @@
 /** Items: facts, decisions with their reasons, tasks, artifacts. */
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import type { Form } from "../../part/form-dialog.tsx";
 import { Link } from "../../link.tsx";
 import { Menu } from "../../part/menu.tsx";
@@ -97,20 +97,31 @@ function Value({ value }: { readonly value: unknown }): ReactNode {
   return <Json value={short.length <= inLineChars ? short : value} chars={400} />;
 }
 
+/** Shown as it was turned until the item says so itself; a second click meanwhile counts for nothing. */
 function Tick({ item, isShut }: { readonly item: Item; readonly isShut: boolean }): ReactNode {
   const { session, reread } = useScope();
+  const [turned, setTurned] = useState<{ readonly seq: number; readonly isDone: boolean } | null>(null);
+  const underWay = turned?.seq === item.seq ? turned : null;
   const turn = async (isDone: boolean): Promise<void> => {
-    const because = item.because === null ? {} : { because: item.because };
-    await session.record("task", item.key, item.value, { status: isDone ? "done" : "open", ...because });
+    if (underWay !== null) return;
+    setTurned({ seq: item.seq, isDone });
+    try {
+      const because = item.because === null ? {} : { because: item.because };
+      await session.record("task", item.key, item.value, { status: isDone ? "done" : "open", ...because });
+    } catch (error) {
+      setTurned(null);
+      tellError(error);
+    }
     reread();
   };
   return (
     <input
       type="checkbox"
       aria-label={`Done: ${brief(item.key, 80)}`}
-      checked={item.status === "done"}
+      aria-busy={underWay !== null || undefined}
+      checked={underWay?.isDone ?? item.status === "done"}
       disabled={isShut}
-      onChange={({ target }) => void turn(target.checked).catch(tellError)}
+      onChange={({ target }) => void turn(target.checked)}
     />
   );
 }

@@ -21,7 +21,7 @@ import { chosen, clearSelected, selected, toggle } from "./chosen.ts";
 import { filterName, filterOf, isFiltered, needsAll, type Filter, type Row } from "./filter.ts";
 import { Filters, Head } from "./head.tsx";
 import { listNamed, removeEverywhere, rowsMax, sessionList, type Listing, type SessionList } from "./list.ts";
-import { perform } from "./perform.ts";
+import { isBusy, perform } from "./perform.ts";
 import { Selection } from "./selection.tsx";
 import { Table } from "./table.tsx";
 import { refreshTotals, useTotals, type Totals } from "./totals.ts";
@@ -43,6 +43,7 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
   useLive(list);
   const act = useCallback(
     (action: Action, rows: readonly Row[]): void => {
+      if (rows.some(isBusy)) return;
       if (!isEntitled(action, me)) tell(`This login may not do that: it needs the scope ${action.scope}.`);
       else if (action.asks === true && doable(action, rows).length > 0) setAsking({ action, rows });
       else void perform(action, rows);
@@ -69,7 +70,7 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
       ) : null}
       {listing.error === undefined ? null : <Failed list={list} error={listing.error} />}
       {isEmpty ? <NoneFits /> : <Table filter={filter} list={list} listing={listing} choices={choices} />}
-      <Selection rows={rows} me={me} act={act} />
+      <Selection rows={rows} listing={listing} me={me} act={act} />
       {asking === null ? null : <Ask asking={asking} close={() => setAsking(null)} />}
     </div>
   );

@@ -6,6 +6,7 @@ import { brief } from "../../part/visible.ts";
 import { forget } from "../../reading.ts";
 import { go, sessionPath } from "../../route.ts";
 import { engine, sessionOf } from "../../server.ts";
+import { after } from "../../world.ts";
 import { actionOf, doable, each, type Action, type ActionName } from "./action.ts";
 import { titleOf, type Row } from "./filter.ts";
 import { removeEverywhere } from "./list.ts";
@@ -14,6 +15,29 @@ import { removeEverywhere } from "./list.ts";
 export const underway = cell<{ readonly title: string; readonly done: number; readonly all: number } | null>(
   null,
 );
+
+/** With which sessions something is under way; and when it is over, at which position their rows were then. */
+const busy = new Map<string, { readonly seenSeq: number | null }>();
+/** So long at most is waited for a row to tell what was done. */
+const tellingMs = 2_000;
+
+/** Whether something is under way with it, or was and its row does not tell of it yet. */
+export function isBusy({ session, headSeq }: Row): boolean {
+  const found = busy.get(session);
+  return found !== undefined && (found.seenSeq === null || found.seenSeq === headSeq);
+}
+
+/** After these a row stands otherwise than before. */
+const turning: readonly ActionName[] = ["suspend", "activate", "interrupt", "close", "reopen", "archive"];
+
+function release(action: Action, row: Row, isDone: boolean): void {
+  if (!isDone || !turning.includes(action.name)) return void busy.delete(row.session);
+  const told = { seenSeq: row.headSeq };
+  busy.set(row.session, told);
+  after(tellingMs, () => {
+    if (busy.get(row.session) === told) busy.delete(row.session);
+  });
+}
 
 interface Given {
   readonly priority?: number;
@@ -52,6 +76,7 @@ export async function perform(action: Action, chosen: readonly Row[], given: Giv
   const made: string[] = [];
   const all = rows.length;
   underway.set({ title: action.doing, done: 0, all });
+  for (const { session } of rows) busy.set(session, { seenSeq: null });
   const failed = await each(
     rows,
     async (row) => {
@@ -60,11 +85,12 @@ export async function perform(action: Action, chosen: readonly Row[], given: Giv
     },
     { progress: (done) => underway.set({ title: action.doing, done, all }) },
   ).finally(() => underway.set(null));
+  const done = rows.filter((row) => failed.every(({ of }) => of !== row));
+  for (const row of rows) release(action, row, done.includes(row));
   for (const { of, error } of failed.slice(0, 3))
     tellError(all === 1 ? error : new Error(`${nameOf(of)}: ${wordsOf(error).text}`));
   const [only] = made;
   if (only !== undefined && all === 1) return go(sessionPath(only));
-  const done = rows.filter((row) => failed.every(({ of }) => of !== row));
   if (done.length > 0) tellDone(action, done);
 }
 

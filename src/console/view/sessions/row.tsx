@@ -26,6 +26,10 @@ interface RowProps {
 
 export const rowId = (session: string): string => `row-${session}`;
 
+/** From a box in it to the table itself, where the keys count. */
+export const focusGrid = (within: HTMLElement): void =>
+  within.closest<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
+
 export const SessionRow = memo(function SessionRow(props: RowProps): ReactNode {
   const { row, place, top, height, isChosen, isSelected, choices, select } = props;
   const title = brief(titleOf(row), 120);
@@ -48,7 +52,7 @@ export const SessionRow = memo(function SessionRow(props: RowProps): ReactNode {
           aria-label={`Select ${title || row.session}`}
           onChange={({ currentTarget, nativeEvent }) => {
             select(row.session, (nativeEvent as MouseEvent).shiftKey);
-            currentTarget.closest<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
+            focusGrid(currentTarget);
           }}
         />
       </span>

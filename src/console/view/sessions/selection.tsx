@@ -1,21 +1,29 @@
 /** What is selected, what can be done with it, and how far that is. */
 import type { ReactNode } from "react";
 import { useCell } from "../../cell.ts";
-import { plural } from "../../part/amount.ts";
+import { count, plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { actions, doable, isEntitled, keyOfAction, type Action } from "./action.ts";
 import { clearSelected } from "./chosen.ts";
 import type { Row } from "./filter.ts";
+import type { Listing } from "./list.ts";
 import { underway } from "./perform.ts";
 import type { Me } from "../../../client/connect.ts";
 
 interface SelectionProps {
   readonly rows: readonly Row[];
+  readonly listing: Listing;
   readonly me: Me | undefined;
   readonly act: (action: Action, rows: readonly Row[]) => void;
 }
 
-export function Selection({ rows, me, act }: SelectionProps): ReactNode {
+/** Who selects all that are listed selects none of those that were not read yet: it is said. */
+const selectedWords = (picked: number, { rows, isWhole }: Pick<Listing, "rows" | "isWhole">): string =>
+  picked < rows.length || isWhole
+    ? `${plural(picked, "session")} selected`
+    : `${count(picked)} of more than ${plural(picked, "session")} selected`;
+
+export function Selection({ rows, listing, me, act }: SelectionProps): ReactNode {
   const doing = useCell(underway);
   if (doing !== null && doing.all > 1)
     return (
@@ -29,7 +37,7 @@ export function Selection({ rows, me, act }: SelectionProps): ReactNode {
   if (rows.length === 0) return null;
   return (
     <div className="sessions-selection" role="toolbar" aria-label="With what is selected">
-      <span className="number">{plural(rows.length, "session")} selected</span>
+      <span className="number">{selectedWords(rows.length, listing)}</span>
       {actions
         .filter((action) => isEntitled(action, me) && doable(action, rows).length > 0)
         .map((action) => (

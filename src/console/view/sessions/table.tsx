@@ -15,7 +15,7 @@ import { goWith } from "../../route.ts";
 import { chosen, pickRange, selected, toggleAll } from "./chosen.ts";
 import { turned, type Filter, type Row, type Sort } from "./filter.ts";
 import type { SessionList, Listing } from "./list.ts";
-import { rowId, SessionRow } from "./row.tsx";
+import { focusGrid, rowId, SessionRow } from "./row.tsx";
 
 const columns: readonly (readonly [name: string, title: string, sort: Sort | null])[] = [
   ["status", "Status", "status"],
@@ -156,7 +156,10 @@ function Columns({ filter, rows }: { readonly filter: Filter; readonly rows: rea
             type="checkbox"
             checked={all}
             aria-label="Select all that are listed"
-            onChange={() => toggleAll(rows.map(({ session }) => session))}
+            onChange={({ currentTarget }) => {
+              toggleAll(rows.map(({ session }) => session));
+              focusGrid(currentTarget);
+            }}
           />
         </span>
         {columns.map(([name, title, sort]) => (

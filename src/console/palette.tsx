@@ -235,6 +235,7 @@ function List({ session, query, setQuery, own, choose, isBusy }: ListProps): Rea
       </ul>
       <p className="palette-foot small faint" role="status">
         {isBusy ? "Working…" : "Enter does it. Tab asks what else can be given. Escape leaves."}
+        {isBusy || query.trim() !== "" ? "" : " Type to find any session."}
       </p>
     </div>
   );

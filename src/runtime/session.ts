@@ -286,11 +286,11 @@ export class Session extends SessionReader {
     options: Reason & { readonly untilMs?: number; readonly triggers?: readonly string[] } = {},
   ): Promise<Written> {
     checkOptions("sleep", options, ["untilMs", "triggers", "reason"]);
+    checkTextLists("sleep", { triggers: options.triggers });
     const build = ({ standing }: State): Command => {
       const missing = options.triggers?.find((name) => !standing.triggers.has(name));
       if (missing === undefined) return { do: "sleep", ...options };
       throw new SkeinError("not-found", `sleep: there is no trigger ${quote(missing)} to wait for`, {
-    checkTextLists("sleep", { triggers: options.triggers });
         hint: '"skein trigger list ID" shows what there is',
       });
     };

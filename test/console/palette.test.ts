@@ -32,6 +32,19 @@ test("each is found by its title, first of all", () => {
   }
 });
 
+test("before anything is typed all of them are offered, in a session and elsewhere", () => {
+  const own = Array.from({ length: 12 }, (_, nth) => ({
+    id: `own ${nth}`,
+    title: `Own ${nth}`,
+    act: () => {},
+  }));
+  const wanted = operationIds.filter((id) => commands[id].does.how !== "elsewhere");
+  for (const hasSession of [true, false]) {
+    const ids = offered({ query: "", sessions: [], own, recent: [], hasSession }).map(({ id }) => id);
+    assert.deepEqual(ids.toSorted(), [...wanted, ...own.map(({ id }) => id)].toSorted());
+  }
+});
+
 test("no two commands have the same title", () => {
   const titles = operationIds.map((id) => commands[id].title);
   assert.equal(new Set(titles).size, titles.length);

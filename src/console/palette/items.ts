@@ -54,7 +54,7 @@ interface Offer {
   readonly hasSession: boolean;
 }
 
-const shownMax = 60;
+/** Of the sessions only the last ones, until something is typed; of all else everything. */
 const sessionsAtFirst = 6;
 /** For each letter: in a long text, letters far from one another are there by chance. */
 const nearEnough = 5;
@@ -68,10 +68,7 @@ export function offered(offer: Offer): readonly Item[] {
       sessionFor(offer, known),
     ),
   ];
-  const best = all
-    .toSorted((a, b) => b.score - a.score)
-    .slice(0, shownMax)
-    .map(({ item }) => item);
+  const best = all.toSorted((a, b) => b.score - a.score).map(({ item }) => item);
   return [...best, ...lastFor(query, best)];
 }
 

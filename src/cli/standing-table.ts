@@ -30,7 +30,7 @@ export function standingTable(
   return table(shown, cells, { width: out.columns, heading: out.bold });
 }
 
-/** How it stands; and what is held up: messages to it, or messages and requests of its own. */
+/** How it stands; and what is held up: messages to it, or messages of its own. */
 function statusWord({ status, copy, full, outbox = 0 }: StandingRow): string {
   if (copy === true) return "copy";
   const held = [...(full === true ? ["inbox full"] : []), ...(outbox > 0 ? [`outbox ${count(outbox)}`] : [])];

@@ -1,12 +1,14 @@
 /**
  * How sessions stand, as lists show them: what each waits for, who runs it, what it has cost. From the index
- * of the store alone.
+ * of the store; only the outbox of those that have messages open is counted from their logs.
  */
 import { heldBy, heldText } from "../core/schedule.ts";
 import type { DueRow, ScheduledRow, SessionRow, Store, WorkerRow } from "../store/port.ts";
 
 /** A session as lists show it: what it is, and how it stands. */
 export interface StandingRow extends SessionRow {
+  /** Messages to other stores that are not known to be there; absent: none. */
+  readonly outbox?: number;
   readonly zone: "smart" | "strained" | "full";
   /** What it has cost up to its last turn. */
   readonly nanoUsd: number;
@@ -53,7 +55,24 @@ export async function standingRows(
     nowMs,
     clockMs,
   };
-  return rows.map((row) => standingRow(row, known.get(row.session), around));
+  const counted = await withOutbox(store, rows);
+  return counted.map((row) => standingRow(row, known.get(row.session), around));
+}
+
+/** The index counts requests that wait for a reply along with what is not delivered: they are told apart. */
+async function withOutbox(store: Store, rows: readonly SessionRow[]): Promise<readonly SessionRow[]> {
+  if (rows.every(({ outbox = 0 }) => outbox === 0)) return rows;
+  const states = (await import("./state-reader.ts")).makeStateReader(store);
+  const counted: SessionRow[] = [];
+  for (const row of rows) {
+    const { outbox = 0, ...rest } = row;
+    // What cannot be read, or was deleted meanwhile, is listed all the same.
+    const read = outbox === 0 ? null : await states.at(row.session, row.headSeq).catch(() => null);
+    const count = read?.standing.outbox.size ?? outbox;
+    counted.push(count === 0 ? rest : { ...rest, outbox: count });
+  }
+  await states.settled();
+  return counted;
 }
 
 const isHeld = ({ lease }: DueRow, clockMs: number): boolean => lease !== null && lease.untilMs > clockMs;

@@ -120,6 +120,9 @@ suite("messages on the command line", { concurrency: true }, () => {
     assert.match((await say("ps")).stdout, /open, inbox full/);
     assert.match((await say("show", busy.id)).stdout, /1,000 inputs not taken up yet; inbox full/);
     assert.match((await say("ps")).stdout, /open, outbox 1/);
+    const asked = await open();
+    await json("send", a, asked, "Which rate?", "--reply-within", "5m");
+    assert.match((await say("ps")).stdout, /open, outbox 1/, "a request that is there is not in the outbox");
     assert.match((await say("show", a)).stdout, new RegExp(`outbox +not delivered yet: 1 message to ${b}\n`));
     renameSync(path("b.db"), path("kept.db"));
     const waits = await say("deliver");

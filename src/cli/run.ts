@@ -4,6 +4,7 @@
  */
 import { nearest, SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
+import { errorText, firstError } from "../core/suppressed.ts";
 import { findVerb, parseWords } from "./args.ts";
 import { exitCodeOf, hintFor } from "./exit-code.ts";
 import { makeOpening } from "./opening.ts";
@@ -89,10 +90,11 @@ async function perform(
 }
 
 /** Says what went wrong on standard error, and gives the exit code for it. */
-function tell(error: unknown, verb: string | null, out: Screen, surface: Surface): number {
+function tell(given: unknown, verb: string | null, out: Screen, surface: Surface): number {
+  const error = firstError(given);
   const known = error instanceof SkeinError;
   const code = known ? error.code : "internal";
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   const hint = (known ? error.hint : undefined) ?? hintFor[code].replace("VERB", () => verb ?? "VERB");
   if (out.json) surface.error(`${jsonText({ error: { code, message, hint } })}\n`);
   else {

@@ -5,6 +5,7 @@
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { firstError } from "../core/suppressed.ts";
 import { runSession, type Ran, type RunOptions } from "./runner.ts";
 import type { Context } from "./engine-context.ts";
 
@@ -37,7 +38,10 @@ export function makeRuns(context: () => Context): Runs {
     if (stopping.signal.aborted) throw new SkeinError("unavailable", "the engine is closed");
     const signals = options.signal === undefined ? [] : [options.signal];
     const signal = AbortSignal.any([stopping.signal, ...signals]);
-    const mine = runSession(within, session, { ...options, signal });
+    const mine = runSession(within, session, { ...options, signal }).catch((error: unknown) => {
+      // If the store fails, so does giving back the lease: what was wrong first is what is told and judged.
+      throw firstError(error);
+    });
     going.set(session, mine);
     const leave = (): void => void going.delete(session);
     mine.then(leave, leave);

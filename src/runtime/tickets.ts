@@ -11,6 +11,7 @@ import { checkFlags, checkLists, checkTexts } from "../core/given.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
+import { errorText } from "../core/suppressed.ts";
 import { checkPlan, type Plan, type Ticket } from "../core/ticket.ts";
 import { showAgent } from "./agents.ts";
 import { modelOf } from "./crew.ts";
@@ -297,7 +298,7 @@ class PlanRun {
   #note(told: Told): void {
     if (told.told === "trouble") this.#options.note?.(told.text);
     if (told.told !== "failed" || told.againMs === null) return;
-    const text = told.error instanceof Error ? told.error.message : String(told.error);
+    const text = errorText(told.error);
     this.#options.note?.(`${told.session} could not be run, and is tried again: ${text}`);
   }
 

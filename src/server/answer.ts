@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { SkeinError } from "../core/error.ts";
 import { isSessionId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { firstError } from "../core/suppressed.ts";
 import { textInHeader } from "../protocol/header.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { makeProblem } from "../protocol/problem.ts";
@@ -141,7 +142,7 @@ async function stream(
   const given: StreamGiven = {
     hub: desk.hubOf(call.engine),
     lastEventId: lastEventIdIn(request),
-    problemOf: (error) => problemOf(error, desk.trouble),
+    problemOf: (error) => problemOf(firstError(error), desk.trouble),
   };
   const run = await streamOpeners[id](call, params as never, given);
   const sink = openSink(response, headers, desk.stopping);

@@ -14,6 +14,7 @@ import { mePath, type Me } from "../protocol/me.ts";
 import { makeProblem, type Problem, type ProblemCode } from "../protocol/problem.ts";
 import type { Context } from "../runtime/engine-context.ts";
 import { Engine } from "../runtime/engine.ts";
+import { firstError } from "../core/suppressed.ts";
 import type { World } from "../runtime/world.ts";
 import { answerCall, type Desk } from "./answer.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
@@ -331,7 +332,7 @@ function makeListener(desk: Desk, options: ServeOptions) {
       .catch((error: unknown) => {
         // Nobody waits for an answer to a request that was broken off.
         if (request.destroyed && !request.complete) return response.destroy();
-        const problem = problemOf(error, desk.trouble);
+        const problem = problemOf(firstError(error), desk.trouble);
         const headers = { ...safe, ...gate.corsHeaders(request) };
         if (response.headersSent) return response.destroy();
         return sendProblem(request, response, problem, headers);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
+import { errorText } from "../../core/suppressed.ts";
 import { version } from "../../core/version.ts";
 import type { Engine } from "../../runtime/engine.ts";
 import { realWorld } from "../../runtime/world.ts";
@@ -117,7 +118,7 @@ export const serve = verb({
     const log = oneOf("--log", options.log ?? "none", logForms);
     const write = (line: string): void => void process.stderr.write(`${line}\n`);
     const trouble = (error: unknown): void => {
-      const said = error instanceof Error ? error.message : String(error);
+      const said = errorText(error);
       const line = troubleLine({ form: log, now: world.now }, said);
       if (line === null) out.note(out.red(`trouble: ${oneLine(said)}`));
       else write(line);

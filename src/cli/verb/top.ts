@@ -1,5 +1,6 @@
 /** Sessions and how they stand, live: a screen that is drawn again and again, and takes keys. */
 import { limit } from "../../core/limit.ts";
+import { errorText } from "../../core/suppressed.ts";
 import { standingRows, type StandingRow } from "../../runtime/standing.ts";
 import type { SessionFilter, Store } from "../../store/port.ts";
 import { present } from "../input.ts";
@@ -188,7 +189,7 @@ class Live {
         else await session.suspend({});
         this.#says = name === "interrupt" ? "interrupted" : status === "suspended" ? "goes on" : "suspended";
       } catch (error) {
-        this.#says = oneLine(error instanceof Error ? error.message : String(error));
+        this.#says = oneLine(errorText(error));
       }
     }
   }

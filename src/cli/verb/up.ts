@@ -4,6 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { checkLimit, type RunLimit } from "../../core/schedule.ts";
+import { errorText, firstError } from "../../core/suppressed.ts";
 import type { Told } from "../../runtime/work/worker.ts";
 import { present } from "../input.ts";
 import { exact, roughly } from "../moment.ts";
@@ -118,8 +119,9 @@ function textOf(told: Told): string {
   }
 }
 
-function errorOf(error: unknown): { code: string; message: string; hint?: string } {
-  const message = error instanceof Error ? error.message : String(error);
+function errorOf(given: unknown): { code: string; message: string; hint?: string } {
+  const error = firstError(given);
+  const message = errorText(error);
   if (!(error instanceof SkeinError)) return { code: "internal", message };
   return { code: error.code, message, ...(error.hint === undefined ? {} : { hint: error.hint }) };
 }

@@ -3,6 +3,7 @@
  * say when to look; after a pause without any it is looked at, and each trigger that last saw it otherwise
  * fires. All triggers that watch the same thing share one level, whatever their number.
  */
+import { errorText } from "../../core/suppressed.ts";
 import type { Context } from "../engine-context.ts";
 import type { World } from "../world.ts";
 import type { Cause, Source, Watch } from "./source.ts";
@@ -170,7 +171,7 @@ class Level {
     } catch (error) {
       this.#failed = true;
       this.nextPollMs = this.#world.now() + retryMs;
-      this.#tell(error instanceof Error ? error.message : String(error));
+      this.#tell(errorText(error));
       return null;
     }
   }
@@ -217,7 +218,7 @@ class Level {
         // Somebody else saw it otherwise: one of the two is out of date.
         if (stands !== sight.digest && sight === this.#sight) return this.#notice();
       } catch (error) {
-        how.trouble(error instanceof Error ? error.message : String(error));
+        how.trouble(errorText(error));
         await this.#world.sleep(retryMs, AbortSignal.any([how.signal, this.#over.signal]));
       }
     }

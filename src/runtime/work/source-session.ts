@@ -6,6 +6,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/suppressed.ts";
 import type { SpecOf, TriggerSpec } from "../../core/trigger.ts";
 import type { Context } from "../engine-context.ts";
 import { contentOf } from "../content.ts";
@@ -43,8 +44,7 @@ export const sessionSource: Source = {
         if (await look(how, touched)) return;
         told = false;
       } catch (error) {
-        if (!told)
-          trouble(`trigger "${watch.name}": ${error instanceof Error ? error.message : String(error)}`);
+        if (!told) trouble(`trigger "${watch.name}": ${errorText(error)}`);
         told = true;
         await context.world.sleep(retryMs, signal);
         news.again(touched);

@@ -8,6 +8,7 @@ import { nearest, SkeinError } from "../../core/error.ts";
 import { makeSessionId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState } from "../../core/state.ts";
+import { errorText } from "../../core/suppressed.ts";
 import {
   foldTemplate,
   mayFire,
@@ -301,7 +302,7 @@ export async function fireDueTemplates(
       const times = (failed.get(due.seq)?.times ?? 0) + 1;
       const untilMs = world.now() + Math.min(pauseMsMax, pauseMs * 2 ** (times - 1));
       failed.set(due.seq, { times, untilMs });
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorText(error);
       if (times === 1) trouble(`template ${quote(due.name)} opened nothing: ${why}`);
     }
   }

@@ -7,6 +7,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { dueOf } from "../../core/schedule.ts";
 import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/suppressed.ts";
 import { agentOf, modelOf } from "../crew.ts";
 import type { Context } from "../engine-context.ts";
 import type { Told } from "./worker.ts";
@@ -87,7 +88,7 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
   }
 
   async function suspended(session: SessionId, error: unknown): Promise<boolean> {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorText(error);
     const build = ({ standing, ...state }: State) => {
       const stands = dueOf({ standing, ...state }) === 0 && !standing.lease.held;
       if (!stands) throw new SkeinError("conflict", `${session} changed in the meantime`);

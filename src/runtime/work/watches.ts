@@ -4,6 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/suppressed.ts";
 import type { TriggerSpec } from "../../core/trigger.ts";
 import type { Context } from "../engine-context.ts";
 import { fire, specOf } from "./fire.ts";
@@ -135,7 +136,7 @@ export function makeWatches(
       const done = source
         .watch(context, { session, name, setSeq, spec, lastCause }, how)
         .catch((error: unknown) => {
-          trouble(session, error instanceof Error ? error.message : String(error));
+          trouble(session, errorText(error));
         });
       own.set(name, { setSeq, stop, done });
     }
@@ -153,7 +154,7 @@ export function makeWatches(
         await inTurn(updateTemplates);
         beginning = begin().catch((error: unknown) => {
           position = null;
-          trouble(null, error instanceof Error ? error.message : String(error));
+          trouble(null, errorText(error));
         });
         return;
       }

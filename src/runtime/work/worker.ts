@@ -7,6 +7,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { choose, dueOf, givesWay, heldBy, usedUp, workerMs, type RunLimit } from "../../core/schedule.ts";
 import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/suppressed.ts";
 import type { DueRow } from "../../store/port.ts";
 import { deliverAll } from "../deliver.ts";
 import type { Context } from "../engine-context.ts";
@@ -431,8 +432,7 @@ export class Worker implements AsyncDisposable {
   }
 
   #trouble(error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error);
-    this.#tell({ told: "trouble", session: null, text });
+    this.#tell({ told: "trouble", session: null, text: errorText(error) });
   }
 
   #tell(told: Told): void {

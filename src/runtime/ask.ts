@@ -7,7 +7,7 @@ import type { SessionId } from "../core/ids.ts";
 import { readEvents, type Event } from "./event-reader.ts";
 import { isFree } from "./lease.ts";
 import type { LiveDelta } from "./live.ts";
-import type { Ran, RunOptions } from "./runner.ts";
+import { ranOf, type Ran, type RunOptions } from "./runner.ts";
 import type { Context } from "./engine-context.ts";
 
 /** Events of the log, and deltas that are heard while an answer is made. */
@@ -97,11 +97,15 @@ const headSeq = async ({ store }: Context, session: SessionId): Promise<number> 
   (await store.head(session))?.seq ?? 0;
 
 /**
- * Somebody else may run the session: then their run is waited for, and if they are gone, their lease. What
- * is left to do after that is done here.
+ * After an input. Somebody else may run the session: then their run is waited for, and if they are gone,
+ * their lease. What is left to do after that is done here. Of an input that was answered before nothing is
+ * left, and the lease is not taken.
  */
 export async function runOrWait(context: Context, session: SessionId, options: RunOptions): Promise<Ran> {
   for (;;) {
+    const state = await context.writer.current(session);
+    const { turn, inbox } = state.standing;
+    if (turn === null && inbox.waiting.length === 0) return ranOf(state);
     try {
       return await context.runs.run(session, options);
     } catch (error) {

@@ -70,7 +70,7 @@ async function wakeIfDue({ world }: Context, drive: Drive): Promise<void> {
 const isAtRest = (state: State): boolean =>
   nextOf(state, { steered: false, stepsMax: Infinity }).next === "rest";
 
-const ranOf = ({ standing, seq }: State): Ran => ({
+export const ranOf = ({ standing, seq }: State): Ran => ({
   status: standing.status,
   by: standing.why?.by ?? null,
   seq,

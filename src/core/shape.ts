@@ -67,7 +67,9 @@ const units: Readonly<Record<string, readonly [one: string, many: string]>> = {
 function wordsFor(issue: z.core.$ZodIssue): string {
   if (issue.code !== "too_small" && issue.code !== "too_big") return "this is not of the right form";
   const few = issue.code === "too_small";
-  const bound = Number(few ? issue.minimum : issue.maximum);
+  const given = Number(few ? issue.minimum : issue.maximum);
+  // Only whole numbers have bounds that they may not be themselves: above 0 is at least 1.
+  const bound = issue.inclusive === false ? given + (few ? 1 : -1) : given;
   const unit = units[issue.origin]?.[bound === 1 ? 0 : 1];
   return `${few ? "at least" : "at most"} ${bound}${unit === undefined ? "" : ` ${unit}`}`;
 }

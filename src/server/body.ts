@@ -1,6 +1,7 @@
 /** What a request brings: its body within limits, as JSON, and its parameters as the table wants them. */
 import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
+import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { complaintAbout, writtenPath } from "../core/shape.ts";
 import type { Operation } from "../protocol/operation.ts";
@@ -21,8 +22,20 @@ export async function readText(request: IncomingMessage): Promise<string> {
   if (type.trim().toLowerCase() !== "application/json") {
     fail("wrong-type", "the body is not application/json", { hint: "send Content-Type: application/json" });
   }
+  const charset = charsetIn(headers["content-type"] ?? "");
+  if (!charsets.includes(charset)) {
+    const hint = "send it in UTF-8; that need not be said";
+    fail("wrong-type", `a body in the charset ${quote(charset)} is not taken`, { hint });
+  }
   return decode(await readBytesUpTo(request, limit.requestBodyBytesMax));
 }
+
+/** What may be said of a text that is read as UTF-8. */
+const charsets = ["utf-8", "utf8", "us-ascii"];
+
+/** Most say none, and JSON is UTF-8. */
+const charsetIn = (type: string): string =>
+  /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1]?.toLowerCase() ?? "utf-8";
 
 /** The body as it comes, within the limit of blobs. */
 export async function* readBytes(request: IncomingMessage): AsyncGenerator<Uint8Array> {

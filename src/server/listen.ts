@@ -2,19 +2,25 @@
  * The server: the whole engine over HTTP. Plain node:http and the table of operations; what it is given
  * decides whose engines it opens and who may come in.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 import { withoutTokens } from "../core/access-token.ts";
 import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
+import { firstError } from "../core/suppressed.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { describeApi } from "../protocol/openapi.ts";
 import { mePath, type Me } from "../protocol/me.ts";
 import { makeProblem, type Problem, type ProblemCode } from "../protocol/problem.ts";
 import type { Context } from "../runtime/engine-context.ts";
 import { Engine } from "../runtime/engine.ts";
-import { firstError } from "../core/suppressed.ts";
 import type { World } from "../runtime/world.ts";
 import { answerCall, type Desk } from "./answer.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
@@ -101,6 +107,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     headersTimeout: limit.requestMs,
     connectionsCheckingInterval: 1_000,
     keepAliveTimeout: 65_000,
+    // One that is missing is refused below, as a problem.
+    requireHostHeader: false,
   });
   server.maxConnections = limit.connectionsMax;
   server.on("clientError", refuseRaw);
@@ -222,7 +230,7 @@ function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): v
   const problem = makeProblem(codes[error.code ?? ""] ?? "invalid", "this is no request that can be read");
   const text = JSON.stringify(problem);
   const head = [
-    `HTTP/1.1 ${problem.status} ${problem.status === 408 ? "Request Timeout" : "Bad Request"}`,
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ""}`,
     "content-type: application/problem+json",
     `content-length: ${Buffer.byteLength(text)}`,
     "connection: close",
@@ -302,7 +310,7 @@ function makeListener(desk: Desk, options: ServeOptions) {
     response: ServerResponse,
     told: Mutable<Told>,
   ): Promise<void> {
-    const astray = hostsIn(request) > 1 ? twoHosts() : gate.check(request);
+    const astray = hostsIn(request) === 1 ? gate.check(request) : notOneHost();
     const headers = { ...safe, ...gate.corsHeaders(request) };
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
@@ -350,7 +358,7 @@ function hostsIn({ rawHeaders }: IncomingMessage): number {
   return count;
 }
 
-const twoHosts = (): Problem => makeProblem("invalid", "a request has one Host", { field: "Host" });
+const notOneHost = (): Problem => makeProblem("invalid", "a request has one Host", { field: "Host" });
 
 function checkReads({ method }: IncomingMessage): void {
   if (method === "GET" || method === "HEAD") return;

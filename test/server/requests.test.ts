@@ -1,6 +1,7 @@
 /** Requests: keys, expectations, and what is wrong with one, told by its field. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
+import { connect } from "node:net";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
 import type { Problem } from "../../src/protocol/problem.ts";
@@ -131,6 +132,13 @@ test("what is wrong is told by its field, in our own words, with a hint", async 
   assert.deepEqual(await post("/v1/sessions", "{"), [400, "invalid", ""]);
   assert.deepEqual(await post("/v1/sessions", "[]"), [400, "invalid", ""]);
   assert.deepEqual(await post("/v1/sessions", "x", "text/plain"), [415, "wrong-type"]);
+  for (const charset of ["utf-16", "iso-8859-1", '"UTF-16"'])
+    assert.deepEqual(await post("/v1/sessions", "{}", `application/json; charset=${charset}`), [
+      415,
+      "wrong-type",
+    ]);
+  for (const charset of ["utf-8", '"UTF-8"', "us-ascii"])
+    assert.equal((await post("/v1/sessions", "{}", `application/json; charset=${charset}`))[0], 400, charset);
   const path = `/v1/sessions/${session.id}`;
   const deep = `{"kind":"fact","key":"k","value":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
   assert.deepEqual((await post(`${path}/record`, deep)).slice(0, 2), [400, "invalid"]);
@@ -147,6 +155,8 @@ test("what is wrong is told by its field, in our own words, with a hint", async 
   assert.equal(form.status, 406);
   const query = await place.fetch(`${path}/state?atSeq=x`);
   assert.deepEqual(((await query.json()) as Problem).field, "atSeq");
+  const early = await place.fetch(`${path}/events?fromSeq=0`);
+  assert.equal(((await early.json()) as Problem).detail, 'events: "fromSeq": at least 1');
   const long = await place.fetch(`/v1/${"x".repeat(limit.requestPathCharsMax)}`);
   assert.equal(long.status, 414);
   assert.equal(query.headers.get("content-type"), "application/problem+json");
@@ -229,4 +239,49 @@ test("a name that would be passed over in labels is refused, and so is a second 
     });
   assert.equal(await statusOf([`127.0.0.1:${port}`]), 200);
   assert.equal(await statusOf([`127.0.0.1:${port}`, "evil.example"]), 400);
+});
+
+test("what cannot be read as a request, or has no Host, is refused as a problem", async () => {
+  await using place = await served();
+  const { port } = new URL(place.server.url);
+  const raw = (text: string): Promise<readonly [line: string, body: Problem]> =>
+    new Promise((resolve, reject) => {
+      let answer = "";
+      const socket = connect(Number(port), "127.0.0.1", () => socket.write(text));
+      socket.on("data", (chunk) => (answer += String(chunk))).on("error", reject);
+      socket.on("close", () => {
+        const [head = "", body = ""] = answer.split("\r\n\r\n");
+        resolve([head.split("\r\n")[0] ?? "", JSON.parse(body) as Problem]);
+      });
+    });
+  const end = "Connection: close\r\n\r\n";
+  for (const version of ["1.0", "1.1"]) {
+    const [line, body] = await raw(`GET /healthz HTTP/${version}\r\n${end}`);
+    assert.deepEqual([line, body.code, body.field], ["HTTP/1.1 400 Bad Request", "invalid", "Host"]);
+  }
+  const [empty, misdirected] = await raw(`GET /v1/sessions HTTP/1.1\r\nHost:\r\n${end}`);
+  assert.deepEqual([empty, misdirected.code], ["HTTP/1.1 421 Misdirected Request", "misdirected"]);
+  const [large, tooLarge] = await raw(
+    `GET / HTTP/1.1\r\nx: ${"x".repeat(limit.requestHeaderBytesMax)}\r\n${end}`,
+  );
+  assert.equal(large, "HTTP/1.1 431 Request Header Fields Too Large");
+  assert.equal(tooLarge.code, "header-too-large");
+  assert.equal((await raw("nonsense\r\n\r\n"))[0], "HTTP/1.1 400 Bad Request");
+});
+
+test("what was asked with a key and answered is told again, and nothing is written", async () => {
+  await using place = await served({ lines: ["Hello there."] });
+  const session = await place.engine.open({ objective: "Greet" });
+  const ask = async (): Promise<readonly string[]> => {
+    const given = { id: session.id, params: { input: "Hi" }, headers: { "idempotency-key": "k" } };
+    const text = String(fine(await place.call("session.ask", given)));
+    return [...text.matchAll(/^event: (.*)$/gm)]
+      .map(([, type = ""]) => type)
+      .filter((type) => type !== "delta");
+  };
+  const first = await ask();
+  assert.equal(first.at(-1), "ran");
+  const { seq } = await session.head();
+  assert.deepEqual([await ask(), await ask()], [first, first]);
+  assert.equal((await session.head()).seq, seq);
 });

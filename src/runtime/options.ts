@@ -34,6 +34,16 @@ export function recordsOf(records: string | AppendRecord | readonly AppendRecord
   });
 }
 
+/** Items are named by two texts; an object with all that there is to say is easily given instead. */
+export function checkNamed(call: "record" | "retract" | "promote", kind: unknown, key: unknown): void {
+  const wrong = typeof kind === "string" ? { name: "key", value: key } : { name: "kind", value: kind };
+  if (typeof wrong.value === "string") return;
+  const is = wrong.value === undefined ? "is missing" : "is no text";
+  throw new SkeinError("invalid", `${call}: its ${wrong.name} ${is}`, {
+    hint: `it takes them one by one: ${call}("fact", "base-rate"${call === "record" ? ", 4.1" : ""})`,
+  });
+}
+
 export function checkAnswer(options: AnswerOptions): void {
   checkOptions("answer", options, ["allow", "calls", "reason", "text"]);
   if (typeof options.allow !== "boolean") {

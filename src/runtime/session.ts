@@ -32,6 +32,7 @@ import {
   type AnswerOptions,
   type AskOptions,
   checkAnswer,
+  checkNamed,
   checkBinding,
   checkBudget,
   inputRecord,
@@ -96,18 +97,21 @@ export class Session extends SessionReader {
     value: unknown,
     options: WriteOptions & Because & { readonly status?: "open" | "done" | "dropped" } = {},
   ): Promise<Written> {
+    checkNamed("record", kind, key);
     checkOptions("record", options, ["key", "because", "status"]);
     const { key: once, ...rest } = options;
     return written(await this.#change({ do: "record", kind, key, value, ...rest }, { key: once }));
   }
 
   async retract(kind: ItemKind, key: string, options: Because = {}): Promise<Written> {
+    checkNamed("retract", kind, key);
     checkOptions("retract", options, ["because"]);
     return written(await this.#change({ do: "retract", kind, key, ...options }));
   }
 
   /** Puts an item into memory, for later sessions of the agent, the user or the workspace. */
   async promote(kind: ItemKind, key: string, options: PromoteOptions): Promise<MemoryEntry> {
+    checkNamed("promote", kind, key);
     checkOptions("promote", options, ["scope", "because"]);
     return promoteItem(this.#context, this.id, { kind, key, ...options });
   }

@@ -376,3 +376,18 @@ test(
     assert.deepEqual((await (await other.fork({ atSeq: seq })).state()).permissions, []);
   },
 );
+
+test("an item is named by kind and key, one by one, and whoever gives an object is told so", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "o" });
+  const whole = { kind: "fact", key: "k", value: 1 } as never;
+  const wrong = { code: "invalid", message: "record: its kind is no text", hint: /record\("fact", / };
+  await assert.rejects(session.record(whole, undefined as never, undefined), wrong);
+  await assert.rejects(session.record("fact", undefined as never, 1), {
+    message: "record: its key is missing",
+  });
+  await assert.rejects(session.retract(whole, undefined as never), {
+    message: "retract: its kind is no text",
+  });
+  assert.equal((await session.head()).seq, 1);
+});

@@ -364,7 +364,7 @@ export class Engine implements AsyncDisposable {
     if (!(bytes instanceof Uint8Array) || bytes.length > limit.blobBytesMax) {
       throw new SkeinError("invalid", `putBlob: not bytes, or more than ${limit.blobBytesMax} of them`);
     }
-    return keepBytes(this.#context, bytes);
+    return keepBytes(this.#context, bytes, { begins: true });
   }
 
   /** The bytes that were kept under a hash: an image or file of an input, or a content that was too large. */

@@ -222,10 +222,11 @@ export async function* watchedChunks(
 export async function keepBytes(
   { store, world }: { readonly store: Store; readonly world: World },
   bytes: Uint8Array,
+  { begins } = { begins: false },
 ): Promise<string> {
   const safe = safeBytes(world, bytes);
   const hash = world.hashBytes(safe);
-  await store.putBlob(hash, chunksOf(safe));
+  await store.putBlob(hash, chunksOf(safe), { begins });
   return hash;
 }
 

@@ -172,7 +172,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         known = newer;
         continue;
       }
-      const written = await writeBeside(session, known, decision, { ...options, ups });
+      const writing = writeBeside(session, known, decision, { ...options, ups });
+      const written = await writing.catch((error: unknown) => firstOr(error, session, options.key));
       if (written !== null) return written;
       known = await refresh(session);
     }
@@ -230,6 +231,14 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     return seq === undefined ? null : { state, firstSeq: seq, headSeq: state.seq, duplicate: true };
   }
 
+  /** A quota refuses also what was written before it was used up. */
+  async function firstOr(error: unknown, session: SessionId, key: string | undefined): Promise<Change> {
+    const isRefused = key !== undefined && error instanceof SkeinError && error.code === "refused";
+    const first = isRefused ? await firstWith(session, (await refresh(session)).state, key) : null;
+    if (first !== null) return first;
+    throw error;
+  }
+
   async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {
     const state = start.from ?? emptyState;
     const decision = decided(state, start.command, options);
@@ -283,6 +292,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       try {
         return await store.append(parts);
       } catch (error) {
+        // What a quota refuses is not to be used up by it.
+        if (error instanceof SkeinError && error.code === "refused")
+          for (const { hash } of blobs) await store.dropBlob(hash).catch(() => undefined);
         const swept = error instanceof SkeinError && error.code === "not-found";
         if (!swept || tries === limit.unknownRetriesMax) throw error;
       }

@@ -44,6 +44,8 @@ export type Durability = "disk" | "process";
  */
 export type Expect = { readonly seq: number; readonly hash?: string } | "absent" | "exists" | "unchecked";
 
+export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
 /** A record on its way in. The store adds session, seq, at and hash; all else is final. */
 export interface Draft {
   readonly type: string;
@@ -431,9 +433,10 @@ export interface Store extends ScheduleStore {
 
   /**
    * Keeps bytes by the hash of the whole, durable when it resolves. Writing one that is there already is
-   * free. One that no record comes to refer to within a day may be swept away.
+   * free. One that no record comes to refer to within a day may be swept away. Rejects with `refused` when it
+   * `begins` something, and the tenant has used up its quota.
    */
-  putBlob(hash: string, chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
+  putBlob(hash: string, chunks: Chunks, how?: { readonly begins: boolean }): Promise<void>;
   /** Gives back a blob, whole or not, that no record refers to. Any other stays. */
   dropBlob(hash: string): Promise<void>;
   /** In chunks; undefined when it is not there, or not whole. */

@@ -72,7 +72,7 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
       watch: (changed) => watch.add(changed),
       ...makeLists(driver),
       ...makeDerived(driver),
-      ...makeBlobs(driver),
+      ...makeBlobs(driver, quota),
       ...makeReceiver(driver),
       ...makePacker(driver),
       ...makeSweeper(driver),

@@ -5,10 +5,11 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import type { Store } from "../port.ts";
+import type { Chunks, Store } from "../port.ts";
 import type { Database, Statement } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import { arrayOf } from "./literal.ts";
+import type { Quota } from "./quota.ts";
 
 /** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
 export const unreferredMs = 86_400_000;
@@ -19,14 +20,13 @@ const piecesAtOnce = limit.contentBytesMax / limit.blobChunkBytesMax;
 /** Chunks of lost blobs that go in one transaction. */
 const chunksAtOnce = 8;
 
-type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
-
-export function makeBlobs(driver: Driver): Pick<Store, "putBlob" | "dropBlob" | "blob"> {
+export function makeBlobs(driver: Driver, quota: Quota): Pick<Store, "putBlob" | "dropBlob" | "blob"> {
   const { database, tenant } = driver;
   return {
-    async putBlob(hash, chunks) {
+    async putBlob(hash, chunks, { begins } = { begins: false }) {
       if (await isThere(driver, hash)) return;
-      const pieces = piecesOf(chunks);
+      if (begins) await quota.checkBlob();
+      const pieces = piecesOf(quota.counted(chunks));
       const { taken, done } = await take(pieces);
       if (done) await putWhole(driver, hash, taken);
       else await putLarge(driver, hash, taken, pieces);

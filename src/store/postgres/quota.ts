@@ -1,10 +1,11 @@
 /**
- * What a tenant may use at most. A quota is soft: use is counted anew every few seconds, and in between only
- * what this process adds is known. Past it nothing new is begun; what is under way goes on to its end, and
- * what closes, erases or deletes always may.
+ * What a tenant may use at most. A quota is soft: whoever begins something new is judged by a count that is a
+ * few seconds old, and by what this process added since. Past it nothing new is begun: no session, input,
+ * message, blob of a caller's or scratch outside a turn. What is under way goes on to its end, with the
+ * items, records and blobs that come of it, and what closes, erases or deletes always may.
  */
 import { SkeinError } from "../../core/error.ts";
-import type { Part } from "../port.ts";
+import type { Chunks, Draft, Part } from "../port.ts";
 import type { Row } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 
@@ -14,6 +15,10 @@ export interface Quota {
    * is known at once.
    */
   check(parts: readonly Part[]): Promise<void> | null;
+  /** The same for a blob that somebody brings. */
+  checkBlob(): Promise<void>;
+  /** The chunks of a blob as they are, each counted once it is taken. */
+  counted(chunks: Chunks): AsyncGenerator<Uint8Array>;
 }
 
 /** How long a count holds. One that takes long holds longer, so that counting never is most of the work. */
@@ -21,7 +26,7 @@ const countedMs = 5_000;
 const countShare = 20;
 
 /** What begins something new in a session that is there. */
-const newWork = new Set(["input.received", "message.received"]);
+const newWork = ["input.received", "message.received"];
 
 interface Use extends Row {
   readonly name: string;
@@ -59,31 +64,52 @@ export function makeQuota({ database, tenant, world }: Driver): Quota {
     freshUntil = now + Math.max(countedMs, (now - askedAt) * countShare);
   }
 
-  function judge(parts: readonly Part[]): void {
-    if (known === undefined || (known.sessions_max === null && known.bytes_max === null)) return;
-    const asked = { sessions: parts.filter(opens).length, bytes: parts.reduce(bytesOf, 0) };
-    refuseIfOver(known, added, parts, asked.sessions);
-    added.sessions += asked.sessions;
-    added.bytes += asked.bytes;
+  /** Null when the count is new enough. If it cannot be had, nothing is begun. */
+  function recount(): Promise<void> | null {
+    if (world.now() < freshUntil) return null;
+    counting ??= count().finally(() => {
+      counting = null;
+    });
+    return counting;
+  }
+
+  function judge(opened: number): void {
+    if (known !== undefined) refuseIfOver(known, added, opened);
+  }
+
+  function take(parts: readonly Part[], { opened, isJudged }: { opened: number; isJudged: boolean }): void {
+    if (isJudged) judge(opened);
+    added.sessions += opened;
+    added.bytes += parts.reduce(bytesOf, 0);
   }
 
   return {
     check(parts) {
-      if (world.now() >= freshUntil) {
-        counting ??= count().finally(() => {
-          counting = null;
-        });
-        // Only the first waits: later ones go by what was last known. If it fails, the append tells of it.
-        if (known === undefined) return counting.then(() => judge(parts));
-        counting.catch(() => undefined);
-      }
-      judge(parts);
+      const opened = parts.filter(opens).length;
+      const isJudged = opened > 0 || parts.some(({ drafts }) => drafts.some(begins));
+      const recounted = isJudged ? recount() : null;
+      if (recounted !== null) return recounted.then(() => take(parts, { opened, isJudged }));
+      take(parts, { opened, isJudged });
       return null;
+    },
+    async checkBlob() {
+      await recount();
+      judge(0);
+    },
+    async *counted(chunks) {
+      for await (const chunk of chunks) {
+        added.bytes += chunk.length;
+        yield chunk;
+      }
     },
   };
 }
 
 const opens = ({ session, expect }: Part): boolean => expect === "absent" && session.startsWith("ses_");
+
+/** In a turn, what is put into the scratch is under way; what is taken out of it makes room. */
+const begins = ({ type, turn, content }: Draft): boolean =>
+  newWork.includes(type) || (type === "scratch.set" && turn === null && content !== null);
 
 const bytesOf = (sum: number, { drafts }: Part): number =>
   drafts.reduce((bytes, { content }) => bytes + (content?.bytes ?? 0), sum);
@@ -91,7 +117,6 @@ const bytesOf = (sum: number, { drafts }: Part): number =>
 function refuseIfOver(
   { name, sessions, sessions_max: sessionsMax, bytes, bytes_max: bytesMax }: Use,
   added: { readonly sessions: number; readonly bytes: number },
-  parts: readonly Part[],
   opened: number,
 ): void {
   const refused = (used: number, most: number, what: string): SkeinError => {
@@ -103,9 +128,8 @@ function refuseIfOver(
   const sessionsUsed = sessions + added.sessions;
   if (sessionsMax !== null && opened > 0 && sessionsUsed + opened > sessionsMax)
     throw refused(sessionsUsed, sessionsMax, "sessions");
-  const begins = opened > 0 || parts.some(({ drafts }) => drafts.some(({ type }) => newWork.has(type)));
   const bytesUsed = bytes + added.bytes;
-  if (bytesMax !== null && begins && bytesUsed >= bytesMax) throw refused(bytesUsed, bytesMax, "bytes");
+  if (bytesMax !== null && bytesUsed >= bytesMax) throw refused(bytesUsed, bytesMax, "bytes");
 }
 
 const shown = (number: number): string => number.toLocaleString("en-US");

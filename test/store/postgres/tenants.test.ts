@@ -30,8 +30,8 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     await place.done();
   });
 
-  async function opened(tenant: string, url = place.url): Promise<Engine> {
-    const store = await postgresStore({ url, tenant, world, workspace });
+  async function opened(tenant: string, url = place.url, own = world): Promise<Engine> {
+    const store = await postgresStore({ url, tenant, world: own, workspace });
     stores.push(store);
     return new Engine({ store, world });
   }
@@ -91,17 +91,55 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     await tenants.set("small", { bytesMax: 3_000 });
     const engine = await opened("small");
     const session = await engine.open({ objective: "One" });
-    await session.append("x".repeat(3_000));
+    await session.append("x".repeat(3_000), { key: "k" });
     const refused = { code: "refused", message: /quota: [\d,]+ of 3,000 bytes/, hint: /--bytes N/ };
     await assert.rejects(session.append("more"), refused);
     await assert.rejects(engine.open({ objective: "Two" }), refused);
     await session.record("fact", "size", "large");
     await session.close();
+    assert.equal((await session.append("x".repeat(3_000), { key: "k" })).duplicate, true, "it was taken");
   });
 
   test("a store of layout 1 is brought up to date, also for a role that was there before", async () => {
     const older = await ownDatabase();
     const theirs = openTenants({ url: older.url, world, workspace });
+  test("a count that is old is made anew before anything is begun", async () => {
+    await tenants.set("idle", { sessionsMax: 3, bytesMax: 20_000 });
+    let laterMs = 0;
+    const own = { ...world, now: () => world.now() + laterMs };
+    const idle = await opened("idle", place.url, own);
+    const session = await idle.open({ objective: "One" });
+    const busy = await opened("idle");
+    await busy.open({ objective: "Two" });
+    const third = await busy.open({ objective: "Three" });
+    laterMs += 6_000;
+    await assert.rejects(idle.open({ objective: "Four" }), { message: /quota: 3 of 3 sessions/ });
+    await third.append("x".repeat(20_000));
+    laterMs += 6_000;
+    await assert.rejects(session.append("more"), { message: /of 20,000 bytes/ });
+  });
+
+  test("past its quota of bytes a tenant takes no blob, and no scratch but in a turn", async () => {
+    await tenants.set("full", { bytesMax: 3_000 });
+    const engine = await opened("full");
+    const session = await engine.open({ objective: "One" });
+    await session.scratch("early", "kept");
+    await session.append("x".repeat(1_000));
+    const small = new TextEncoder().encode("y".repeat(2_500));
+    await engine.putBlob(small);
+    const refused = { code: "refused", message: /quota: [\d,]+ of 3,000 bytes/ };
+    await assert.rejects(engine.putBlob(new TextEncoder().encode("z")), refused);
+    await engine.putBlob(small);
+    await assert.rejects(session.scratch("late", "more"), refused);
+    await assert.rejects(session.scratch("late", "x".repeat(200_000)), refused);
+    const [used] = (await tenants.list()).filter(({ name }) => name === "full");
+    assert.ok(used !== undefined && used.bytes < 10_000, "what was refused leaves nothing behind");
+    await session.scratch("early");
+    await using drive = await session.drive();
+    await drive.begin();
+    await session.scratch("during", "kept");
+  });
+
     try {
       const role = await makeRole(older.url);
       await theirs.set("kept", { role: role.username });

@@ -2,7 +2,14 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { statuses } from "../../src/core/lifecycle.ts";
-import { actions, doable, each, eitherOf, isEntitled } from "../../src/console/view/sessions/action.ts";
+import {
+  actionOf,
+  actions,
+  doable,
+  each,
+  eitherOf,
+  isEntitled,
+} from "../../src/console/view/sessions/action.ts";
 import { clearSelected, pickRange, selected, toggleAll } from "../../src/console/view/sessions/chosen.ts";
 import { fieldsOf, lastUsed, openingOf } from "../../src/console/view/opening.ts";
 import { rowOf } from "./session-row.ts";
@@ -31,6 +38,14 @@ test("a copy is forked and deleted only", () => {
     actions.flatMap((action) => (doable(action, [copy]).length > 0 ? [action.name] : [])),
     ["fork", "delete"],
   );
+});
+
+test("one that waits for an approval is not activated: the call is answered", () => {
+  const [asked, failed] = (["approval", "error"] as const).map((waitingFor) =>
+    rowOf({ status: "suspended", waitingFor }),
+  );
+  assert.ok(asked !== undefined && failed !== undefined);
+  assert.deepEqual(doable(actionOf("activate"), [asked, failed]), [failed]);
 });
 
 test("a key that goes both ways suspends as long as there is something to suspend", () => {

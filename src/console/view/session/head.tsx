@@ -127,7 +127,9 @@ function Deeds(): ReactNode {
   const { state, session, reread } = scope;
   const me = useMe();
   const [form, setForm] = useState<Form | null>(null);
-  const { status } = state;
+  const { status, why } = state;
+  // A call that waits for an answer would only wait again.
+  const isAsked = status === "suspended" && why?.by === "approval";
   const doing = (work: () => Promise<unknown>, said: string) => async (): Promise<void> => {
     await work();
     tell(said);
@@ -140,7 +142,9 @@ function Deeds(): ReactNode {
         <Button act={doing(() => session.interrupt(), "Asked it to stop.")}>Interrupt</Button>
       ) : null}
       {may("suspend") ? <Button act={doing(() => session.suspend(), "Suspended.")}>Suspend</Button> : null}
-      {may("activate") ? <Button act={doing(() => session.activate(), "Activated.")}>Activate</Button> : null}
+      {may("activate") && !isAsked ? (
+        <Button act={doing(() => session.activate(), "Activated.")}>Activate</Button>
+      ) : null}
       {may("close") ? <Button act={doing(() => session.close(), "Closed.")}>Close</Button> : null}
       {may("reopen") ? (
         <Button kind="main" act={doing(() => session.reopen(), "Reopened.")}>

@@ -107,11 +107,16 @@ export function actionOf(name: ActionName): Action {
 export const isEntitled = (action: Action, me: Pick<Me, "scopes"> | undefined): boolean =>
   me === undefined || me.scopes.includes("admin") || me.scopes.includes(action.scope);
 
-/** Those of the rows with which it can be done. A session that was imported is read and forked only. */
+/**
+ * Those of the rows with which it can be done. A session that was imported is read and forked only, and one
+ * of which a call waits for an answer would only wait again.
+ */
 export const doable = (action: Action, rows: readonly Row[]): Row[] =>
   rows.filter(
-    ({ status, copy }) =>
-      action.may(status) && (copy !== true || action.name === "fork" || action.name === "delete"),
+    ({ status, copy, waitingFor }) =>
+      action.may(status) &&
+      (copy !== true || action.name === "fork" || action.name === "delete") &&
+      (action.name !== "activate" || waitingFor !== "approval"),
   );
 
 /** What a key means that goes both ways: the first of the two, as long as there is one to do it with. */

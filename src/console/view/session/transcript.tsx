@@ -102,16 +102,18 @@ function useRows(unfolded: ReadonlySet<number>) {
       entry,
       isFirst: !["answer", "call"].includes(story.entries[place - 1]?.kind ?? "none"),
     }));
-    if (!isEnd) return told;
+    // What is on its way is shown also where nothing can be read, as without a network.
+    const sent = at === null ? pending.filter(({ seq }) => seq === null || seq > headSeq) : [];
+    const going = sent.map((one) => ({ kind: "pending", key: one.key, pending: one }) as const);
+    if (!isEnd) return [...told, ...going];
     const waiting = waitingCount === 0 ? [] : story.untaken.slice(-waitingCount);
     const left = waitingCount - waiting.length;
-    const sent = pending.filter(({ seq }) => seq === null || seq > headSeq);
     return [
       ...told,
       ...(isLive ? [{ kind: "live", key: "live" } as const] : []),
       ...waiting.map((input) => ({ kind: "waiting", key: `waiting${input.seq}`, input }) as const),
       ...(left > 0 ? [{ kind: "more", key: "more", count: left } as const] : []),
-      ...(at === null ? sent : []).map((one) => ({ kind: "pending", key: one.key, pending: one }) as const),
+      ...going,
     ];
   }, [story, isEnd, waitingCount, pending, headSeq, isLive, at]);
   return { rows, teller, isReading, isEnd, endSeq, isBegun: tale !== null, entries: story.entries };
@@ -171,7 +173,7 @@ function Entries(): ReactNode {
         {isBegun && !isReading && rows.every(isQuiet) ? <Nothing /> : null}
       </div>
       <Unread teller={teller} />
-      {isAtEnd || rows.length === 0 ? null : (
+      {isAtEnd || !isBegun || rows.length === 0 ? null : (
         <Button size="small" className="button entries-newer" act={toEnd}>
           Newer below
         </Button>

@@ -58,26 +58,33 @@ test("a place of the bar and a position stand for one another", () => {
 
 test("what is missing between what is in the mind was rewound away", () => {
   assert.deepEqual(
-    lostStretches([
-      [1, 10],
-      [15, 20],
-      [30, 31],
-    ]),
+    lostStretches(
+      [
+        [1, 10],
+        [15, 20],
+        [30, 31],
+      ],
+      [],
+    ),
     [
       [11, 14],
       [21, 29],
     ],
   );
-  assert.deepEqual(lostStretches([[1, 10]]), []);
-  assert.deepEqual(lostStretches([]), []);
-  assert.deepEqual(lostStretches([[1, 20]], 63), [[21, 62]]);
+  const rewind = (seq: number, toSeq: number): Mark => ({ ...mark(seq, "rewind"), toSeq });
+  assert.deepEqual(lostStretches([[1, 10]], []), []);
+  assert.deepEqual(lostStretches([], []), []);
+  assert.deepEqual(lostStretches([[1, 20]], [rewind(63, 20)]), [[21, 62]]);
+  // What ends a turn is not of the transcript: it was not rewound away for that.
+  assert.deepEqual(lostStretches([[1, 25]], [rewind(28, 14), rewind(29, 27)]), [[28, 28]]);
+  assert.deepEqual(lostStretches([[1, 25]], [mark(27, "turn"), rewind(30, 27)]), [[28, 29]]);
   assert.deepEqual(
     lostStretches(
       [
         [1, 20],
         [64, 70],
       ],
-      63,
+      [rewind(63, 20)],
     ),
     [[21, 63]],
   );

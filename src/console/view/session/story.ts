@@ -200,14 +200,32 @@ function isNoted(event: LogEvent, byPlace: ReadonlyMap<number, LogEvent>): boole
 /** What lies between the positions of the transcript, and what a rewind after the last one left behind. */
 export function lostRanges({ events, toSeq, ranges }: Pick<Told, "events" | "toSeq" | "ranges">): Ranges {
   const last = ranges.at(-1)?.[1] ?? 0;
-  const behind: Range[] = [];
-  let before = toSeq + 1;
+  const rewinds: Rewind[] = [];
   for (let place = events.length - 1; place >= 0; place--) {
     const event = events[place];
     if (event === undefined || event.seq <= last) break;
-    if (event.seq >= before || !isOf(event, "session.rewound")) continue;
-    const from = Math.max(last, event.body.toSeq) + 1;
-    if (from < event.seq) behind.unshift([from, event.seq - 1]);
+    if (event.seq <= toSeq && isOf(event, "session.rewound"))
+      rewinds.push({ seq: event.seq, toSeq: event.body.toSeq });
+  }
+  return lostBy(rewinds, ranges);
+}
+
+export interface Rewind {
+  readonly seq: number;
+  readonly toSeq: number;
+}
+
+/** The same, by the rewinds alone, of which the newest comes first. */
+export function lostBy(rewinds: readonly Rewind[], ranges: Ranges): Ranges {
+  const last = ranges.at(-1)?.[1] ?? 0;
+  const behind: Range[] = [];
+  let before = Infinity;
+  for (const { seq, toSeq } of rewinds) {
+    if (seq <= last) break;
+    // One that was rewound away itself has left nothing behind any more.
+    if (seq >= before) continue;
+    const from = Math.max(last, toSeq) + 1;
+    if (from < seq) behind.unshift([from, seq - 1]);
     before = from;
   }
   return [...gapsIn(ranges), ...behind];

@@ -3,6 +3,7 @@
  * more marks than there is room for.
  */
 import { toneOfEvent, wordsOfEvent, type Told } from "../../part/event-words.ts";
+import { lostBy, type Ranges } from "../session/story.ts";
 
 /** Where there is room for one only, the last of these stays. */
 export const markKinds = ["turn", "compaction", "merge", "fork", "checkpoint", "rewind", "trouble"] as const;
@@ -12,6 +13,8 @@ export interface Mark {
   readonly seq: number;
   readonly kind: MarkKind;
   readonly words: string;
+  /** Of a rewind: where it led to. */
+  readonly toSeq?: number;
 }
 
 /** Turns are many: beyond so many they say nothing any more, and are left out. */
@@ -50,7 +53,8 @@ export function markOf(event: Told & { readonly seq: number; readonly turn: numb
   const kind = kinds[event.type] ?? (toneOfEvent(event) === null ? undefined : "trouble");
   if (kind === undefined) return null;
   const words = kind === "turn" && event.turn !== null ? `Turn ${event.turn}` : wordsOfEvent(event);
-  return { seq: event.seq, kind, words };
+  const { toSeq } = event.body as { readonly toSeq?: number };
+  return { seq: event.seq, kind, words, ...(kind === "rewind" && toSeq !== undefined ? { toSeq } : {}) };
 }
 
 const rank = (kind: MarkKind): number => markKinds.indexOf(kind);
@@ -75,20 +79,13 @@ export const shareOf = (seq: number, headSeq: number): number =>
 export const seqAt = (share: number, headSeq: number): number =>
   Math.min(headSeq, Math.max(1, Math.round(share * (headSeq - 1)) + 1));
 
-type Ranges = readonly (readonly [number, number])[];
-
-/**
- * What was rewound away: the gaps between what is in the mind; and, while nothing has followed a rewind yet,
- * all that it has left behind.
- */
-export function lostStretches(ranges: Ranges, rewoundSeq = 0): Ranges {
-  const end = ranges.at(-1)?.[1] ?? 0;
-  const left: Ranges = end > 0 && rewoundSeq > end + 1 ? [[end + 1, rewoundSeq - 1]] : [];
-  const between = ranges.flatMap(([from], place): Ranges => {
-    const before = ranges[place - 1]?.[1] ?? 0;
-    return from > before + 1 ? [[before + 1, from - 1]] : [];
-  });
-  return [...between, ...left];
+/** What was rewound away, exactly as the transcript says it. */
+export function lostStretches(ranges: Ranges, marks: readonly Mark[]): Ranges {
+  const rewinds = marks.flatMap(({ seq, toSeq }) => (toSeq === undefined ? [] : [{ seq, toSeq }]));
+  return lostBy(
+    rewinds.toSorted((a, b) => b.seq - a.seq),
+    ranges,
+  );
 }
 
 /** The mark next to a position, if one is near enough. */

@@ -111,10 +111,7 @@ interface MarksProps extends Pick<ScrubberProps, "marks" | "ranges" | "headSeq">
 /** Drawn again when the log has changed, not while the thumb is drawn. */
 const Marks = memo(function Marks({ marks, ranges, headSeq }: MarksProps): ReactNode {
   const shown = useMemo(() => sampleMarks(marks, headSeq, columns), [marks, headSeq]);
-  const lost = useMemo(() => {
-    const rewinds = marks.filter(({ kind }) => kind === "rewind").map(({ seq }) => seq);
-    return lostStretches(ranges, Math.max(0, ...rewinds));
-  }, [ranges, marks]);
+  const lost = useMemo(() => lostStretches(ranges, marks), [ranges, marks]);
   const percent = (seq: number): number => shareOf(seq, headSeq) * 100;
   return (
     <div className="time-marks" aria-hidden="true">

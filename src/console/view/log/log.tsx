@@ -4,6 +4,7 @@ import { useCell } from "../../cell.ts";
 import { count, plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { copyText } from "../../part/copy.tsx";
+import { tell } from "../../part/toast.tsx";
 import { Empty } from "../../part/trouble.tsx";
 import { goWith } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
@@ -14,11 +15,11 @@ import { filterOf, isAll, seqOf, type LogFilter } from "./filter.ts";
 import { eventJson } from "./row.tsx";
 import { Rows, type Marked } from "./rows.tsx";
 import { useRows, type Rows as RowsSource } from "./source.ts";
-import { Tools, useNamedTime } from "./tools.tsx";
+import { nowhereWords, Tools, useNamedTime } from "./tools.tsx";
 import "../../style/log.css";
 
 export function Log({ params }: { readonly params: URLSearchParams }): ReactNode {
-  const { at } = useScope();
+  const { at, log } = useScope();
   const filter = filterOf(params);
   const rows = useRows(filter);
   const named = seqOf(params);
@@ -30,7 +31,10 @@ export function Log({ params }: { readonly params: URLSearchParams }): ReactNode
   });
   // Somebody went to another position: by the field, by a link, or back.
   useEffect(() => {
-    if (named !== null) setMarked((before) => ({ ...before, chosen: named }));
+    if (named === null) return;
+    const headSeq = log.headSeq.get();
+    if (named > headSeq) tell(nowhereWords(named, headSeq));
+    setMarked((before) => ({ ...before, chosen: named }));
   }, [named]);
   const moves = useMoves(rows, marked, setMarked);
   const begin = named ?? at;

@@ -73,13 +73,21 @@ function TextFilter({ text }: { readonly text: string }): ReactNode {
   );
 }
 
+export const nowhereWords = (seq: number, lastSeq: number): string =>
+  `There is no position ${count(seq)}: the last one here is ${count(lastSeq)}.`;
+
 function GoTo(): ReactNode {
-  const { session } = useScope();
+  const { session, log, at } = useScope();
   const [typed, setTyped] = useState("");
   const go = async (): Promise<void> => {
     const place = placeOf(typed, now());
     if (place === null) {
       tell("Give a position such as 57, or a time such as 14:02, 2026-11-03 14:02, or 2 h.");
+      return;
+    }
+    const lastSeq = at ?? log.headSeq.get();
+    if ("seq" in place && (place.seq < 1 || place.seq > lastSeq)) {
+      tell(nowhereWords(place.seq, lastSeq));
       return;
     }
     const seq = "seq" in place ? place.seq : await firstSince(session, place.time);

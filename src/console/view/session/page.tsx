@@ -13,7 +13,9 @@ import type { Followed, RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell } from "../../cell.ts";
 import { Link } from "../../link.tsx";
 import { useFollow } from "../../live.ts";
+import { count } from "../../part/amount.ts";
 import { Empty, WhenRead } from "../../part/trouble.tsx";
+import { brief } from "../../part/visible.ts";
 import { refresh, useReading } from "../../reading.ts";
 import { sessionPath, type Aspect } from "../../route.ts";
 import { sessionOf } from "../../server.ts";
@@ -114,13 +116,15 @@ function Placed({
 }: { readonly given: Given; readonly gone: () => void } & Omit<SessionPageProps, "id">): ReactNode {
   const { session } = given;
   const headSeq = useCell(given.log.headSeq);
-  const named = /^\d{1,15}$/.test(params.get("at") ?? "") ? Number(params.get("at")) : null;
-  const inAddress = named === null ? null : Math.min(Math.max(1, named), headSeq);
+  const named = /^\d+$/.test(params.get("at") ?? "") ? Number(params.get("at")) : null;
+  const isNowhere = named !== null && (named < 1 || named > headSeq);
+  const inAddress = isNowhere ? null : named;
   const { at, state: shown, isBehind, isDrawn, travel } = useStateAt(session, inAddress);
   const isGone = (shown.error as { readonly code?: unknown } | undefined)?.code === "not-found";
   useEffect(() => {
     if (isGone) gone();
   }, [isGone, gone]);
+  if (isNowhere) return <Nowhere id={session.id} named={params.get("at") ?? ""} headSeq={headSeq} />;
   return (
     <WhenRead of={shown}>
       {(state) => (
@@ -175,6 +179,22 @@ function Gone({ never = false }: { readonly never?: boolean }): ReactNode {
           : "It was deleted. Its forks have kept what they shared with it."}
       </p>
       <Link to="/">All sessions</Link>
+    </Empty>
+  );
+}
+
+interface NowhereProps {
+  readonly id: string;
+  readonly named: string;
+  readonly headSeq: number;
+}
+
+/** The address names a position that the log does not have. */
+function Nowhere({ id, named, headSeq }: NowhereProps): ReactNode {
+  return (
+    <Empty title={`There is no position ${brief(named, 20)} in this log`}>
+      <p>Its positions are 1 to {count(headSeq)}.</p>
+      <Link to={sessionPath(id)}>Show the session as it is now</Link>
     </Empty>
   );
 }

@@ -97,7 +97,7 @@ test("a row is held against the filter as the store holds it", () => {
   assert.deepEqual(["label=a%3Db", "label=a%3Dc", "waits=person"].map(fits), [true, false, false]);
 });
 
-test("a session asks for somebody while it stands still for an approval or an answer", () => {
+test("a session asks for somebody while it stands still for what only a person can do", () => {
   const asks = (status: (typeof statuses)[number], waitingFor: string | null): boolean =>
     isAsking(rowOf({ status, waitingFor }));
   assert.deepEqual(
@@ -105,10 +105,13 @@ test("a session asks for somebody while it stands still for an approval or an an
       asks("suspended", "approval"),
       asks("suspended", "answer"),
       asks("suspended", "budget"),
+      asks("suspended", "error"),
+      asks("suspended", "deadline passed"),
+      asks("suspended", "set back"),
       asks("suspended", "person"),
       asks("open", "approval"),
     ],
-    [true, true, false, false, false],
+    [true, true, true, true, true, true, false, false],
   );
 });
 

@@ -15,7 +15,7 @@ export interface Filter {
   readonly statuses: readonly Status[];
   readonly agent: string | null;
   readonly labels: Readonly<Record<string, string>>;
-  /** Only those that stand still until somebody answers them. */
+  /** Only those that stand still until somebody does something about them. */
   readonly asks: boolean;
   readonly sort: Sort;
   readonly falls: boolean;
@@ -92,10 +92,17 @@ export function askedOf({ text, statuses: some, agent, labels, asks }: Filter): 
 /** The server gives the most recently active first; any other order needs all of them. */
 export const needsAll = ({ sort, falls }: Filter): boolean => sort !== "active" || !falls;
 
-const answered: readonly (string | null)[] = ["approval", "answer"];
-/** Whether it stands still until a person allows, denies or says something. */
+const needed: readonly (string | null)[] = [
+  "approval",
+  "answer",
+  "budget",
+  "error",
+  "deadline passed",
+  "set back",
+];
+/** Whether it stands still until a person does something about it; not where one has asked for just that. */
 export const isAsking = ({ status, waitingFor }: Pick<Row, "status" | "waitingFor">): boolean =>
-  status === "suspended" && answered.includes(waitingFor);
+  status === "suspended" && needed.includes(waitingFor);
 
 /** As the server would have it. */
 export function matches(row: Row, filter: Filter): boolean {

@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { askedFor, grouped, kindOf, outdated, pieces, type Hit } from "../../src/console/view/search/found.ts";
+import {
+  askedFor,
+  grouped,
+  kindOf,
+  outdated,
+  pieces,
+  type Hit,
+} from "../../src/console/view/search/found.ts";
 
 const shown = (snippet: string, asked: string): string =>
   pieces(snippet, asked)

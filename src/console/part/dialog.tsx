@@ -28,7 +28,8 @@ export function Dialog({ title, wide = false, bare = false, close, children }: D
       data-bare={bare || undefined}
       onClose={close}
       onClick={(event) => {
-        if (event.target === element.current) close();
+        // The second click of two was meant for what opened it.
+        if (event.target === element.current && event.detail < 2) close();
       }}
     >
       <div className="stack">

@@ -256,7 +256,8 @@ export type Command =
       /** Files that were put back with it. */
       readonly changed?: readonly TreeChange[];
     }
-  | { readonly do: "append"; readonly records: readonly AppendRecord[] }
+  /** `sent`: its inputs are messages of a person, and fire the triggers for messages. */
+  | { readonly do: "append"; readonly records: readonly AppendRecord[]; readonly sent?: true }
   | {
       readonly do: "take";
       readonly holder: string;

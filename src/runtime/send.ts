@@ -356,7 +356,7 @@ export async function sendInput(
   const build = async (state: State) => {
     await checkLivesHere(store, session, state);
     await holdTo(store, { session, state }, { topic, text });
-    return { do: "append", records: [{ type: "input.received", text, ...about }] } as const;
+    return { do: "append", records: [{ type: "input.received", text, ...about }], sent: true } as const;
   };
   const { firstSeq, headSeq, duplicate } = await writer.change(session, build, { actor, key });
   return { seq: firstSeq, headSeq, duplicate };

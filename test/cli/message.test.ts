@@ -100,6 +100,16 @@ suite("messages on the command line", { concurrency: true }, () => {
     );
   });
 
+  test("a message of a person fires the triggers that it fits", async () => {
+    const { say, open } = place();
+    const id = await open();
+    assert.equal((await say("trigger", "add", id, "m", "--message", "--topic", "hi")).code, 0);
+    assert.equal((await say("send", "-", id, "no", "--topic", "other")).code, 0);
+    assert.match((await say("trigger", "list", id)).stdout, /m +message +on hi +never/);
+    assert.equal((await say("send", "-", id, "yo", "--topic", "hi")).code, 0);
+    assert.match((await say("trigger", "list", id)).stdout, /m +message +on hi +(now|\d+ s ago)/);
+  });
+
   test("what another store cannot take now waits, is seen, and is delivered later", async () => {
     const { path, say, sayIn, json, open } = place();
     const [a, b] = [await open(), await open("b.db")];

@@ -18,7 +18,7 @@ import { count } from "../range.ts";
 import type { Inbox, State } from "../state.ts";
 import { listens } from "./lifecycle.ts";
 import { causedBy, inTurn, settled } from "./turn.ts";
-import { inputDraft } from "./work.ts";
+import { inputDraft, triggersFor } from "./work.ts";
 
 /** Whether an inbox takes no more messages from sessions. */
 export const isFull = (inbox: Inbox): boolean => count(inbox.waiting) >= limit.inboxMax;
@@ -97,16 +97,6 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
 };
 
 const textBlock = (text: string) => ({ type: "text", text }) as const;
-
-/** The triggers that a message fires. */
-const triggersFor = ({ standing }: State, { from, topic }: CommandOf<"receive">): readonly string[] =>
-  [...standing.triggers.entries()].flatMap(([name, trigger]) => {
-    const fits =
-      trigger.kind === "message" &&
-      (trigger.topic === null || trigger.topic === topic) &&
-      (trigger.from === null || trigger.from === from);
-    return fits ? [name] : [];
-  });
 
 /** One who sleeps is woken by a message, unless it waits for something that this message is not. */
 function wokenBy({ standing }: State, fitting: readonly string[]): readonly DraftEvent[] {

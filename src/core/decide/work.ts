@@ -15,6 +15,7 @@ import {
 } from "../decision.ts";
 import { itemKey } from "../fold/durable.ts";
 import { limit } from "../limit.ts";
+import type { State } from "../state.ts";
 
 type Names = "record" | "retract" | "scratch" | "bind" | "unbind" | "grant" | "budget" | "append";
 
@@ -102,7 +103,7 @@ export const workDecisions: Decisions<Names> = {
       accept(draft("budget.set", { limits: amountsOf(limits) }, because(reason)), ...goesOn)
     );
   },
-  append: (state, { records }) => {
+  append: (state, { records, sent }, { digest }) => {
     const refusal = forbidden(state, "write", "take input");
     if (refusal !== null) return refusal;
     if (records.length === 0) return refuse("invalid", "nothing to append", "give at least one record");
@@ -114,17 +115,22 @@ export const workDecisions: Decisions<Names> = {
     }
     const wrong = records.find((record) => record.type !== "input.received" && !isForeign(record.type));
     if (wrong !== undefined) return refusedType(wrong.type);
-    let input = state.standing.inbox.received;
+    const { session, inbox } = state.standing;
+    let input = inbox.received;
     // What a person says is meant to be heard, also by one who sleeps.
     const heard = records.some((record) => record.type === "input.received" && isFromUser(record));
     const woken =
       heard && state.standing.status === "sleeping" ? [draft("session.woken", { by: "person" })] : [];
-    return accept(
-      ...records.map((record) =>
-        record.type === "input.received" ? inputDraft(record, ++input) : foreignDraft(record),
-      ),
-      ...woken,
-    );
+    const fired: DraftEvent[] = [];
+    const appended = records.map((record) => {
+      if (record.type !== "input.received") return foreignDraft(record);
+      const received = inputDraft(record, ++input);
+      const names = sent === true ? triggersFor(state, { from: null, topic: topicOf(record) }) : [];
+      const cause = digest("", `input ${input} of ${session}`);
+      fired.push(...names.map((name) => draft("trigger.fired", { name, digest: cause, input })));
+      return received;
+    });
+    return accept(...appended, ...fired, ...woken);
   },
 };
 
@@ -144,9 +150,27 @@ export function inputDraft(record: InputRecord, input: number): DraftEvent {
   const blocks = "blocks" in record ? [...record.blocks] : [{ type: "text" as const, text: record.text }];
   const mode = "mode" in record ? record.mode : undefined;
   const from = record.from === undefined || record.from === "user" ? undefined : { from: record.from };
-  const topic = "topic" in record && record.topic !== undefined ? { topic: record.topic } : undefined;
+  const topic = present({ topic: topicOf(record) });
   return draft("input.received", { input, ...from, ...(mode && { mode }), ...topic }, { blocks });
 }
+
+const topicOf = (record: InputRecord): string | undefined => ("topic" in record ? record.topic : undefined);
+
+interface Addressed {
+  /** The session that sent it; null: a person. */
+  readonly from: string | null;
+  readonly topic?: string | undefined;
+}
+
+/** The triggers that a message fires. */
+export const triggersFor = ({ standing }: State, { from, topic }: Addressed): readonly string[] =>
+  [...standing.triggers.entries()].flatMap(([name, trigger]) => {
+    const fits =
+      trigger.kind === "message" &&
+      (trigger.topic === null || trigger.topic === topic) &&
+      (trigger.from === null || trigger.from === from);
+    return fits ? [name] : [];
+  });
 
 function foreignDraft({ type, body = {}, content }: Exclude<AppendRecord, InputRecord>): DraftEvent {
   return content === undefined ? { type, body } : { type, body, content };

@@ -148,6 +148,14 @@ test("a message fires the triggers that it fits, and wakes who waits for one of 
     "rates",
     { by: "message", trigger: "rates" },
   ]);
+  const person = (more: object): Command => ({
+    do: "append",
+    records: [{ type: "input.received", text: "hi", topic: "rates" }],
+    ...more,
+  });
+  assert.deepEqual(fired(listening, person({ sent: true })), ["rates"], "a person is no session");
+  assert.deepEqual(fired(listening, person({})), [], "what is not sent is no message");
+  assert.deepEqual(fired(asleep, person({ sent: true })), ["rates", { by: "person" }]);
   const body = { name: "peer", digest: sha("msg_1"), input: 1 };
   assert.deepEqual(listening.brings(receive())[1], { type: "trigger.fired", body });
 });

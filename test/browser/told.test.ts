@@ -55,6 +55,14 @@ suite("what the page tells", { skip }, () => {
     const { page } = shown;
     await page.getByRole("button", { name: "Allow" }).waitFor();
     assert.equal(await page.getByRole("button", { name: "Activate" }).count(), 0);
+    await page.goto(`${stand.url}/?q=refund`);
+    await page.getByRole("link", { name: "Settle a refund" }).waitFor();
+    await page.keyboard.press("j");
+    await page.locator(".sessions-row[data-chosen]").waitFor();
+    await page.keyboard.press("s");
+    await page.getByText("A call of it waits for an answer: allow or deny it first.").waitFor();
+    await page.goto(`${stand.url}/s/${session.id}`);
+    await page.getByRole("button", { name: "Allow" }).waitFor();
     await session.answer({ allow: true });
     await session.suspend();
     await page.getByRole("button", { name: "Activate" }).first().waitFor();

@@ -131,5 +131,7 @@ function cannot({ title, name }: Action, row: Row | undefined): string {
   if (row?.copy === true) return `${verb}: this is a copy. It is read and forked only.`;
   if (row?.status === "running" && (name === "close" || name === "delete"))
     return `${verb}: it is running. Interrupt it first.`;
+  if (row?.waitingFor === "approval" && (name === "suspend" || name === "activate"))
+    return "A call of it waits for an answer: allow or deny it first.";
   return `${verb}: it is ${row?.status ?? "gone"}.`;
 }

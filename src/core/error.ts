@@ -17,15 +17,21 @@ export class SkeinError extends Error {
   override readonly name = "SkeinError";
   readonly code: ErrorCode;
   readonly hint: string | undefined;
+  /**
+   * The part of the message that is for those who run the store, as an address, a path, or what the database
+   * said: whoever passes the error on to others leaves it out, and the hint with it.
+   */
+  readonly where: string | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { hint?: string | undefined; cause?: unknown } = {},
+    options: { hint?: string | undefined; where?: string | undefined; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.hint = options.hint;
+    this.where = options.where;
   }
 }
 

@@ -48,10 +48,14 @@ export async function connect(options: ConnectionOptions): Promise<Connection> {
   if (!create && !existsSync(path)) {
     throw new SkeinError("not-found", `there is no store at ${path}`, {
       hint: 'check the path; "skein open" makes a new store',
+      where: path,
     });
   }
   if (existsSync(path) && statSync(path).isDirectory()) {
-    throw new SkeinError("invalid", `${path} is a directory, not a store`, { hint: `try ${path}/skein.db` });
+    throw new SkeinError("invalid", `${path} is a directory, not a store`, {
+      hint: `try ${path}/skein.db`,
+      where: path,
+    });
   }
   if (create) makePrivate(path);
   const database = translate(path, () => new DatabaseSync(path, { timeout: busyTimeoutMs }));
@@ -94,6 +98,7 @@ function connection(database: DatabaseSync, path: string): Connection {
             `the store met an I/O error and takes no more work: ${path}`,
             {
               hint: "close it, look at the disk, then open it again; it is verified before it is used",
+              where: path,
               cause: error,
             },
           );
@@ -123,6 +128,7 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
   if (fresh && !options.create) {
     throw new SkeinError("not-found", `${options.path} is empty: there is no store in it`, {
       hint: 'check the path; "skein open" makes a new store',
+      where: options.path,
     });
   }
   const full = options.durability === "disk";
@@ -158,6 +164,7 @@ function checkTenant(database: DatabaseSync, { path, tenant }: ConnectionOptions
   if (row?.["value"] === tenant) return;
   throw new SkeinError("refused", `${path} belongs to the tenant ${JSON.stringify(row?.["value"])}`, {
     hint: "give each tenant a file of its own",
+    where: path,
   });
 }
 
@@ -170,6 +177,7 @@ function inspect(database: DatabaseSync, path: string): boolean {
   if (id !== applicationId) {
     throw new SkeinError("invalid", `${path} is an SQLite file, but not a Skein store`, {
       hint: "choose another path; nothing was changed",
+      where: path,
     });
   }
   if (version > schemaVersion) {
@@ -178,6 +186,7 @@ function inspect(database: DatabaseSync, path: string): boolean {
       `${path} has layout ${version}; this Skein knows up to ${schemaVersion}`,
       {
         hint: "update Skein; nothing was changed",
+        where: path,
       },
     );
   }
@@ -249,6 +258,7 @@ export async function waitForLock<T>(
       if (world.now() >= giveUpAt) {
         throw new SkeinError("unavailable", `the store is locked by another program: ${options.path}`, {
           hint: "wait until it is done, or end it; nothing was written",
+          where: options.path,
           cause: error,
         });
       }
@@ -295,7 +305,7 @@ export const isBusy = (error: unknown): boolean =>
 /** What happened, in words a user can act on. An error that is not SQLite's is passed on as it is. */
 function asSkeinError(path: string, error: unknown): unknown {
   const say = (code: "unavailable" | "invalid" | "corrupt", message: string, hint: string) =>
-    new SkeinError(code, message, { hint, cause: error });
+    new SkeinError(code, message, { hint, where: path, cause: error });
   switch (sqliteKind(error)) {
     case "busy":
       return say("unavailable", `the store is locked by another program: ${path}`, "try again");

@@ -33,6 +33,7 @@ export function fileOf(path: string): number {
   if (held === undefined) {
     throw new SkeinError("unavailable", `another file has taken the place of the store: ${path}`, {
       hint: "close the store and open it again",
+      where: path,
     });
   }
   held.file ??= openSync(path, "r+");

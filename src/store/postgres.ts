@@ -50,6 +50,7 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
   const database = openDatabase({ address, world, clock, settings });
   try {
     const started = await startStore(database, { tenant: name, workspace, create, durability });
+    database.opened();
     const driver: Driver = { database, tenant: started.tenant, world, changed: () => watch.notify() };
     const watch: Watch = makeWatch(driver);
     const heads = makeHeads();

@@ -9,7 +9,7 @@ import { asSkeinError } from "../../src/store/postgres/trouble.ts";
 import { postgresStore } from "../../src/store/postgres.ts";
 import { workspace } from "../runtime/place.ts";
 import { makeRole } from "./database.ts";
-import { startFakeServer } from "./fake-server.ts";
+import { startFakeServer, type Disguise } from "./fake-server.ts";
 import { noPostgres, type PostgresPlace } from "./place.ts";
 import { startPostgres, type Postgres } from "./server.ts";
 
@@ -63,6 +63,14 @@ suite("a server that is not as it should be", { concurrency: true }, () => {
       { kind: "refusing", code: "53100", message: "could not write: No space left on device" },
       said("unavailable", /disk is full or failing: could not write/, /free some space/),
     ],
+    [
+      pooler("idle_in_transaction_session_timeout"),
+      said("unavailable", /a pooler stands before PostgreSQL/, /=transaction .* = idle_\w+, plan_\w+, jit$/),
+    ],
+    [
+      pooler("synchronous_commit"),
+      said("unavailable", /does not take "synchronous_commit"/, /, jit, synchronous_commit$/),
+    ],
   ] as const;
   for (const [disguise, words] of disguises) {
     test(`is refused: ${words.message.source}`, async () => {
@@ -70,6 +78,14 @@ suite("a server that is not as it should be", { concurrency: true }, () => {
       await refuses(server.url.replace("skein@", "skein:geheim@"), words);
     });
   }
+
+  test("is unavailable, whatever it refuses, once the store was open", () => {
+    const codes = ["28P01", "28000", "3D000", "42501", "25006", "XX000", "ECONNREFUSED"].map((code) => {
+      const error = asSkeinError("p", Object.assign(new Error("no"), { code }), { isOpen: true });
+      return (error as SkeinError).code;
+    });
+    assert.deepEqual([...new Set(codes)], ["unavailable"]);
+  });
 
   test("is refused when it is a standby, and taken for less durability when it is not durable", () => {
     const state: ServerState = {
@@ -183,6 +199,11 @@ suite("a database that is not as it should be", { skip: await noPostgres(), conc
     for (const store of stores) await store.close();
   });
 });
+
+/** As PgBouncer does it. */
+function pooler(setting: string): Disguise {
+  return { kind: "refusing", code: "08P01", message: `unsupported startup parameter: ${setting}` };
+}
 
 function said(code: string, message: RegExp, hint: RegExp): Said {
   return { code, message, hint };

@@ -10,6 +10,7 @@ import { listenTo, type Hearing } from "./listen.ts";
 import { makePool } from "./pool.ts";
 import { openSingle, type Single } from "./single.ts";
 import { makePatience } from "./patience.ts";
+import { usualSettings } from "./settings.ts";
 import { asSkeinError, Lost, troubleOf } from "./trouble.ts";
 
 /** Arrays are given as texts, see literal.ts. */
@@ -49,10 +50,15 @@ export interface Database {
   readonly heardClock: (nowMs: number, askedAt: number) => void;
   readonly shown: string;
   readonly pooled: boolean;
+  /** The store is open: what the server refuses from now on is its own trouble, and no wrong address. */
+  opened(): void;
   close(): Promise<void>;
 }
 
-/** How long nobody here gets an answer until callers are told; as long as anybody does, it is no outage. */
+/**
+ * How long nobody here gets an answer until callers are told, from the first try that failed: whoever comes
+ * later does not wait as long again. As long as anybody is answered, it is no outage.
+ */
 const outageMs = 30_000;
 /** So often something is tried that fails again and again while others are answered. */
 const triesMax = 60;
@@ -86,15 +92,18 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
         // Dates and times are given as the server writes them.
         date: { to: 1184, from: [1082, 1114, 1184], parse: String, serialize: String },
       },
-      connection: { application_name: "skein", ...(address.pooled ? {} : { ...usual, ...settings }) },
+      connection: { application_name: "skein", ...(address.pooled ? {} : { ...usualSettings, ...settings }) },
     });
   const pool = makePool(address.connections, open);
   const patience = makePatience(world);
   let offsetMs = 0;
   let closed = false;
   let reached = false;
+  let isOpen = false;
   /** When the server last answered anybody here, by the world's clock. */
   let answeredAt = 0;
+  /** When the first try began that has failed since then; null when none has. */
+  let failingSince: number | null = null;
 
   const ask =
     (single: Single): Statement =>
@@ -106,6 +115,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
         const rows = await inTime(answer, text);
         reached = true;
         answeredAt = world.now();
+        failingSince = null;
         return rows as never;
       } catch (error) {
         const trouble = troubleOf(error);
@@ -133,17 +143,22 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   /** Tries until it goes well, fails for good, or the outage has lasted too long. */
   async function persist<T>(work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
     const beganAt = world.now();
-    const isOutage = (): boolean =>
-      world.now() - Math.max(beganAt, answeredAt) >= (reached ? outageMs : firstOutageMs);
+    const isOutage = (triedAt: number): boolean => {
+      if (!reached) return world.now() - beganAt >= firstOutageMs;
+      failingSince ??= Math.max(triedAt, answeredAt);
+      return world.now() - failingSince >= outageMs;
+    };
     let waitMs: number = pauseMs[0];
     for (let tries = 1; ; tries++) {
       checkOpen();
+      const triedAt = world.now();
       try {
         return await work();
       } catch (error) {
         if (closed) checkOpen();
         if (error instanceof Lost && !passes(error)) throw error;
-        if (!passes(error) || tries >= triesMax || isOutage()) throw asSkeinError(address.shown, error);
+        if (!passes(error) || tries >= triesMax || isOutage(triedAt))
+          throw asSkeinError(address.shown, error, { isOpen });
         await world.sleep(waitMs);
         waitMs = Math.min(waitMs * 2, pauseMs[1]);
       }
@@ -211,6 +226,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     },
     shown: address.shown,
     pooled: address.pooled,
+    opened: () => void (isOpen = true),
     async close() {
       if (closed) return;
       closed = true;
@@ -218,16 +234,6 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     },
   };
 }
-
-/**
- * Whoever forgets a transaction holds up the feed of all. Statements find by index, whatever their values: to
- * plan one again, or to compile it, takes longer than to run it.
- */
-const usual = {
-  idle_in_transaction_session_timeout: 60_000,
-  plan_cache_mode: "force_generic_plan",
-  jit: "off",
-};
 
 /** What no number holds exactly, which only a query of a user can give, stays a text. */
 function wholeNumber(text: string): number {

@@ -59,18 +59,22 @@ export async function startLayout(
   const found = await serverState(database);
   const wrong = serverFlaw(found, database.shown, durability);
   if (wrong !== null) throw wrong;
-  if (found.layout === 0 && !create) throw noStore(`there is no store at ${database.shown}`);
+  if (found.layout === 0 && !create) throw noStore(database.shown);
   if (found.layout < layout) await bringUp(database);
 }
 
-/** Where `skein.migrations` is not there, nothing may name it: its number is asked for after this. */
+/**
+ * Where `skein.migrations` is not there, nothing may name it: its number is asked for after this. Of others'
+ * connections a role without special rights is told who and where, and not of what type they are.
+ */
 const stateQuery = `SELECT current_setting('server_version_num')::integer AS version,
   current_setting('server_version') AS shown_version, current_setting('server_encoding') AS encoding,
   current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
   current_setting('synchronous_commit') AS synchronous_commit, pg_is_in_recovery() AS standby,
   current_setting('transaction_read_only') AS read_only, current_user::text AS role,
   to_regclass('skein.migrations') IS NOT NULL AS there,
-  (SELECT count(*)::integer FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+  (SELECT count(*)::integer FROM pg_stat_activity WHERE backend_type = 'client backend'
+    OR (backend_type IS NULL AND usesysid IS NOT NULL AND datid IS NOT NULL)) AS connections,
   current_setting('max_connections')::integer AS connections_max,
   floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`;
 
@@ -103,7 +107,7 @@ async function layoutOf({ run }: Pick<Database, "run">): Promise<number> {
 /** Why a store cannot be kept there as it is asked for; null when it can. */
 export function serverFlaw(found: ServerState, place: string, durability: Durability): SkeinError | null {
   const refused = (message: string, hint: string) =>
-    new SkeinError("refused", `${message}: ${place}`, { hint });
+    new SkeinError("refused", `${message}: ${place}`, { hint, where: place });
   if (found.version < versionMin) {
     return refused(
       `the server is PostgreSQL ${found.shownVersion}, and Skein needs 15 or later`,
@@ -172,14 +176,18 @@ async function bringUp(database: Database): Promise<void> {
   );
 }
 
-const noStore = (message: string): SkeinError =>
-  new SkeinError("not-found", message, { hint: 'check the address; "skein open" makes a new store' });
+const noStore = (place: string): SkeinError =>
+  new SkeinError("not-found", `there is no store at ${place}`, {
+    hint: 'check the address; "skein open" makes a new store',
+    where: place,
+  });
 
 const noTenant = (tenant: string, place: string): SkeinError =>
   new SkeinError("not-found", `there is no tenant ${quote(tenant)} that this role may see: ${place}`, {
     hint:
       'name it in the address, ?tenant=NAME; "skein open" makes a new one; a role that does not own the ' +
       `tables sees the one it was given alone: skein tenants set ${tenant} --role ROLE`,
+    where: place,
   });
 
 type TenantRow = Started & { readonly workspace: string };
@@ -209,6 +217,7 @@ export async function openTenant(
   if (row === undefined) {
     throw new SkeinError("refused", `the role may not open the tenant ${quote(tenant)}: ${database.shown}`, {
       hint: `name the role's own, ?tenant=NAME, or give it this one: skein tenants set ${tenant} --role ROLE`,
+      where: database.shown,
     });
   }
   const { program } = row;

@@ -1,5 +1,6 @@
 /** What PostgreSQL and the way to it can say, in words a user can act on, and what follows for a write. */
 import { SkeinError } from "../../core/error.ts";
+import { usualSettings } from "./settings.ts";
 
 /**
  * `busy`: nothing was written, and it may go well if tried again. `away`: the server cannot be reached now,
@@ -42,8 +43,16 @@ const troubles: ReadonlyMap<string, Trouble> = new Map([
   ["CONNECTION_DESTROYED", "lost"],
 ]);
 
-export const troubleOf = (error: unknown): Trouble | null =>
-  error instanceof Lost ? "lost" : (troubles.get(codeOf(error)) ?? null);
+export function troubleOf(error: unknown): Trouble | null {
+  if (error instanceof Lost) return "lost";
+  return refusedSetting(error) === null ? (troubles.get(codeOf(error)) ?? null) : null;
+}
+
+/** Which setting a pooler that hands on whole connections does not let through; null when it is not that. */
+function refusedSetting(error: unknown): string | null {
+  if (codeOf(error) !== "08P01" || !(error instanceof Error)) return null;
+  return /^unsupported startup parameter[^:]*: (\w+)/.exec(error.message)?.[1] ?? null;
+}
 
 /** A row that would be there twice. */
 export const isUnique = (error: unknown): boolean =>
@@ -53,11 +62,16 @@ interface Words {
   readonly code: "unavailable" | "refused" | "invalid" | "not-found";
   readonly message: string;
   readonly hint: string;
+  /** See `SkeinError`. */
+  readonly where: string;
 }
 
 /** By SQLSTATE or system code; `place` is the address without its password. */
 const words = (code: string, place: string, said: string): Words | null => {
-  const one = (kind: Words["code"], message: string, hint: string): Words => ({ code: kind, message, hint });
+  const one = (kind: Words["code"], message: string, hint: string): Words => {
+    const where = message.endsWith(place) || said === "" ? place : said;
+    return { code: kind, message, hint, where };
+  };
   switch (code) {
     case "28P01":
     case "28000":
@@ -97,30 +111,58 @@ const words = (code: string, place: string, said: string): Words | null => {
   }
 };
 
-/** What happened, in words. An error that is neither the server's nor the way's is passed on as it is. */
-export function asSkeinError(place: string, error: unknown): unknown {
-  if (error instanceof SkeinError) return error;
-  const code = codeOf(error);
-  const said = error instanceof Error ? error.message : String(error);
-  const known = words(code, place, said);
-  if (known !== null) return new SkeinError(known.code, known.message, { hint: known.hint, cause: error });
+function poolerWords(place: string, setting: string): Words {
+  const settings = [...new Set([...Object.keys(usualSettings), setting])].join(", ");
+  return {
+    code: "unavailable",
+    message: `a pooler stands before PostgreSQL, and does not take "${setting}": ${place}`,
+    hint:
+      "if it is in transaction mode, add ?pooler=transaction to the address; in session mode, let it set " +
+      `ignore_startup_parameters = ${settings}`,
+    where: place,
+  };
+}
+
+/** What else can be said of a server that is not there, is busy, or says what nobody expected. */
+function otherWords(error: unknown, place: string, said: string): Words | null {
+  const one = (message: string, hint: string, where = place): Words => ({
+    code: "unavailable",
+    message,
+    hint,
+    where,
+  });
   const trouble = troubleOf(error);
   if (trouble === "away" || trouble === "lost") {
-    return new SkeinError("unavailable", `PostgreSQL cannot be reached: ${place}`, {
-      hint:
-        "check that the server runs, and host and port in the address" +
-        (place.includes("sslmode=") ? "; or it does not speak TLS, which sslmode asks for" : ""),
-      cause: error,
-    });
+    const tls = place.includes("sslmode=") ? "; or it does not speak TLS, which sslmode asks for" : "";
+    return one(
+      `PostgreSQL cannot be reached: ${place}`,
+      `check that the server runs, and host and port in the address${tls}`,
+    );
   }
-  if (trouble === "busy") {
-    return new SkeinError("unavailable", `the store is busy: ${place}`, { hint: "try again", cause: error });
-  }
-  if (/^[0-9A-Z]{5}$/.test(code)) {
-    return new SkeinError("unavailable", `PostgreSQL says: ${said} (${code})`, {
-      hint: "look at the server's log; nothing was written",
-      cause: error,
-    });
-  }
-  return error;
+  if (trouble === "busy") return one(`the store is busy: ${place}`, "try again");
+  const code = codeOf(error);
+  if (!/^[0-9A-Z]{5}$/.test(code)) return null;
+  const message = `PostgreSQL says: ${said} (${code})`;
+  return one(message, "look at the server's log; nothing was written", message);
+}
+
+/**
+ * What happened, in words. An error that is neither the server's nor the way's is passed on as it is. Once
+ * the store is open, whatever the server refuses is `unavailable`: nobody who uses the store can mend it.
+ */
+export function asSkeinError(
+  place: string,
+  error: unknown,
+  { isOpen = false }: { readonly isOpen?: boolean } = {},
+): unknown {
+  if (error instanceof SkeinError) return error;
+  const said = error instanceof Error ? error.message : String(error);
+  const setting = refusedSetting(error);
+  const found =
+    setting === null
+      ? (words(codeOf(error), place, said) ?? otherWords(error, place, said))
+      : poolerWords(place, setting);
+  if (found === null) return error;
+  const { message, hint, where } = found;
+  return new SkeinError(isOpen ? "unavailable" : found.code, message, { hint, where, cause: error });
 }

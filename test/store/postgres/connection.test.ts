@@ -11,11 +11,11 @@ const skip = await noPostgres();
 const world = realWorld();
 
 /** A table of numbers, reached through a proxy. */
-async function opened(t: TestContext): Promise<{ database: Database; proxy: Proxy }> {
+async function opened(t: TestContext, { now } = world): Promise<{ database: Database; proxy: Proxy }> {
   const place = await ownDatabase();
   const proxy = await startProxy({ port: Number(new URL(place.url).port) });
   const address = parseAddress(`${proxy.through(place.url)}?connections=3`);
-  const database = openDatabase({ address, world, clock: "database" });
+  const database = openDatabase({ address, world: { ...world, now }, clock: "database" });
   t.after(async () => {
     await database.close();
     await proxy.close();
@@ -89,5 +89,50 @@ test(
       answers,
       Array.from({ length: 20 }, (_, place) => Array.from({ length: 10 }, () => place + 1)),
     );
+  },
+);
+
+test(
+  "an outage is waited out from its first failure on, and not by everybody anew",
+  { skip, timeout: 30_000 },
+  async (t) => {
+    let aheadMs = 0;
+    const { database, proxy } = await opened(t, { ...world, now: () => world.now() + aheadMs });
+    const away = { code: "unavailable", message: /PostgreSQL cannot be reached/ };
+    const isSettled = async (call: Promise<unknown>): Promise<boolean> =>
+      Promise.race([
+        call.then(
+          () => true,
+          () => true,
+        ),
+        world.sleep(300).then(() => false),
+      ]);
+    const ask = () => database.run("SELECT 1");
+
+    aheadMs += 3_600_000; // Nobody asked for long, which is no outage.
+    proxy.refuse(true);
+    proxy.cutAll();
+    const first = ask();
+    first.catch(() => undefined);
+    assert.equal(await isSettled(first), false, "the outage has just begun");
+    aheadMs += 27_000;
+    const second = ask();
+    second.catch(() => undefined);
+    assert.equal(await isSettled(second), false, "it has lasted for less than 30 seconds");
+    aheadMs += 3_000;
+    await assert.rejects(first, away);
+    await assert.rejects(second, away);
+    const before = proxy.count.ever;
+    await assert.rejects(ask(), away);
+    assert.ok(proxy.count.ever <= before + 1, "whoever comes later tries once");
+
+    proxy.refuse(false);
+    assert.equal((await ask()).count, 1);
+    proxy.refuse(true);
+    proxy.cutAll();
+    const next = ask();
+    assert.equal(await isSettled(next), false, "the next one is waited out again");
+    proxy.refuse(false);
+    assert.equal((await next).count, 1);
   },
 );

@@ -8,6 +8,9 @@ import { openEngine } from "../../../src/index.ts";
 import { Engine } from "../../../src/runtime/engine.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import type { Store } from "../../../src/store/port.ts";
+import { parseAddress } from "../../../src/store/postgres/address.ts";
+import { openDatabase } from "../../../src/store/postgres/connection.ts";
+import { serverState } from "../../../src/store/postgres/start.ts";
 import { openTenants, type Tenants } from "../../../src/store/postgres/tenants.ts";
 import { postgresStore } from "../../../src/store/postgres.ts";
 import { makeRole } from "../../postgres/database.ts";
@@ -200,6 +203,20 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     ];
     for (const sql of forbidden) await assert.rejects(raw.sql.unsafe(sql), { code: "42501" }, sql);
     await assert.rejects(opened("theirs", role.href), { code: "refused", message: /the role may not/ });
+  });
+
+  test("a tenant's role counts all connections of the server, and not its own alone", async () => {
+    const role = await makeRole(place.url);
+    await tenants.set("counting", { role: role.username });
+    const database = openDatabase({ address: parseAddress(role.href), world, clock: "database" });
+    const others = postgres(place.url, { max: 7 });
+    try {
+      await Promise.all(Array.from({ length: 7 }, () => others`SELECT pg_sleep(0.2)`));
+      assert.ok((await serverState(database)).connections >= 8);
+    } finally {
+      await database.close();
+      await others.end();
+    }
   });
 
   test("a role that nothing could keep, that is not there or is another's, is refused", async () => {

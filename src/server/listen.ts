@@ -31,7 +31,7 @@ import { makeKeptAnswers } from "./kept-answer.ts";
 import { safetyHeaders } from "./origin.ts";
 import { hooksPath } from "./webhooks-in.ts";
 import { apiPage } from "./page.ts";
-import { problemOf, ProblemError } from "./problem.ts";
+import { problemOf, ProblemError, tellOnce } from "./problem.ts";
 import { checkRelayAddress, makeRelay, relayAddress } from "./relay.ts";
 import { relayPath } from "./relay-proof.ts";
 import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
@@ -137,7 +137,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     otherStores: options.otherStores ?? false,
     relay,
     stopping: stopping.signal,
-    trouble: options.trouble ?? ignore,
+    trouble: tellOnce(options.trouble ?? ignore, () => world.steady?.() ?? world.now()),
     streaming: options.streaming ?? ignore,
   };
   const listener = makeListener(desk, options);

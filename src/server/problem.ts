@@ -13,11 +13,44 @@ export class ProblemError extends Error {
   }
 }
 
+/** The part of its message that callers are not told; null when they may read all of it. */
+function whereIn(error: SkeinError): string | null {
+  for (let one: unknown = error; one instanceof SkeinError; one = one.cause)
+    if (one.where !== undefined) return one.where;
+  return null;
+}
+
+/** Without the place of the store: it, and what to do there, is for whoever runs the server. */
+function outward({ code, message }: SkeinError, where: string): Problem {
+  const rest = message.replaceAll(`: ${where}`, "").replaceAll(where, "…");
+  return makeProblem(code, /\w/.test(rest) ? rest : "the store cannot be used now", {
+    hint: "try again later; whoever runs the server finds more in its log",
+  });
+}
+
+const againMs = 60_000;
+const toldMax = 100;
+
+/** In an outage every request meets the same trouble with the store: it is told once a minute. */
+export function tellOnce(tell: (error: unknown) => void, clock: () => number): (error: unknown) => void {
+  const told = new Map<string, number>();
+  return (error) => {
+    if (!(error instanceof SkeinError) || whereIn(error) === null) return tell(error);
+    const nowMs = clock();
+    if (nowMs - (told.get(error.message) ?? -Infinity) < againMs) return;
+    if (told.size >= toldMax) told.clear();
+    told.set(error.message, nowMs);
+    tell(error);
+  };
+}
+
 /** `tell` hears of what only a fault of the program, or of the store, explains. */
 export function problemOf(error: unknown, tell: (error: unknown) => void): Problem {
   if (error instanceof ProblemError) return error.problem;
   if (error instanceof SkeinError) {
-    if (error.code === "corrupt") tell(error);
+    const where = whereIn(error);
+    if (error.code === "corrupt" || where !== null) tell(error);
+    if (where !== null) return outward(error, where);
     return makeProblem(error.code, error.message, { hint: error.hint });
   }
   tell(error);

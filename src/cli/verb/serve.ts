@@ -180,6 +180,9 @@ async function openTenant(place: string, tenant: string): Promise<Engine | null>
   } catch (error) {
     const isMissing = error instanceof SkeinError && ["not-found", "invalid"].includes(error.code);
     if (isMissing) return null;
-    throw error;
+    if (!(error instanceof SkeinError) || error.code !== "refused") throw error;
+    // The server is up: what its database refuses now is no fault of whoever asks.
+    const { message, hint, where } = error;
+    throw new SkeinError("unavailable", message, { hint, where, cause: error });
   }
 }

@@ -65,7 +65,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const lister = makeLister(database, tenant);
   const snapshots = makeSnapshots(database, logs);
   const projector = makeProjector(database, logs, segments);
-  const watch = makeWatch(database, realpathSync(path), world);
+  const watch = makeWatch(connection, realpathSync(path), world);
   writer.onCommit(watch.notify);
   const renew = database.prepare(renewal);
   const look = async <T>(work: () => T | Promise<T>): Promise<T> => {

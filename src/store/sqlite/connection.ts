@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { version } from "../../core/version.ts";
 import type { Durability, StoreWorld } from "../port.ts";
-import { holdFile } from "./raw-file.ts";
+import { holdFile, stays } from "./raw-file.ts";
 import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom } from "./schema.ts";
 
 /** Locks held longer than this are waited for without blocking the process. */
@@ -28,6 +28,8 @@ export interface Connection {
   guard<T>(work: () => T): T;
   /** Why nothing works any more, or null. */
   poison(): SkeinError | null;
+  /** Looks whether the file is where it was. If not, nothing is acknowledged any more: nobody would find it. */
+  lookForFile(): void;
   trusted(): void;
   close(): void;
 }
@@ -82,6 +84,16 @@ function connection(database: DatabaseSync, path: string): Connection {
   const marker = `${path}-suspect`;
   let poisoned: SkeinError | null = null;
   const letGo = holdFile(path);
+  const isThere = stays(path);
+  const lookForFile = (cause?: unknown): SkeinError | null => {
+    if (poisoned !== null || isThere()) return poisoned;
+    poisoned = new SkeinError("unavailable", `the file of the store was moved or removed: ${path}`, {
+      hint: "end this program, bring the file back with those beside it, then open it again",
+      where: path,
+      cause,
+    });
+    return poisoned;
+  };
   return {
     database,
     path,
@@ -93,6 +105,8 @@ function connection(database: DatabaseSync, path: string): Connection {
       } catch (error) {
         const kind = sqliteKind(error);
         if (kind === "io" || kind === "corrupt") {
+          const moved = lookForFile(error);
+          if (moved !== null) throw moved;
           poisoned = new SkeinError(
             "unavailable",
             `the store met an I/O error and takes no more work: ${path}`,
@@ -112,6 +126,7 @@ function connection(database: DatabaseSync, path: string): Connection {
       }
     },
     poison: () => poisoned,
+    lookForFile: () => void lookForFile(),
     trusted: () => rmSync(marker, { force: true }),
     close() {
       poisoned ??= new SkeinError("unavailable", "the store is closed", { hint: "open it again" });

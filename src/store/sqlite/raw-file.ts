@@ -1,5 +1,5 @@
 /** The file of a store, past SQLite: opened at most once in a process, and closed after the last store. */
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, openSync, realpathSync, statSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 
 /**
@@ -12,6 +12,21 @@ const nameOf = (path: string): string => {
   const { dev, ino } = statSync(path);
   return `${dev}:${ino}`;
 };
+
+/** Whether a file is still where it is now. What cannot be told is taken for a yes. */
+export function stays(given: string): () => boolean {
+  // Whatever directory the process goes to.
+  const path = realpathSync(given);
+  const name = nameOf(path);
+  return () => {
+    try {
+      return nameOf(path) === name;
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : null;
+      return code !== "ENOENT" && code !== "ENOTDIR";
+    }
+  };
+}
 
 /** For every connection to a store; to be called back after the connection was closed. */
 export function holdFile(path: string): () => void {

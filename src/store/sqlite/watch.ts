@@ -1,10 +1,11 @@
 /**
  * Notices of what other processes committed. The -wal file changes before a commit can be read, so after each
- * notice the database is asked again a little later, and now and then anyway.
+ * notice the database is asked again a little later, and now and then anyway. Then it is also looked whether
+ * the file is where it was. What goes wrong is met by whoever asks the store next.
  */
 import { watch as watchFile, type FSWatcher } from "node:fs";
-import type { DatabaseSync } from "node:sqlite";
 import type { StoreWorld } from "../port.ts";
+import type { Connection } from "./connection.ts";
 
 const againMs = [2, 20] as const;
 const anywayMs = 250;
@@ -16,9 +17,9 @@ export interface Watch {
   close(): void;
 }
 
-export function makeWatch(database: DatabaseSync, path: string, world: StoreWorld): Watch {
+export function makeWatch(connection: Connection, path: string, world: StoreWorld): Watch {
   const listeners = new Set<() => void>();
-  const version = database.prepare("PRAGMA data_version");
+  const version = connection.database.prepare("PRAGMA data_version");
   version.setReturnArrays(true);
   let seen: unknown;
   let file: FSWatcher | null = null;
@@ -29,12 +30,25 @@ export function makeWatch(database: DatabaseSync, path: string, world: StoreWorl
     for (const listener of listeners) listener();
   };
 
+  const read = (): unknown => connection.guard(() => (version.get() as unknown as [number])[0]);
+
   /** `data_version` changes only with commits of other connections. */
   function look(): void {
-    if (closed) return;
-    const now = (version.get() as unknown as [number])[0];
-    if (now !== seen && seen !== undefined) notify();
-    seen = now;
+    if (closed || connection.poison() !== null) return;
+    try {
+      const now = read();
+      if (now !== seen && seen !== undefined) notify();
+      seen = now;
+    } catch {
+      // A lock is looked past the next time; after anything worse nothing works any more.
+    }
+    if (connection.poison() !== null) endInTrouble();
+  }
+
+  /** Whoever waits looks once more, and meets what is wrong. */
+  function endInTrouble(): void {
+    stop();
+    notify();
   }
 
   async function lookAgain(): Promise<void> {
@@ -45,14 +59,21 @@ export function makeWatch(database: DatabaseSync, path: string, world: StoreWorl
   }
 
   async function run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      look();
+    for (;;) {
       await world.sleep(anywayMs, signal);
+      if (signal.aborted) return;
+      connection.lookForFile();
+      if (connection.poison() !== null) return endInTrouble();
+      look();
     }
   }
 
   function start(): void {
-    seen = (version.get() as unknown as [number])[0];
+    try {
+      seen = read();
+    } catch {
+      // Its first look meets it again.
+    }
     try {
       file ??= watchFile(`${path}-wal`, { persistent: false }, () => void lookAgain());
       file.on("error", unwatch);

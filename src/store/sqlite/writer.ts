@@ -82,6 +82,12 @@ export function makeWriter(
   function flush(): void {
     const batch = queue.length <= batchJobsMax ? queue : queue.slice(0, batchJobsMax);
     queue = queue.slice(batch.length);
+    const poison = connection.poison();
+    if (poison !== null) {
+      // Since they were asked for: nothing of them is written, for certain.
+      rejectAll(batch, poison);
+      return next();
+    }
     if (batch.length === 1 && batch[0] !== undefined && doneAlone(batch[0])) return next();
     try {
       connection.guard(() => begin.run());
@@ -155,6 +161,7 @@ export function makeWriter(
     jobsSinceLook += jobs;
     if (jobsSinceLook < checkpointLookJobs) return;
     jobsSinceLook = 0;
+    connection.lookForFile();
     const [, pages, moved] = connection.guard(() => progress.get()) as unknown as Progress;
     if (pages >= checkpointPages && moved < pages) connection.guard(() => checkpoint.run());
   }

@@ -1,6 +1,6 @@
 /** After an I/O error nothing is acknowledged until the store was opened again and verified. */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { SkeinError } from "../../../src/core/error.ts";
@@ -11,18 +11,19 @@ import { draftOf } from "../../../src/store/conformance.ts";
 import type { Part, Store } from "../../../src/store/port.ts";
 import { sqliteStore } from "../../../src/store/sqlite.ts";
 import { newPath, workspace } from "../../runtime/place.ts";
+import { scripted } from "../../runtime/turn/scripted.ts";
 import { beforeEachRun } from "./statement.ts";
 
 const world = realWorld();
 const opens = (path: string): Promise<Store> => sqliteStore({ path, world, workspace });
 
 /** The next statement that matches meets an error of SQLite's, as the disk would bring it about. */
-function breakOnce(sql: RegExp, errcode = 10): void {
+function breakOnce(sql: RegExp, errcode = 10, how: "run" | "get" = "run"): void {
   const stop = beforeEachRun((text) => {
     if (!sql.test(text)) return;
     stop();
     throw Object.assign(new Error("disk I/O error"), { code: "ERR_SQLITE_ERROR", errcode });
-  });
+  }, how);
 }
 
 /** Two appends at once, which share a transaction; each with what came of it. */
@@ -37,7 +38,7 @@ async function appendTwo(store: Store, session: SessionId): Promise<readonly (st
 /** A store with a session of five records. */
 async function filled(path: string) {
   const store = await opens(path);
-  const engine = new Engine({ store, world });
+  const engine = new Engine({ store, world, models: async () => scripted([]).models });
   const session = await engine.open({ objective: "survive" });
   for (const text of ["a", "b", "c", "d"]) await session.append(text);
   return { store, engine, session };
@@ -131,5 +132,77 @@ test("a change whose commit nobody can tell of ends as unknown, also when it goe
   const again = await opens(path);
   assert.equal((await again.head(session.id))?.seq, 5);
   await again.close();
+  remove();
+});
+
+test("an I/O error that is met while watching ends nothing; whoever asks next is told", async () => {
+  const { path, remove } = newPath();
+  const { store, engine, session } = await filled(path);
+  const heard = Promise.withResolvers<void>();
+  const end = store.watch(heard.resolve);
+  // A lock is no trouble: it is looked again.
+  breakOnce(/data_version/, 5, "get");
+  await world.sleep(600);
+  assert.equal((await store.head(session.id))?.seq, 5);
+  breakOnce(/data_version/, 522, "get");
+  await heard.promise;
+  const poisoned = { code: "unavailable", message: /I\/O error and takes no more work/ };
+  await assert.rejects(store.head(session.id), poisoned);
+  await assert.rejects(session.append("f"), poisoned);
+  // Nor does one who begins to watch only now.
+  store.watch(() => undefined)();
+  end();
+  await engine.close();
+  remove();
+});
+
+const gone = { code: "unavailable", message: /the file of the store was moved or removed/, hint: /bring/ };
+
+for (const [what, take] of [
+  ["moved", (path: string) => renameSync(path, `${path}.old`)],
+  ["removed", (path: string) => rmSync(path)],
+  ["replaced", (path: string) => [renameSync(path, `${path}.old`), writeFileSync(path, "")]],
+] as const) {
+  test(`a file that was ${what} takes nothing more once that is noticed, and a worker tells it`, async () => {
+    const { path, remove } = newPath();
+    const { store, engine, session } = await filled(path);
+    const told = Promise.withResolvers<string>();
+    const worker = await engine.work({ tell: (one) => one.told === "trouble" && told.resolve(one.text) });
+    assert.equal((await session.append("e")).seq, 6);
+    take(path);
+    assert.match(await told.promise, gone.message);
+    await assert.rejects(session.append("f"), gone);
+    await assert.rejects(store.head(session.id), gone);
+    assert.ok(!existsSync(`${path}-suspect`), "nothing is wrong with what lies there now");
+    await worker.stop();
+    await engine.close();
+    remove();
+  });
+}
+
+test("what waits to be written when that is noticed is refused for certain", async () => {
+  const { path, remove } = newPath();
+  const { store, engine, session } = await filled(path);
+  renameSync(path, `${path}.old`);
+  const waiting = store.append([
+    { session: session.id, expect: "exists", drafts: [draftOf({}, world.digest)] },
+  ]);
+  breakOnce(/data_version/, 522, "get");
+  // The first look of all meets it, before anything is written.
+  store.watch(() => undefined)();
+  await assert.rejects(waiting, gone);
+  await engine.close();
+  remove();
+});
+
+test("it is noticed also where nobody watches, after a while of writing", async () => {
+  const { path, remove } = newPath();
+  const { engine, session } = await filled(path);
+  renameSync(path, `${path}.old`);
+  const write = async (): Promise<void> => {
+    for (let count = 0; count < 200; count++) await session.append("into the void");
+  };
+  await assert.rejects(write(), gone);
+  await engine.close();
   remove();
 });

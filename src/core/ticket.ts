@@ -6,11 +6,11 @@ import { checkOptions, nearest, SkeinError } from "./error.ts";
 import { checkTexts, isObject } from "./given.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
-import { idHint, isTicketId, mistake, slug, type Ticket } from "./ticket/draft.ts";
+import { agentHint, idHint, isAgentWord, isTicketId, mistake, slug, type Ticket } from "./ticket/draft.ts";
 import { readJson } from "./ticket/json.ts";
 import { readMarkdown } from "./ticket/markdown.ts";
 
-export { isTicketId, slug } from "./ticket/draft.ts";
+export { agentHint, isAgentWord, isTicketId, slug } from "./ticket/draft.ts";
 export type { Ticket } from "./ticket/draft.ts";
 
 export interface Plan {
@@ -81,7 +81,7 @@ function planName(given: string | null, file: string): string {
 
 function checkEach(tickets: readonly Ticket[], file: string): void {
   const lines = new Map<string, number>();
-  for (const { id, title, text, labels = {}, line } of tickets) {
+  for (const { id, title, text, agent, labels = {}, line } of tickets) {
     if (!isTicketId(id)) throw mistake(file, line, `a ticket's id cannot be ${quote(id)}`, idHint);
     // Two branches whose names differ by case alone are one on some machines.
     const first = lines.get(id.toLowerCase());
@@ -103,6 +103,8 @@ function checkEach(tickets: readonly Ticket[], file: string): void {
         `the text of ${quote(id)} has more than ${limit.instructionsCharsMax} characters`,
         "put what is long into a file, and name the file",
       );
+    if (agent !== undefined && !isAgentWord(agent))
+      throw mistake(file, line, `${quote(agent)} is no name of an agent`, agentHint);
     checkLabels(labels, file, line);
   }
 }

@@ -12,7 +12,7 @@ import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import { errorText } from "../core/suppressed.ts";
-import { checkPlan, type Plan, type Ticket } from "../core/ticket.ts";
+import { agentHint, checkPlan, isAgentWord, type Plan, type Ticket } from "../core/ticket.ts";
 import { showAgent } from "./agents.ts";
 import { modelOf } from "./crew.ts";
 import type { Context } from "./engine-context.ts";
@@ -85,6 +85,8 @@ async function mannerOf(context: Context, plan: Plan, options: TicketsOptions): 
   const { commit, retry, dryRun, directory: where } = options;
   checkTexts("tickets", { agent, model, base, directory: where });
   checkFlags("tickets", { worktrees, commit, retry, dryRun });
+  if (agent !== undefined && !isAgentWord(agent))
+    throw new SkeinError("invalid", `tickets: ${quote(agent)} is no name of an agent`, { hint: agentHint });
   checkLists("tickets", { bind });
   if (!Number.isInteger(parallel) || parallel < 1 || parallel > limit.concurrencyMax) {
     throw new SkeinError("invalid", `tickets: parallel is ${quote(parallel)}`, {

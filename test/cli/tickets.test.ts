@@ -84,6 +84,23 @@ describe("tickets", () => {
     assert.deepEqual(repository.subjects("skein/release/a"), ["ticket a: Make A"]);
   });
 
+  test("an agent that nobody defined is told, with its place in the plan", async () => {
+    const folder = makeFolder();
+    const skein = skeinIn(folder);
+    const plan = join(folder, "plan.md");
+    writeFileSync(plan, "## a: A\n\n## b: B\nagent: nope\n");
+    const words = ["--directory", folder, "--model", "offline/offline", "--agent", "nobody"];
+    const told = [
+      /^agent nobody is not defined: it has no instructions; skein agents add defines it\n/,
+      /plan\.md:3: agent nope is not defined: it has no instructions; skein agents add defines it\n/,
+    ];
+    for (const more of [["--dry-run"], []]) {
+      const { code, stderr } = await skein.here("tickets", "run", plan, ...words, ...more);
+      assert.equal(code, 0, stderr);
+      for (const one of told) assert.match(stderr, one);
+    }
+  });
+
   test("what is wrong with a plan is told with file and line, and nothing is made", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
@@ -97,6 +114,18 @@ describe("tickets", () => {
     assert.match(await wrong("## a: A\nafter: b\n## b: B\nafter: a\n"), /plan\.md:1: .*a after b after a/);
     assert.match(await wrong("nothing\n"), /plan\.md:1: there is no ticket in it/);
     assert.match(await wrong("## a: A\n\n## a: B\n"), /plan\.md:3: there is a ticket "a" already/);
+    assert.match(
+      await wrong("## a: A\n\nagent: NOPE\n"),
+      /plan\.md:3: "NOPE" is no name of an agent\n.*lower-case/,
+    );
+    assert.match(
+      await wrong('[{"id":"a","title":"A"},\n{"id":"b","title":"B","agent":"N O"}]'),
+      /plan\.md:2: "N O" is no/,
+    );
+    writeFileSync(plan, "## a: A\n");
+    const nobody = await skein.here("tickets", "run", plan, "--agent", "NO PE");
+    assert.match(nobody.stderr, /tickets: "NO PE" is no name of an agent/);
+    assert.equal(nobody.code, 2);
     const missing = await skein.here("tickets", "run", join(folder, "no.md"));
     assert.equal(missing.code, 3);
     writeFileSync(plan, "## a: A\n");

@@ -4,13 +4,13 @@ import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
 import type { Session } from "../../runtime/session.ts";
 import { realWorld } from "../../runtime/world.ts";
+import { undefinedAgent } from "../agent-note.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
 import { parseBinding } from "../binding-word.ts";
 import { pairsOf, present } from "../input.ts";
 import { checkModelName } from "../model-name.ts";
 import { isThere } from "../opening.ts";
 import type { Screen } from "../screen.ts";
-import { oneLine } from "../text.ts";
 import { parseWake } from "../trigger-word.ts";
 import { verb, type Call } from "../verb.ts";
 
@@ -138,9 +138,7 @@ function afterOf(asked: { readonly after: readonly string[]; readonly give: stri
 export async function noteAgent(out: Screen, session: Session): Promise<void> {
   const { agent } = (await session.fold()).standing;
   if (agent === null || agent.version !== 0) return;
-  out.note(
-    `agent ${oneLine(agent.name)} is not defined: it has no instructions; skein agents add defines it`,
-  );
+  out.note(undefinedAgent(agent.name));
 }
 
 async function openFrom(

@@ -11,6 +11,7 @@ import { realWorld } from "../../runtime/world.ts";
 import { checkAction, oneOf } from "../args.ts";
 import { parseBinding } from "../binding-word.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
+import { undefinedAgent } from "../agent-note.ts";
 import { standsStill } from "../exit-code.ts";
 import { present, readText } from "../input.ts";
 import { checkModelName } from "../model-name.ts";
@@ -119,13 +120,16 @@ async function runPlan(here: Here, plan: Plan): Promise<number> {
   };
   // What is refused does not leave an empty store behind.
   if (given["dry-run"] || !isThere(here.place)) {
-    const rows = await (await rehearsal(here)).runTickets(plan, { ...asked, dryRun: true });
+    const engine = await rehearsal(here);
+    const rows = await engine.runTickets(plan, { ...asked, dryRun: true });
     if (given["dry-run"]) {
+      await noteAgents(here, engine, plan);
       await summary(here, rows);
       return 0;
     }
   }
   const opened = await here.engine({ create: true });
+  await noteAgents(here, opened, plan);
   const view = makeTicketView(out);
   const stopped = untilStopped();
   const watching = { signal: stopped, tell: view.show.bind(view), note: view.note.bind(view) };
@@ -139,6 +143,21 @@ async function runPlan(here: Here, plan: Plan): Promise<number> {
   await tellMore(here, opened, rows);
   if (rows.some(({ status }) => status === "failed" || status === "skipped")) return 1;
   return rows.some(({ status }) => status === "blocked") ? standsStill : 0;
+}
+
+/** Says so of agents that are only names, with the place where the plan has them. */
+async function noteAgents({ out, options, args }: Here, engine: Engine, plan: Plan): Promise<void> {
+  const defined = new Set((await engine.agents()).map(({ name }) => name));
+  const file = args.PLAN === "-" ? "plan" : args.PLAN;
+  const left = plan.tickets.filter(({ done }) => done !== true);
+  const own = left.flatMap(({ agent, line }) =>
+    agent === undefined ? [] : [{ agent, at: `${file}:${line}: ` }],
+  );
+  const rest = left.some(({ agent }) => agent === undefined) ? options.agent : undefined;
+  for (const { agent, at } of [...(rest === undefined ? [] : [{ agent: rest, at: "" }]), ...own]) {
+    const name = agent.replace(/@\d+$/, "");
+    if (!defined.has(name)) out.note(`${at}${undefinedAgent(name)}`);
+  }
 }
 
 /** An engine to ask what would be done; where there is no store, none is made for it. */

@@ -4,7 +4,7 @@
  */
 import type { Budget } from "../command.ts";
 import { quote } from "../ids.ts";
-import { mistake, slug, type Draft, type Ticket } from "./draft.ts";
+import { agentHint, isAgentWord, mistake, slug, type Draft, type Ticket } from "./draft.ts";
 
 interface Line {
   readonly number: number;
@@ -196,7 +196,7 @@ function take(found: Read, field: string, value: string, { file, number }: Place
       throw mistake(file, number, `${quote(value)} is no list of ids`, "for example: after: login, schema");
     found.after.push(...ids);
   } else if (field === "agent") {
-    if (!/^\S+$/.test(value)) throw mistake(file, number, `${quote(value)} is no name of an agent`);
+    if (!isAgentWord(value)) throw mistake(file, number, `${quote(value)} is no name of an agent`, agentHint);
     found.agent = value;
   } else {
     const pairs = value.split(",").map((one) => /^\s*([^=:\s]+)\s*[=:]\s*(.*?)\s*$/.exec(one));

@@ -55,6 +55,19 @@ for (const whole of [true, false])
     assert.ok(eventTypes.length > 60);
   });
 
+test("a shell is not said to be bound for reading alone", () => {
+  const bound = (kind: string): string =>
+    wordsOfEvent({
+      type: "resource.bound",
+      body: { name: "src", kind, mode: "read" },
+      content: { path: "/src" },
+      erased: false,
+    });
+  assert.match(bound("directory"), /^Bound directory .*src.* to read/);
+  assert.match(bound("shell"), /^Bound shell .*src.*\/src/);
+  assert.doesNotMatch(bound("shell"), /read/);
+});
+
 test("what was erased is said to be", () => {
   const event = {
     type: "item.recorded",

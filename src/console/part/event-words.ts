@@ -126,7 +126,8 @@ const beginningWords = {
     ` of ${count(bytes)} bytes${after(content?.path)}`,
   "memory.carried": ({ count: entries }) => `Carried ${plural(entries, "entry", "entries")} of memory`,
   "resource.bound": ({ name, kind, mode }, content) =>
-    `Bound ${kind} ${named(name)} to ${mode}${after(content?.path ?? content?.url)}`,
+    `Bound ${kind} ${named(name)}${kind === "shell" ? "" : ` to ${mode}`}` +
+    after(content?.path ?? content?.url),
   "resource.unbound": ({ name }) => `Unbound ${named(name)}`,
   "resource.changed": ({ name }, content) => `${named(name)} has changed${blocksWords(content)}`,
   "tools.bound": ({ count: bound, tools }) =>

@@ -129,7 +129,9 @@ export function Bindings({ ask }: { readonly ask: Ask }): ReactNode {
                     {brief(name, 120)}
                   </span>
                   <p className="small soft">
-                    {kind}, to {mode}
+                    {kind === "shell"
+                      ? "shell: any command, which may change anything"
+                      : `${kind}, to ${mode}`}
                     {erased === true ? ", erased: bind it again" : ""}
                   </p>
                 </div>
@@ -154,7 +156,7 @@ export function Bindings({ ask }: { readonly ask: Ask }): ReactNode {
 
 const bindForm = ({ session, reread }: Scope): Form => ({
   title: "Bind a resource",
-  lead: "A path on the machine where the session runs.",
+  lead: "A path on the machine where the session runs. A shell can run any command there.",
   fields: [
     {
       name: "kind",

@@ -80,7 +80,9 @@ function Name({ row, title }: { readonly row: Row; readonly title: string }): Re
         </Link>
         {row.labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
         {row.copy === true ? <span className="mark">copy</span> : null}
-        {row.parent === null ? null : <span className="sessions-fork">fork {row.session.slice(-6)}</span>}
+        {row.parent === null ? null : (
+          <span className="sessions-fork">fork of {row.parent.session.slice(-6)}</span>
+        )}
       </span>
       {beneath === "" ? null : (
         <span className="sessions-objective" dir="auto">

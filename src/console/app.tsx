@@ -2,11 +2,12 @@
 import { useEffect, useState, type ReactNode } from "react";
 import { useCell } from "./cell.ts";
 import { connection, lookAgain } from "./connection.ts";
+import { useRefusal } from "./entitled.ts";
 import { Link } from "./link.tsx";
 import { Login } from "./login.tsx";
 import { Palette } from "./palette.tsx";
 import { Icon, type IconName } from "./part/icon.tsx";
-import { Toasts } from "./part/toast.tsx";
+import { tell, Toasts } from "./part/toast.tsx";
 import { Empty } from "./part/trouble.tsx";
 import { go, useRoute, type Route } from "./route.ts";
 import { Keys } from "./keys.tsx";
@@ -29,9 +30,15 @@ export function App(): ReactNode {
   const [over, setOver] = useState<Over>(null);
   const route = useRoute();
   const put = (): void => setOver(null);
+  const refusal = useRefusal("engine.open");
+  const open = (): void => {
+    if (refusal === undefined) return setOver("open");
+    put();
+    tell(refusal);
+  };
   const own = [
     { key: "ctrl+k", what: "All commands and sessions", act: () => setOver("palette") },
-    { key: "n", what: "New session", act: () => setOver("open") },
+    { key: "n", what: "New session", act: open },
     { key: "/", what: "Search over everything", act: () => go("/search") },
     { key: "?", what: "These keys", act: () => setOver("keys") },
     ...nav.map(({ key, name, to }) => ({ key: `g ${key}`, what: name, act: () => go(to) })),
@@ -47,12 +54,10 @@ export function App(): ReactNode {
       <div className="shell">
         <Nav route={route} palette={() => setOver("palette")} />
         <main className="main" id="view" tabIndex={-1}>
-          <View route={route} open={() => setOver("open")} />
+          <View route={route} open={open} />
         </main>
       </div>
-      {over === "palette" ? (
-        <Palette close={put} open={() => setOver("open")} keys={() => setOver("keys")} />
-      ) : null}
+      {over === "palette" ? <Palette close={put} open={open} keys={() => setOver("keys")} /> : null}
       {over === "open" ? <OpenDialog close={put} /> : null}
       {over === "keys" ? <Keys close={put} /> : null}
       <Toasts />

@@ -7,9 +7,11 @@ interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, "onC
   readonly size?: "small";
   /** What fails is told in a note. */
   readonly act?: () => unknown;
+  /** Why it cannot be used by this login: it is said to whoever points at it. */
+  readonly refusal?: string | undefined;
 }
 
-export function Button({ kind, size, act, disabled, children, ...rest }: ButtonProps): ReactNode {
+export function Button({ kind, size, act, refusal, disabled, children, ...rest }: ButtonProps): ReactNode {
   const [isBusy, setBusy] = useState(false);
   const run = async (): Promise<void> => {
     setBusy(true);
@@ -28,7 +30,8 @@ export function Button({ kind, size, act, disabled, children, ...rest }: ButtonP
       data-kind={kind}
       data-size={size}
       aria-busy={isBusy || undefined}
-      disabled={disabled === true || isBusy}
+      disabled={disabled === true || isBusy || refusal !== undefined}
+      {...(refusal === undefined ? {} : { title: refusal })}
       {...(act === undefined ? {} : { onClick: () => void run() })}
       {...rest}
     >

@@ -1,7 +1,10 @@
 /** The head of a place: its name, and the button and key that add to it. */
 import type { ReactNode } from "react";
+import type { OperationId } from "../../protocol/operations.ts";
+import { useRefusal } from "../entitled.ts";
 import { useShortcuts } from "../shortcut.ts";
 import { Button } from "./button.tsx";
+import { tell } from "./toast.tsx";
 
 interface PlaceHeadProps {
   readonly title: string;
@@ -10,14 +13,17 @@ interface PlaceHeadProps {
   /** What the key is said to do, where that is more than the button says. */
   readonly what?: string;
   readonly act: () => void;
+  /** What a login must be allowed to do for that. */
+  readonly needs: OperationId;
 }
 
-export function PlaceHead({ title, does, what = does, act }: PlaceHeadProps): ReactNode {
-  useShortcuts([{ key: "a", what, act }]);
+export function PlaceHead({ title, does, what = does, act, needs }: PlaceHeadProps): ReactNode {
+  const refusal = useRefusal(needs);
+  useShortcuts([{ key: "a", what, act: () => (refusal === undefined ? act() : tell(refusal)) }]);
   return (
     <div className="head">
       <h1 className="spread">{title}</h1>
-      <Button kind="main" act={act}>
+      <Button kind="main" act={act} refusal={refusal}>
         {does}
       </Button>
     </div>

@@ -1,5 +1,6 @@
 /** Agents: who they are, by version, and what they work on. */
 import { useState, type ReactNode } from "react";
+import { useRefusal } from "../entitled.ts";
 import { Link } from "../link.tsx";
 import { plural } from "../part/amount.ts";
 import { Button } from "../part/button.tsx";
@@ -9,6 +10,7 @@ import { PlaceHead } from "../part/place-head.tsx";
 import { Portion } from "../part/portion.tsx";
 import { Json, Said } from "../part/said.tsx";
 import { Status } from "../part/status.tsx";
+import { tell } from "../part/toast.tsx";
 import { Empty, WhenRead } from "../part/trouble.tsx";
 import { brief } from "../part/visible.ts";
 import { useReading } from "../reading.ts";
@@ -48,7 +50,7 @@ function List({ agents }: { readonly agents: readonly Summary[] }): ReactNode {
   useRowKeys(".agents-row");
   return (
     <div className="agents">
-      <PlaceHead title="Agents" does="New agent" act={() => setAdding(true)} />
+      <PlaceHead title="Agents" does="New agent" act={() => setAdding(true)} needs="engine.addAgent" />
       {agents.length === 0 ? (
         <Empty title="There are no agents yet">
           <p>
@@ -130,7 +132,9 @@ interface ShownProps {
 
 function Shown({ shown, last, models }: ShownProps): ReactNode {
   const [isEditing, setEditing] = useState(false);
-  useShortcuts([{ key: "e", what: "Edit: a new version", act: () => setEditing(true) }]);
+  const refusal = useRefusal("engine.addAgent");
+  const edit = (): void => (refusal === undefined ? setEditing(true) : tell(refusal));
+  useShortcuts([{ key: "e", what: "Edit: a new version", act: edit }]);
   const { name, version, definition, at, actor } = shown;
   const isLast = version === last.version;
   return (
@@ -138,7 +142,7 @@ function Shown({ shown, last, models }: ShownProps): ReactNode {
       <div className="head">
         <h1 className="said spread">{brief(name, 100)}</h1>
         <Versions version={version} last={last.version} />
-        <Button kind="main" act={() => setEditing(true)}>
+        <Button kind="main" act={edit} refusal={refusal}>
           {isLast ? "Edit" : "Make this the newest"}
         </Button>
       </div>

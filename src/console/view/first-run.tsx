@@ -1,5 +1,6 @@
 /** The first start: what a session is, and a way to see some. */
 import type { ReactNode } from "react";
+import { useRefusal } from "../entitled.ts";
 import { plural } from "../part/amount.ts";
 import { Button } from "../part/button.tsx";
 import { tell } from "../part/toast.tsx";
@@ -59,14 +60,18 @@ const commands = [
   ["skein help", "says all the rest"],
 ] as const;
 
+const makingNeeds = ["engine.open", "engine.addAgent", "engine.trigger"] as const;
+
 function FirstSteps({ open }: FirstRunProps): ReactNode {
+  const opening = useRefusal("engine.open");
+  const making = useRefusal(...makingNeeds);
   return (
     <div className="first-steps">
       <div className="stack">
         <h2>Begin</h2>
         <p className="soft">Say what it is for. It needs no key: a model that works offline is built in.</p>
         <div className="row">
-          <Button kind="main" act={open}>
+          <Button kind="main" act={open} refusal={opening}>
             New session <kbd className="key">n</kbd>
           </Button>
         </div>
@@ -78,7 +83,9 @@ function FirstSteps({ open }: FirstRunProps): ReactNode {
           marked as a sample, and goes with one click.
         </p>
         <div className="row">
-          <Button act={make}>Make the sample family</Button>
+          <Button act={make} refusal={making}>
+            Make the sample family
+          </Button>
         </div>
       </div>
     </div>
@@ -111,6 +118,8 @@ function Making({ progress }: { readonly progress: SampleProgress }): ReactNode 
 export function SampleNote(): ReactNode {
   const progress = useSampleProgress();
   const { value } = useSamples();
+  const making = useRefusal(...makingNeeds);
+  const removing = useRefusal("engine.delete", "engine.untrigger", "engine.forget");
   if (progress !== null) return <Making progress={progress} />;
   if (value === undefined || value.sessions === 0) return null;
   return (
@@ -121,7 +130,7 @@ export function SampleNote(): ReactNode {
       {value.isUnfinished ? (
         <>
           <p className="spread">The making of the sample family was broken off.</p>
-          <Button size="small" act={make}>
+          <Button size="small" act={make} refusal={making}>
             Go on
           </Button>
         </>
@@ -130,7 +139,7 @@ export function SampleNote(): ReactNode {
           {plural(value.sessions, "session")} here {value.sessions === 1 ? "is a sample" : "are samples"}.
         </p>
       )}
-      <Button size="small" act={remove}>
+      <Button size="small" act={remove} refusal={removing}>
         Remove the samples
       </Button>
     </div>

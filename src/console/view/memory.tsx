@@ -1,5 +1,6 @@
 /** Memory: what later sessions are to know, where it came from, and how it is ended. */
 import { useState, type ReactNode } from "react";
+import { useRefusal } from "../entitled.ts";
 import { plural } from "../part/amount.ts";
 import { AskFirst } from "../part/ask-first.tsx";
 import { Button } from "../part/button.tsx";
@@ -40,7 +41,13 @@ export function Memory({ params }: { readonly params: URLSearchParams }): ReactN
   const isFiltered = text.trim() !== "" || scope !== undefined || owner !== null;
   return (
     <div className="places">
-      <PlaceHead title="Memory" does="Remember" what="Remember something" act={() => setAdding(true)} />
+      <PlaceHead
+        title="Memory"
+        does="Remember"
+        what="Remember something"
+        act={() => setAdding(true)}
+        needs="engine.remember"
+      />
       <Filter text={text} scope={scope ?? ""} owner={owner} />
       <WhenRead of={reading}>{(entries) => <Entries entries={entries} isFiltered={isFiltered} />}</WhenRead>
       {isAdding ? <RememberDialog close={() => setAdding(false)} /> : null}
@@ -132,6 +139,7 @@ function Entries({ entries, isFiltered }: EntriesProps): ReactNode {
 
 function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
   const [isAsking, setAsking] = useState(false);
+  const refusal = useRefusal("engine.forget");
   const { scope, owner, kind, key, value, because, erased, origin, actor, at } = entry;
   const forget = async (): Promise<void> => {
     await engine.forget({ scope, kind, key, ...(owner === null ? {} : { owner }) });
@@ -154,7 +162,13 @@ function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
           {origin === null ? <span>from no session</span> : <Origin origin={origin} />}
         </p>
       </div>
-      <Button size="small" kind="quiet" act={() => setAsking(true)} aria-label={`Forget ${brief(key, 60)}`}>
+      <Button
+        size="small"
+        kind="quiet"
+        act={() => setAsking(true)}
+        refusal={refusal}
+        aria-label={`Forget ${brief(key, 60)}`}
+      >
         Forget
       </Button>
       {isAsking ? (

@@ -1,6 +1,7 @@
 /** What is asked for a new session, from what was typed. */
 import type { RemoteEngine } from "../../client/connect.ts";
 import { labelsOf } from "./sessions/filter.ts";
+import { labelTrouble } from "./sessions/left-out.ts";
 
 /** As typed; empty is left open. */
 export interface Fields {
@@ -56,6 +57,8 @@ type Opening = Parameters<RemoteEngine["open"]>[0];
 
 export function openingOf(fields: Fields): Opening {
   const [agent, model, name] = [fields.agent.trim(), fields.model.trim(), fields.name.trim()];
+  const trouble = labelTrouble(fields.labels);
+  if (trouble !== null) throw new Error(trouble);
   const labels = labelsOf(fields.labels);
   const [priority, usd, steps] = [fields.priority, fields.usd, fields.steps].map(numberOf);
   const budget = {

@@ -1,5 +1,6 @@
 /** Triggers: templates, which open sessions, and sessions that something wakes. */
 import { useState, type ReactNode } from "react";
+import { useRefusal } from "../entitled.ts";
 import { Link } from "../link.tsx";
 import { count } from "../part/amount.ts";
 import { AskFirst } from "../part/ask-first.tsx";
@@ -32,7 +33,7 @@ export function Triggers(): ReactNode {
   useHeard(/^(?:trigger|session)\./, ["triggers"]);
   return (
     <div className="places">
-      <PlaceHead title="Triggers" does="New template" act={() => setAdding(true)} />
+      <PlaceHead title="Triggers" does="New template" act={() => setAdding(true)} needs="engine.trigger" />
       <section>
         <h2>Templates</h2>
         <p className="soft">Each opens a new session whenever it fires.</p>
@@ -211,12 +212,14 @@ interface FireOrRemoveProps {
 
 function FireOrRemove({ what, name, fire, remove, children }: FireOrRemoveProps): ReactNode {
   const [isAsking, setAsking] = useState(false);
+  const firing = useRefusal(what === "template" ? "engine.fire" : "session.fire");
+  const removing = useRefusal(what === "template" ? "engine.untrigger" : "session.untrigger");
   return (
     <div className="row">
-      <Button size="small" act={fire}>
+      <Button size="small" act={fire} refusal={firing}>
         Fire now
       </Button>
-      <Button size="small" kind="quiet" act={() => setAsking(true)}>
+      <Button size="small" kind="quiet" act={() => setAsking(true)} refusal={removing}>
         Remove
       </Button>
       {isAsking ? (

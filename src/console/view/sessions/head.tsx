@@ -1,6 +1,7 @@
 /** Above the table: how many there are, and which of them are listed. */
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { statuses } from "../../../protocol/library.ts";
+import { useRefusal } from "../../entitled.ts";
 import { Link } from "../../link.tsx";
 import { count } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
@@ -10,9 +11,8 @@ import { goWith, withParams } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
-import { useMe } from "../session/entry.tsx";
-import { mayWrite } from "../session/standing.tsx";
 import { isFiltered, labelsOf, labelsText, sortParams, sorts, type Filter, type Sort } from "./filter.ts";
+import { labelTrouble, leftOut } from "./left-out.ts";
 import type { Totals } from "./totals.ts";
 
 interface HeadProps {
@@ -29,7 +29,7 @@ export function Head({ filter, totals, open, children }: HeadProps): ReactNode {
       <h1>Sessions</h1>
       {totals === undefined ? null : <Counts filter={filter} totals={totals} />}
       {children}
-      <Button kind="main" act={open} disabled={!mayWrite(useMe())}>
+      <Button kind="main" act={open} refusal={useRefusal("engine.open")}>
         New session <kbd className="key sessions-key">n</kbd>
       </Button>
     </header>
@@ -91,9 +91,6 @@ function useTyped(inAddress: string, say: (text: string) => void): readonly [str
 export function Filters({ filter }: { readonly filter: Filter }): ReactNode {
   const field = useRef<HTMLInputElement>(null);
   const [text, setText] = useTyped(filter.text, (q) => goWith({ q }, { replace: true }));
-  const [label, setLabel] = useTyped(labelsText(filter.labels), (said) =>
-    goWith({ label: labelsText(labelsOf(said)) }, { replace: true }),
-  );
   useShortcuts([{ key: ".", what: "Filter the list", act: () => field.current?.focus() }]);
   return (
     <search className="sessions-filters">
@@ -111,17 +108,57 @@ export function Filters({ filter }: { readonly filter: Filter }): ReactNode {
         }}
       />
       <AgentField filter={filter} />
-      <input
-        className="field sessions-label"
-        aria-label="Labels"
-        placeholder="label=value"
-        value={label}
-        spellCheck={false}
-        onChange={({ target }) => setLabel(target.value)}
-      />
+      <LabelField filter={filter} />
       <OrderField filter={filter} />
       <Statuses filter={filter} />
     </search>
+  );
+}
+
+/** What is not yet whole is said to be wrong once somebody has done with it. */
+function LabelField({ filter }: { readonly filter: Filter }): ReactNode {
+  const id = useId();
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const [label, setLabel] = useTyped(labelsText(filter.labels), (said) =>
+    goWith({ label: labelsText(labelsOf(said)) }, { replace: true }),
+  );
+  const look = (): void => setTrouble(labelTrouble(label));
+  return (
+    <>
+      <input
+        className="field sessions-label"
+        aria-label="Labels"
+        aria-invalid={trouble !== null || undefined}
+        aria-describedby={trouble === null ? undefined : id}
+        placeholder="label=value"
+        value={label}
+        spellCheck={false}
+        onBlur={look}
+        onChange={({ target }) => {
+          setLabel(target.value);
+          if (trouble !== null) setTrouble(labelTrouble(target.value));
+        }}
+        onKeyDown={({ key }) => {
+          if (key === "Enter") look();
+        }}
+      />
+      {trouble === null ? null : (
+        <p id={id} className="sessions-wrong" role="alert">
+          {trouble}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What the address asks for in vain. */
+export function LeftOut({ params }: { readonly params: URLSearchParams }): ReactNode {
+  const words = leftOut(params);
+  if (words.length === 0) return null;
+  return (
+    <p className="sessions-cut sessions-wrong" role="status">
+      {words.join(" ")} That is left out.
+    </p>
   );
 }
 

@@ -19,7 +19,7 @@ import { actionOf, actions, doable, eitherOf, isEntitled, keyOfAction, type Acti
 import { Ask, type Asking } from "./asking.tsx";
 import { chosen, clearSelected, selected, toggle } from "./chosen.ts";
 import { filterName, filterOf, isFiltered, needsAll, type Filter, type Row } from "./filter.ts";
-import { Filters, Head } from "./head.tsx";
+import { Filters, Head, LeftOut } from "./head.tsx";
 import { listNamed, removeEverywhere, rowsMax, sessionList, type Listing, type SessionList } from "./list.ts";
 import { isBusy, perform } from "./perform.ts";
 import { Selection } from "./selection.tsx";
@@ -63,6 +63,7 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
       </Head>
       {listing.isBegun ? <SampleNote /> : null}
       <Filters filter={filter} />
+      <LeftOut params={params} />
       {listing.isCut ? (
         <p className="sessions-cut">
           These are the {count(rowsMax)} that were active last. A filter finds the others.

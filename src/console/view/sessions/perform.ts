@@ -16,7 +16,7 @@ export const underway = cell<{ readonly title: string; readonly done: number; re
   null,
 );
 
-/** With which sessions something is under way; and when it is over, at which position their rows were then. */
+/** With which sessions something is under way; once it is over, at which position their rows were then. */
 const busy = new Map<string, { readonly seenSeq: number | null }>();
 /** So long at most is waited for a row to tell what was done. */
 const tellingMs = 2_000;

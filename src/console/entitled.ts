@@ -1,0 +1,18 @@
+/** Whether this login may do something; and where it may not, why, before it is tried. */
+import type { Me } from "../client/connect.ts";
+import { operationOf, type OperationId } from "../protocol/operations.ts";
+import { useReading } from "./reading.ts";
+import { engine } from "./server.ts";
+
+type Scopes = Pick<Me, "scopes"> | undefined;
+
+/** Undefined: it may. Until it is known who asks, nothing is held back: the server says no where it must. */
+function refusalOf(me: Scopes, ids: readonly OperationId[]): string | undefined {
+  if (me === undefined || me.scopes.includes("admin")) return undefined;
+  const missing = ids.map((id) => operationOf(id).scope).find((scope) => !me.scopes.includes(scope));
+  return missing === undefined ? undefined : `This login may not do that: it needs the scope ${missing}.`;
+}
+
+/** All of the operations have to be allowed. */
+export const useRefusal = (...ids: readonly OperationId[]): string | undefined =>
+  refusalOf(useReading("me", () => engine.me()).value, ids);

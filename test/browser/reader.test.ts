@@ -1,0 +1,100 @@
+/** What is said to somebody who may only read, or asks for what there is not; and words that are true. */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { buildPage, noChromium, startChromium } from "./chromium.ts";
+import { makeStand, type Stand } from "./stand.ts";
+
+const skip = await noChromium();
+
+suite("what is said", { skip }, () => {
+  let browser: Browser;
+  let stand: Stand;
+  before(async () => {
+    buildPage();
+    browser = await startChromium();
+    stand = await makeStand({ concurrency: 0, durability: "process" });
+  });
+  after(async () => {
+    await browser?.close();
+    await stand?.[Symbol.asyncDispose]();
+  });
+
+  /** That a button is off, and says why. */
+  const isOff = async (page: Page, name: string, scope: string): Promise<void> => {
+    const button = page.locator("main").getByRole("button", { name }).first();
+    await page.locator(`main button[title*="scope ${scope}"]`).first().waitFor();
+    assert.ok(await button.isDisabled(), name);
+    assert.equal(
+      await button.getAttribute("title"),
+      `This login may not do that: it needs the scope ${scope}.`,
+      name,
+    );
+  };
+
+  test("whoever may only read finds off what they may not do, and is told why", async () => {
+    const { token } = await stand.engine.addToken({ scopes: ["read"] });
+    await using first = await stand.page(browser, { token });
+    await isOff(first.page, "New session", "write");
+    await isOff(first.page, "Make the sample family", "write");
+    await stand.engine.open({ objective: "Only read", labels: { sample: "yes" } });
+    await stand.engine.addAgent({ name: "clerk", instructions: "Be exact." });
+    const daily = { kind: "every", everyMs: 86_400_000 } as const;
+    await stand.engine.trigger("daily", daily, { open: { objective: "Look" } });
+    await stand.engine.remember({ scope: "workspace", kind: "fact", key: "rate", value: "12" });
+    const { page } = first;
+    await page.goto(`${stand.url}/`);
+    await isOff(page, "Remove the samples", "admin");
+    await page.keyboard.press("n");
+    await page.getByText("it needs the scope write").waitFor();
+    assert.equal(await page.getByRole("dialog").count(), 0);
+    await page.goto(`${stand.url}/agents`);
+    await isOff(page, "New agent", "operate");
+    await page.keyboard.press("a");
+    await page.locator(".toast").getByText("it needs the scope operate").waitFor();
+    assert.equal(await page.getByRole("dialog").count(), 0);
+    await page.goto(`${stand.url}/agents/clerk`);
+    await isOff(page, "Edit", "operate");
+    await page.goto(`${stand.url}/triggers`);
+    await isOff(page, "New template", "operate");
+    await page.getByRole("button", { name: "Fire now" }).waitFor();
+    await isOff(page, "Fire now", "operate");
+    await isOff(page, "Remove", "operate");
+    await page.goto(`${stand.url}/memory`);
+    await isOff(page, "Remember", "write");
+    await page.getByRole("button", { name: "Forget rate" }).waitFor();
+    await isOff(page, "Forget rate", "write");
+    first.calm();
+  });
+
+  test("a filter that is none is said to be none, whether typed or in the address", async () => {
+    await stand.engine.open({ objective: "Of a team", labels: { team: "blue" } });
+    await using shown = await stand.page(browser, { at: "/?status=foo" });
+    const { page } = shown;
+    await page.getByText("There is no status “foo”").waitFor();
+    const field = page.getByRole("textbox", { name: "Labels" });
+    await field.fill("team");
+    await field.press("Enter");
+    await page.getByText("Labels are written label=value, as team=blue: not “team”.").waitFor();
+    assert.equal(await field.getAttribute("aria-invalid"), "true");
+    await field.fill("team=blue");
+    await page.getByText("Labels are written").waitFor({ state: "detached" });
+    await page.waitForURL(/label=team/);
+    await page.getByRole("button", { name: "open", exact: true }).click();
+    await page.getByText("There is no status").waitFor({ state: "detached" });
+    shown.calm();
+  });
+
+  test("a fork names what it was forked from, and a shell is not said to read only", async () => {
+    const session = await stand.engine.open({ objective: "A parent" });
+    await session.bind({ kind: "shell", path: process.cwd(), name: "sh" });
+    await session.fork({ name: "A child" });
+    await using shown = await stand.page(browser, { at: "/?q=A+child" });
+    const { page } = shown;
+    await page.getByText(`fork of ${session.id.slice(-6)}`).waitFor();
+    await page.goto(`${stand.url}/s/${session.id}`);
+    await page.getByText("shell: any command, which may change anything").waitFor();
+    assert.equal(await page.getByText("to read").count(), 0);
+    shown.calm();
+  });
+});

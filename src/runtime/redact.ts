@@ -134,6 +134,16 @@ export function checkMeant(redactor: Redactor | undefined, what: string, value: 
   );
 }
 
+/** A name that somebody gave to a holder of leases is kept for ever; what a process is called is nobody's. */
+export function checkHolder({ redactor, self }: Pick<World, "redactor" | "self">, holder: string): void {
+  const given = self === undefined ? holder : holder.replaceAll(self, "");
+  const name = redactor?.registeredIn(given) ?? redactor?.sureIn(given) ?? null;
+  if (name === null) return;
+  throw new SkeinError("invalid", `the name of a worker cannot hold a secret, and this one holds ${name}`, {
+    hint: "it is kept for ever, and shown to others; choose another one",
+  });
+}
+
 export const safeText = ({ redactor }: Pick<World, "redactor">, text: string): string =>
   redactor?.text(text) ?? text;
 

@@ -14,7 +14,7 @@ import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Draft, DraftContent } from "../store/port.ts";
 import type { Redactor } from "../core/secret.ts";
-import { checkMeant, learnNamed, vocabulary } from "./redact.ts";
+import { checkHolder, checkMeant, learnNamed, vocabulary } from "./redact.ts";
 import type { World } from "./world.ts";
 
 /** Drafts ready for a store, and the blobs that must be there before them. */
@@ -62,6 +62,7 @@ export function seal(
     const { event, text } = withoutSecrets(world, given);
     stored.push(event);
     const body = textOf(`${event.type} body`, event.body, limit.bodyBytesMax);
+    if (event.type === "lease.taken") checkHolder(world, (event.body as { readonly holder: string }).holder);
     if (world.redactor !== undefined) checkBody(world.redactor, event.type, body.text);
     const content = text === null ? null : sealContent(world, event, text, blobs);
     return {

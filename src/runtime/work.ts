@@ -4,6 +4,7 @@ import { checkLists, checkTexts } from "../core/given.ts";
 import { limit } from "../core/limit.ts";
 import { checkLimit } from "../core/schedule.ts";
 import type { Context } from "./engine-context.ts";
+import { checkHolder } from "./redact.ts";
 import { sources } from "./work/sources.ts";
 import { Worker, type WorkOptions } from "./work/worker.ts";
 
@@ -19,6 +20,7 @@ export function startWork(context: Context, options: WorkOptions): Worker {
   }
   checkLists("work", { limits });
   checkTexts("work", { name: options.name });
+  checkHolder(context.world, options.name ?? "");
   for (const one of limits) checkLimit(one, "work: limits");
   if (context.models === undefined) {
     throw new SkeinError("unavailable", "work: this engine was opened without models", {

@@ -66,6 +66,28 @@ test("a key, a label or a topic that holds a secret is refused, and nothing is w
   assert.equal((await session.head()).seq, 1);
 });
 
+test("who works or holds a lease is not called by a secret; a process may be called like one", async () => {
+  const { engine, store, world } = engineOn();
+  await using _ = engine;
+  const session = await engine.open({ objective: "Names" });
+  const refused = {
+    code: "invalid",
+    message: /the name of a worker cannot hold a secret, and this one holds CANARY/,
+  };
+  await assert.rejects(engine.work({ name: `w-${secret}` }), refused);
+  await assert.rejects(session.lease({ holder: secret }), refused);
+  await assert.rejects(session.drive({ holder: secret }), refused);
+  await assert.rejects(session.run({ holder: secret }), refused);
+  assert.deepEqual([(await session.head()).seq, (await store.workers()).length], [1, 0]);
+  const other = new Engine({
+    store,
+    world: { ...world, self: `${secret}:7/1` },
+    secrets: { CANARY: secret },
+  });
+  await using lease = await (await other.session(session.id)).lease({ holder: `w@${secret}:7/1` });
+  assert.equal(lease.epoch, 2);
+});
+
 test("what can only be a secret is refused in names, too, and found there by a scan", async () => {
   const token = `ghp_${"aB3dE5gH7jK9".repeat(3)}`;
   const { engine, store, world } = engineOn([], { secrets: { looksLike: false } });

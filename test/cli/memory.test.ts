@@ -93,6 +93,15 @@ suite("memory", { concurrency: true }, () => {
           `  skein erase ${id} --seq 2  (item.recorded, it came from here)\n`,
       ],
     );
+    await json("memory", "remember", "fact", "tone", "brief", "--scope", "user");
+    for (const words of [["phone"], ["fact", "phone"], ["phone", "--scope", "workspace"]]) {
+      const vague = await say("memory", "forget", ...words, "--erase", "--yes");
+      assert.equal(vague.code, 3);
+      assert.match(
+        vague.stderr,
+        /under "phone" now\n {2}hint: .* by kind and scope, .*forget fact phone --scope/,
+      );
+    }
     const again = await say("memory", "forget", "fact", "phone", "--scope", "workspace", "--erase", "--yes");
     assert.match(again.stdout, /nothing is left to erase in memory/);
     const wrong = await say("erase", `wsp_${"0".repeat(26)}`, "--yes");

@@ -229,8 +229,15 @@ async function named(here: Here, words: readonly string[]): Promise<readonly Ent
   } catch (error) {
     const { scope, owner = null } = whose(here.options);
     const [kind = "", key] = words;
-    const isNamed = here.options.erase && scope !== undefined && key !== undefined;
-    if (!isNamed || !(error instanceof SkeinError) || error.code !== "not-found") throw error;
+    if (!here.options.erase || !(error instanceof SkeinError) || error.code !== "not-found") throw error;
+    // No other entry is offered: what is erased by mistake is gone.
+    if (scope === undefined || key === undefined) {
+      throw new SkeinError("not-found", `nothing is remembered under ${quote(words.at(-1))} now`, {
+        hint:
+          "what was forgotten before is erased by kind and scope, for example: " +
+          `skein memory forget fact ${words.at(-1)} --scope workspace --erase --yes`,
+      });
+    }
     return [{ scope, owner, kind: oneOf("KIND", kind, itemKinds), key }];
   }
 }

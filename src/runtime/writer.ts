@@ -173,7 +173,13 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         continue;
       }
       const writing = writeBeside(session, known, decision, { ...options, ups });
-      const written = await writing.catch((error: unknown) => firstOr(error, session, options.key));
+      const written = await writing.catch(async (error: unknown) => {
+        if (!(error instanceof SkeinError) || error.code !== "refused") throw error;
+        // A quota refuses also what was written before it was used up.
+        const first = await firstWith(session, (await refresh(session)).state, options.key);
+        if (first !== null) return first;
+        throw error;
+      });
       if (written !== null) return written;
       known = await refresh(session);
     }
@@ -229,14 +235,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   ): Promise<Change | null> {
     const seq = key === undefined ? undefined : await store.keyed(session, keyOf(key));
     return seq === undefined ? null : { state, firstSeq: seq, headSeq: state.seq, duplicate: true };
-  }
-
-  /** A quota refuses also what was written before it was used up. */
-  async function firstOr(error: unknown, session: SessionId, key: string | undefined): Promise<Change> {
-    const isRefused = key !== undefined && error instanceof SkeinError && error.code === "refused";
-    const first = isRefused ? await firstWith(session, (await refresh(session)).state, key) : null;
-    if (first !== null) return first;
-    throw error;
   }
 
   async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {

@@ -3,9 +3,10 @@ import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command.ts";
 import { checkDeadline } from "../core/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { isObject } from "../core/given.ts";
+import { checkTexts, isObject } from "../core/given.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { agentHint, isAgentWord } from "../core/ticket/draft.ts";
 import type { WriteOptions } from "./session.ts";
 
 export interface AskOptions extends WriteOptions {
@@ -138,4 +139,18 @@ export function checkOpen(options: OpenOptions): void {
   }
   for (const binding of options.bind ?? []) checkBinding(binding);
   if (options.budget !== undefined) checkBudget(options.budget);
+  if (options.priority !== undefined) checkPriority("open", options.priority);
+  checkTexts("open", { agent: options.agent });
+  if (options.agent === undefined || isAgentWord(options.agent)) return;
+  throw new SkeinError("invalid", `open: ${quote(options.agent)} is no name of an agent`, {
+    hint: agentHint,
+  });
+}
+
+export function checkPriority(call: string, priority: unknown): void {
+  if (Number.isInteger(priority) && Number(priority) >= 0 && Number(priority) <= limit.priorityMax) return;
+  const given = typeof priority === "number" ? `is ${priority}` : "is no number";
+  throw new SkeinError("invalid", `${call}: the priority ${given}`, {
+    hint: `priorities are whole numbers from 0, the most urgent, to ${limit.priorityMax}`,
+  });
 }

@@ -35,6 +35,7 @@ import {
   checkNamed,
   checkBinding,
   checkBudget,
+  checkPriority,
   inputRecord,
   recordsOf,
   stillWaiting,
@@ -228,6 +229,7 @@ export class Session extends SessionReader {
   }
 
   async prioritize(priority: number): Promise<Written> {
+    checkPriority("prioritize", priority);
     return written(await this.#change({ do: "prioritize", priority }));
   }
 

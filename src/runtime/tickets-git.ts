@@ -104,6 +104,8 @@ export async function repositoryOf(
 ): Promise<Repository> {
   const found = await git(world, directory, ["rev-parse", "--show-toplevel"]);
   if (found.code !== 0) {
+    const isForeign = /dubious ownership|safe\.directory/.test(found.stderr);
+    if (isForeign) throw foreignRepository(directory, found.stderr);
     throw new SkeinError("invalid", `${quote(directory)} is in no Git repository`, {
       hint: 'make one with "git init" and a first commit, or leave out worktrees',
     });
@@ -124,6 +126,15 @@ export async function repositoryOf(
     });
   throw new SkeinError("invalid", `${top} has no commit yet, and a worktree needs one`, {
     hint: "git commit --allow-empty -m first",
+  });
+}
+
+/** Git refuses what belongs to somebody else, and says what to do about it. */
+function foreignRepository(directory: string, stderr: string): SkeinError {
+  const said = /^fatal: (.*)$/m.exec(stderr)?.[1] ?? "the repository belongs to somebody else";
+  const way = /git config .*safe\.directory.*/.exec(stderr)?.[0].trim();
+  return new SkeinError("refused", `Git does not work in ${quote(directory)}: ${said}`, {
+    hint: way ?? "see safe.directory in git help config",
   });
 }
 

@@ -84,6 +84,25 @@ describe("tickets", () => {
     assert.deepEqual(repository.subjects("skein/release/a"), ["ticket a: Make A"]);
   });
 
+  test("a repository that Git refuses for its owner is told in Git's words", async () => {
+    const folder = makeFolder();
+    const plan = join(folder, "plan.md");
+    writeFileSync(plan, "## a: A\n");
+    const way = `git config --global --add safe.directory ${folder}`;
+    const said = `fatal: detected dubious ownership in repository at '${folder}'`;
+    writeFileSync(
+      join(folder, "git"),
+      `#!/bin/sh\nprintf '%s\\n\\n\\t%s\\n' "${said}" "${way}" >&2\nexit 128\n`,
+      { mode: 0o755 },
+    );
+    const words = ["tickets", "run", plan, "-w", "--model", "offline/offline"];
+    const env = { PATH: `${folder}:${process.env["PATH"]}` };
+    const { code, stderr } = await skeinIn(folder).run(words, { env });
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /Git does not work in ".*": detected dubious ownership in repository at/);
+    assert.ok(stderr.includes(`hint: ${way}\n`), stderr);
+  });
+
   test("an agent that nobody defined is told, with its place in the plan", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);

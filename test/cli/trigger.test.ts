@@ -1,6 +1,7 @@
 /** Triggers on the command line, as a program and as people use them. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { suite, test } from "node:test";
 import { runWords } from "../../src/cli/run.ts";
 import { collectingSurface } from "../../src/cli/screen.ts";
@@ -160,6 +161,24 @@ suite("trigger", { concurrency: true }, () => {
     await wrong(/fire takes no --at\n.*--at is for add/, "fire", id, "t", "--at", "2h");
     await wrong(/remove takes no --cron/, "remove", id, "t", "--cron", "0 9 * * *");
     await wrong(/list takes no --zone/, "list", id, "--zone", "UTC");
+  });
+
+  test("a check that would write is told that checks only read", async () => {
+    const { say, json } = place();
+    const file = join(makeFolder(), "o.db");
+    const database = new DatabaseSync(file);
+    database.exec("CREATE TABLE orders (id)");
+    database.close();
+    const [opened] = await json("open", "Orders", "--bind", `database:${file}:write`);
+    // A binding without a name goes by its path.
+    const name = file;
+    const add = (sql: string) =>
+      say("trigger", "add", String(opened?.["id"]), "w", "--sql", sql, "--resource", name, "--every", "1s");
+    const { code, stderr } = await add("INSERT INTO orders VALUES (1)");
+    assert.equal(code, 2);
+    assert.match(stderr, /a check only reads, and this would change the database; nothing was changed/);
+    assert.doesNotMatch(stderr, /--mode write/);
+    assert.equal((await add("SELECT count(*) FROM orders")).code, 0);
   });
 
   test("refuses a glob with a bracket that is left open", async () => {

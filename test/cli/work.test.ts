@@ -1,7 +1,10 @@
 /** Workers on the command line: up, workers, ps, top and the policies that limit them. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { suite, test } from "node:test";
 import type { SessionId } from "../../src/core/ids.ts";
+import { runWords } from "../../src/cli/run.ts";
+import { collectingSurface } from "../../src/cli/screen.ts";
 import { limitOf } from "../../src/cli/verb/up.ts";
 import { frameOf, sorted } from "../../src/cli/top-frame.ts";
 import type { StandingRow } from "../../src/runtime/standing.ts";
@@ -27,6 +30,17 @@ function tells(child: Skein, isIt: (line: Answer) => boolean): Promise<Answer> {
 }
 
 suite("up, workers, ps and top", { concurrency: 3 }, () => {
+  test("up says so when it makes a new store", async () => {
+    const words = ["up", "--store", join(makeFolder(), "typo.db")];
+    const said = async (): Promise<string> => {
+      const surface = collectingSurface(null);
+      assert.equal(await runWords(words, { surface, untilStopped: () => AbortSignal.abort() }), 0);
+      return surface.collected.stderr;
+    };
+    assert.match(await said(), /made a new store: .*typo\.db\n/);
+    assert.doesNotMatch(await said(), /new store/);
+  });
+
   test("up runs what waits, tells what happens, and gives everything back on Ctrl-C", async () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open("Remember");

@@ -257,6 +257,22 @@ test("what is out of bounds is refused in words", async () => {
   for (const call of calls) await assertRefused(session, call, "invalid", call.toString());
 });
 
+test("a priority and the name of an agent are refused in words that people know", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const session = await engine.open({ objective: "o" });
+  const hint = "priorities are whole numbers from 0, the most urgent, to 9";
+  const wrong = { code: "invalid", message: "prioritize: the priority is 11", hint };
+  await assert.rejects(session.prioritize(11), wrong);
+  await assert.rejects(session.prioritize(1.5), { code: "invalid", hint });
+  await assert.rejects(engine.open({ objective: "o", priority: 10 }), { code: "invalid", hint });
+  await assert.rejects(engine.open({ objective: "o", agent: "NO PE" }), {
+    code: "invalid",
+    message: 'open: "NO PE" is no name of an agent',
+    hint: /lower-case letters/,
+  });
+});
+
 test("an actor is made of what a header may hold", async () => {
   await using place = inMemory();
   for (const actor of ["", "user:ü", "a\nb", "x".repeat(201)]) {

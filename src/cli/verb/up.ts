@@ -7,6 +7,7 @@ import { checkLimit, type RunLimit } from "../../core/schedule.ts";
 import { errorText, firstError } from "../../core/suppressed.ts";
 import type { Told } from "../../runtime/work/worker.ts";
 import { present } from "../input.ts";
+import { isThere } from "../opening.ts";
 import { exact, roughly } from "../moment.ts";
 import { money } from "../money.ts";
 import type { Screen } from "../screen.ts";
@@ -50,7 +51,7 @@ export const up = verb({
     { command: "skein up --concurrency 8 --limit agent:coder=2", what: "of the coder two at once" },
     { command: "skein up -l model:openai/gpt-5=4 -l label:team=web=1 --json", what: "told to a program" },
   ],
-  async run({ options, out, engine, untilStopped }) {
+  async run({ options, out, engine, place, untilStopped }) {
     const limits = options.limit.map(limitOf);
     const concurrency = options.concurrency ?? concurrencyUsual;
     if (concurrency > limit.concurrencyMax) {
@@ -58,7 +59,9 @@ export const up = verb({
         hint: `at most ${limit.concurrencyMax}`,
       });
     }
+    const fresh = !isThere(place);
     const opened = await engine({ create: true });
+    if (fresh) out.note(out.dim(`made a new store: ${place}`));
     const stopped = untilStopped();
     let telling = Promise.resolve();
     const tell = (told: Told): void => {

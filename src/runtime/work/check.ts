@@ -193,7 +193,22 @@ async function runQuery(
     throw new SkeinError("unavailable", "these tools ask no databases");
   const input = await tool.check({ sql, rows: rowsMax });
   if (!input.ok) throw new SkeinError("invalid", input.message);
-  const output = await tool.run(input.value, { key: "", session: "", seq: 0, signal });
+  const output = await tool
+    .run(input.value, { key: "", session: "", seq: 0, signal })
+    .catch((error: unknown) => Promise.reject(onlyReads(error)));
   if (output instanceof ToolOutput && output.isError) throw new SkeinError("unavailable", output.text);
   return output instanceof ToolOutput ? output.text : String(output);
+}
+
+/** It would be refused however the database is bound, so binding it again is no way out. */
+function onlyReads(error: unknown): unknown {
+  if (!(error instanceof SkeinError) || !error.message.includes("bound for reading only")) return error;
+  return new SkeinError(
+    "refused",
+    "a check only reads, and this would change the database; nothing was changed",
+    {
+      hint: "give a query that reads, such as SELECT count(*) FROM orders",
+      cause: error,
+    },
+  );
 }

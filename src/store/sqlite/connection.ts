@@ -28,7 +28,7 @@ export interface Connection {
   guard<T>(work: () => T): T;
   /** Why nothing works any more, or null. */
   poison(): SkeinError | null;
-  /** Looks whether the file is where it was. If not, nothing is acknowledged any more: nobody would find it. */
+  /** Looks whether the file is where it was. If not, nothing is acknowledged any more. */
   lookForFile(): void;
   trusted(): void;
   close(): void;

@@ -130,7 +130,7 @@ async function figures(bench: Bench): Promise<void> {
 /** A driver without SQL says that it is unavailable. */
 async function queryRefuses(bench: Bench): Promise<void> {
   const session = await opened(bench, 2);
-  const options = { limit: 10, timeoutMs: 1_000 };
+  const options = { limit: 10, timeoutMs: 20_000 };
   for (const sql of [
     "delete from sqlite_master",
     "select 1; select 2",

@@ -91,7 +91,7 @@ suite("what is said", { skip }, () => {
     await session.fork({ name: "A child" });
     await using shown = await stand.page(browser, { at: "/?q=A+child" });
     const { page } = shown;
-    await page.getByText(`fork of ${session.id.slice(-6)}`).waitFor();
+    await page.getByTitle(`Of ${session.id} at position`).waitFor();
     await page.goto(`${stand.url}/s/${session.id}`);
     await page.getByText("shell: any command, which may change anything").waitFor();
     assert.equal(await page.getByText("to read").count(), 0);

@@ -81,8 +81,8 @@ function Name({ row, title }: { readonly row: Row; readonly title: string }): Re
         {row.labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
         {row.copy === true ? <span className="mark">copy</span> : null}
         {row.parent === null ? null : (
-          <span className="sessions-fork" title={`At position ${row.parent.seq} of ${row.parent.session}`}>
-            fork of {row.parent.session.slice(-6)}
+          <span className="sessions-fork" title={`Of ${row.parent.session} at position ${row.parent.seq}`}>
+            fork
           </span>
         )}
       </span>

@@ -64,11 +64,20 @@ interface Place {
 }
 
 /** The thumb goes at once; the page follows as it can, and the address when it rests. */
-function useMoves({ session, travel }: Scope, { seq, headSeq, setThumb }: Place): Moves {
+function useMoves({ session, at, isDrawn, travel }: Scope, { seq, headSeq, setThumb }: Place): Moves {
   const waiting = useRef<(() => void) | null>(null);
   const latest = useRef({ seq, headSeq, travel });
   latest.current = { seq, headSeq, travel };
   useEffect(() => () => waiting.current?.(), []);
+  const wasDrawn = useRef(false);
+  useEffect(() => {
+    // Somebody went back to now in between: nothing is left to come to rest.
+    if (wasDrawn.current && !isDrawn && at === null) {
+      waiting.current?.();
+      setThumb(null);
+    }
+    wasDrawn.current = isDrawn;
+  }, [at, isDrawn]);
   const draw = (to: number): void => {
     waiting.current?.();
     setThumb(to);

@@ -1,6 +1,7 @@
 /** Moments and lengths of time: as people type them, and as they read them. */
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
+import { checkZone, nextTime } from "../runtime/work/times.ts";
 
 const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const spanPattern = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/;
@@ -30,7 +31,7 @@ export function parseMoment(what: string, text: string, nowMs: number, reading: 
   const { zone: place, spanHint = "2h for two hours ago" } = reading;
   const match = momentPattern.exec(text);
   const [, date = "", time = "00:00", zone] = match ?? [];
-  if (place !== undefined) checkZone(what, place);
+  if (place !== undefined) checkZone(place, what);
   if (place !== undefined && (match === null ? isMoment(text) : zone !== undefined)) {
     throw new SkeinError("invalid", `${what} is ${quote(text)}, which is the same in every time zone`, {
       hint: "leave out --zone, or give a time without a zone, such as 2026-11-01T09:30",
@@ -50,42 +51,13 @@ export function parseMoment(what: string, text: string, nowMs: number, reading: 
 
 const isMoment = (text: string): boolean => /^\d{11,15}$/.test(text) || spanPattern.test(text);
 
-function checkZone(what: string, zone: string): void {
-  try {
-    Intl.DateTimeFormat("en", { timeZone: zone });
-  } catch (cause) {
-    throw new SkeinError("invalid", `${what}: there is no time zone ${quote(zone)}`, {
-      hint: "a name such as Europe/Berlin, America/New_York or UTC",
-      cause,
-    });
-  }
-}
-
-/**
- * When clocks in a zone show what clocks in UTC show at `wallMs`. As with cron lines: of two such moments it
- * is the first, and a time that clocks skip is the first moment after it.
- */
+/** When clocks in a zone show what clocks in UTC show at `wallMs`; by the rules of cron lines. */
 function localMs(wallMs: number, zone: string): number {
-  const [before, after] = [wallMs - unitsMs.d, wallMs + unitsMs.d];
-  const found = [before, after]
-    .map((near) => wallMs - aheadMs(near, zone))
-    .filter((ms) => ms + aheadMs(ms, zone) === wallMs);
-  if (found.length > 0) return Math.min(...found);
-  let [from, to] = [before, after];
-  while (to - from > 1) {
-    const middle = Math.floor((from + to) / 2);
-    if (middle + aheadMs(middle, zone) > wallMs) to = middle;
-    else from = middle;
-  }
-  return to;
-}
-
-/** How far clocks in a zone are ahead of UTC at a moment. */
-function aheadMs(atMs: number, zone: string): number {
-  const second = Math.floor(atMs / 1_000) * 1_000;
-  const how = { timeZone: zone, hourCycle: "h23", dateStyle: "short", timeStyle: "medium" } as const;
-  // Swedes write 2026-11-01 09:30:00.
-  return Date.parse(`${new Intl.DateTimeFormat("sv", how).format(second).replace(" ", "T")}Z`) - second;
+  const at = new Date(wallMs);
+  const time = [at.getUTCSeconds(), at.getUTCMinutes(), at.getUTCHours()];
+  const cron = [...time, at.getUTCDate(), at.getUTCMonth() + 1, "*"].join(" ");
+  const found = nextTime({ kind: "cron", cron, zone }, wallMs - 2 * unitsMs.d);
+  return (found ?? wallMs) + at.getUTCMilliseconds();
 }
 
 export const exact = (atMs: number): string =>

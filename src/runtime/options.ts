@@ -3,7 +3,7 @@ import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command.ts";
 import { checkDeadline } from "../core/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { checkTexts, isObject } from "../core/given.ts";
+import { checkLists, checkTexts, isObject } from "../core/given.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { agentHint, isAgentWord } from "../core/ticket/draft.ts";
@@ -36,14 +36,16 @@ export function recordsOf(records: string | AppendRecord | readonly AppendRecord
 }
 
 /** Items are named by two texts; an object with all that there is to say is easily given instead. */
-export function checkNamed(call: "record" | "retract" | "promote", kind: unknown, key: unknown): void {
+export function checkNamed(call: keyof typeof besides, kind: unknown, key: unknown): void {
   const wrong = typeof kind === "string" ? { name: "key", value: key } : { name: "kind", value: kind };
   if (typeof wrong.value === "string") return;
   const is = wrong.value === undefined ? "is missing" : "is no text";
   throw new SkeinError("invalid", `${call}: its ${wrong.name} ${is}`, {
-    hint: `it takes them one by one: ${call}("fact", "base-rate"${call === "record" ? ", 4.1" : ""})`,
+    hint: `it takes them one by one: ${call}("fact", "base-rate"${besides[call]})`,
   });
 }
+
+const besides = { record: ", 4.1", retract: "", promote: ', { scope: "agent" }' } as const;
 
 export function checkAnswer(options: AnswerOptions): void {
   checkOptions("answer", options, ["allow", "calls", "reason", "text"]);
@@ -133,11 +135,9 @@ export function checkOpen(options: OpenOptions): void {
   const { objective, from } = options;
   const isCarried = from !== undefined && objective === undefined;
   if (!isCarried) checkObjective("open", objective);
-  for (const name of ["bind", "grant", "constraints", "files", "wake"] as const) {
-    if (options[name] === undefined || Array.isArray(options[name])) continue;
-    throw new SkeinError("invalid", `open: ${name} is not a list`, { hint: "give an array" });
-  }
-  for (const binding of options.bind ?? []) checkBinding(binding);
+  const { bind, grant, constraints, files, wake } = options;
+  checkLists("open", { bind, grant, constraints, files, wake });
+  for (const binding of bind ?? []) checkBinding(binding);
   if (options.budget !== undefined) checkBudget(options.budget);
   if (options.priority !== undefined) checkPriority("open", options.priority);
   checkTexts("open", { agent: options.agent });

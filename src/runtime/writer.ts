@@ -173,13 +173,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         continue;
       }
       const writing = writeBeside(session, known, decision, { ...options, ups });
-      const written = await writing.catch(async (error: unknown) => {
-        if (!(error instanceof SkeinError) || error.code !== "refused") throw error;
-        // A quota refuses also what was written before it was used up.
-        const first = await firstWith(session, (await refresh(session)).state, options.key);
-        if (first !== null) return first;
-        throw error;
-      });
+      const written = await (options.key === undefined ? writing : orFirst(writing, session, options.key));
       if (written !== null) return written;
       known = await refresh(session);
     }
@@ -236,6 +230,15 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const seq = key === undefined ? undefined : await store.keyed(session, keyOf(key));
     return seq === undefined ? null : { state, firstSeq: seq, headSeq: state.seq, duplicate: true };
   }
+
+  /** A quota refuses also what was written before it was used up. */
+  const orFirst = (writing: Promise<Change | null>, session: SessionId, key: string) =>
+    writing.catch(async (error: unknown) => {
+      const isRefused = error instanceof SkeinError && error.code === "refused";
+      const first = isRefused ? await firstWith(session, (await refresh(session)).state, key) : null;
+      if (first !== null) return first;
+      throw error;
+    });
 
   async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {
     const state = start.from ?? emptyState;

@@ -33,19 +33,23 @@ export async function streamFeed(
   const deltas = makeDeltas(wake, sink);
   /** How many are read at once: as many as the reader has taken, and more as long as it takes them all. */
   let atOnce = 1;
-  /** Those after `place` that were given out. */
+  /** Those after `place` that were given out, and how many records lie up to the last of them. */
   const told = new Set<string>();
+  let passed = 0;
 
   /** Gives what is new of a page; false when the reader has no room for the rest of it. */
   function give(events: FeedStep["events"]): boolean {
-    const fresh = events.filter(({ event, place: at }) => !told.has(at) && (family?.has(event) ?? true));
-    for (const [count, { event, place: at }] of fresh.entries()) {
+    let given = 0;
+    for (const [index, { event, place: at }] of events.entries()) {
+      if (told.has(at) || (family !== null && !family.has(event))) continue;
       sink.write(eventFrame(event, at));
       told.add(at);
       deltas.after(event);
+      given += 1;
       if (!sink.isFull) continue;
-      atOnce = count + 1;
-      return atOnce === fresh.length;
+      atOnce = given;
+      passed = index + 1;
+      return passed === events.length;
     }
     atOnce = Math.min(atOnce * 2, pageRecords);
     return true;
@@ -56,13 +60,14 @@ export async function streamFeed(
     for (let more = true; more;) {
       await sink.drained();
       if (sink.signal.aborted) return;
-      const step = await stepFeed(engine, place, told.size + atOnce);
+      const step = await stepFeed(engine, place, passed + atOnce);
       // The rest of a page would wait in memory: it is read again when there is room.
       if (!give(step.events)) continue;
       // Of a place without an event readers take note too, so that they need not read so much again.
       if (step.more && told.size === 0) sink.write(`id: ${placeText(step.next)}\n\n`);
       ({ next: place, more } = step);
       told.clear();
+      passed = 0;
     }
   }
 

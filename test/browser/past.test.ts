@@ -29,18 +29,9 @@ suite("what was", { skip }, () => {
     await stand?.[Symbol.asyncDispose]();
   });
 
-  const told = async (objective: string, ...texts: readonly string[]) => {
-    const session = await stand.engine.open({ objective, name: objective });
-    for (const text of texts) {
-      await session.input(text);
-      await session.run();
-    }
-    return session;
-  };
-
   /** A session with a fact that was another at `seq`. */
   const repainted = async (objective: string) => {
-    const session = await told(objective, "Note that color is red.");
+    const session = await stand.told(objective, "Note that color is red.");
     const { seq } = await session.head();
     await session.input("Note that color is blue.");
     await session.run();
@@ -48,7 +39,7 @@ suite("what was", { skip }, () => {
   };
 
   test("a position of the past is shown whole, has an address, and is forked from in one click", async () => {
-    const session = await told("Watch the rate", "Note that rate is 1.");
+    const session = await stand.told("Watch the rate", "Note that rate is 1.");
     const { seq } = await session.head();
     await session.input("Note that rate is 2.");
     await session.run();
@@ -106,7 +97,7 @@ suite("what was", { skip }, () => {
   });
 
   test("a merge with a conflict is resolved by one key, and made by two", async () => {
-    const ours = await told("Choose a provider", "Note that fees are known.");
+    const ours = await stand.told("Choose a provider", "Note that fees are known.");
     const theirs = await ours.fork({ name: "The other choice" });
     for (const [session, name] of [
       [ours, "Northpay"],
@@ -132,7 +123,7 @@ suite("what was", { skip }, () => {
   });
 
   test("search finds a word wherever it was said, and leads to the place", async () => {
-    const session = await told("Remember a word", "Note that marmalade is orange.");
+    const session = await stand.told("Remember a word", "Note that marmalade is orange.");
     await using shown = await stand.page(browser);
     const { page } = shown;
     await page.getByRole("heading", { name: "Sessions", exact: true }).waitFor();
@@ -150,7 +141,7 @@ suite("what was", { skip }, () => {
   });
 
   test("every place is found again by its address, and by back and forward", async () => {
-    const session = await told("Be found", "Note that here is there.");
+    const session = await stand.told("Be found", "Note that here is there.");
     await using shown = await stand.page(browser);
     const { page } = shown;
     const places: readonly (readonly [path: string, heading: string])[] = [

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { readConsole } from "../../src/cli/console-files.ts";
-import { openEngine, type Engine } from "../../src/index.ts";
+import { openEngine, type Engine, type Session } from "../../src/index.ts";
 import { offlineModel } from "../../src/model/offline.ts";
 import type { Models } from "../../src/model/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";
@@ -26,6 +26,8 @@ export interface Stand extends AsyncDisposable {
   stop(): Promise<void>;
   /** Listens again, at the same address. */
   start(): Promise<void>;
+  /** A session of that name, in which this was said and answered. */
+  told(objective: string, ...texts: readonly string[]): Promise<Session>;
   /** A page that is logged in, with whatever it says kept. */
   page(browser: Browser, options?: PageOptions): Promise<Shown>;
 }
@@ -100,6 +102,14 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
     stop,
     async start() {
       server ??= await listen(port);
+    },
+    async told(objective, ...texts) {
+      const session = await engine.open({ objective, name: objective });
+      for (const text of texts) {
+        await session.input(text);
+        await session.run();
+      }
+      return session;
     },
     page: (browser, how = {}) => openPage(browser, { url, token }, how),
     async [Symbol.asyncDispose]() {

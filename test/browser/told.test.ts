@@ -23,15 +23,6 @@ suite("what the page tells", { skip }, () => {
     await stand?.[Symbol.asyncDispose]();
   });
 
-  const told = async (objective: string, ...texts: readonly string[]) => {
-    const session = await stand.engine.open({ objective, name: objective });
-    for (const text of texts) {
-      await session.input(text);
-      await session.run();
-    }
-    return session;
-  };
-
   test("search marks what is remembered no more, and that alone", async () => {
     await stand.engine.remember({ scope: "workspace", kind: "fact", key: "old", value: "quince jam" });
     await stand.engine.forget({ scope: "workspace", kind: "fact", key: "old" });
@@ -70,7 +61,7 @@ suite("what the page tells", { skip }, () => {
   });
 
   test("a message on its way is shown, also to who leaves and comes back without a network", async () => {
-    const session = await told("Through a tunnel", "Note that light is far.");
+    const session = await stand.told("Through a tunnel", "Note that light is far.");
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page, context } = shown;
     await shown.follows();
@@ -105,7 +96,7 @@ suite("what the page tells", { skip }, () => {
     }, headSeq);
 
   test("exactly what was rewound away is hatched, also once the rewind is undone", async () => {
-    const session = await told("Hatch it", "Note that a is 1.", "Note that b is 2.");
+    const session = await stand.told("Hatch it", "Note that a is 1.", "Note that b is 2.");
     const { seq: before } = await session.head();
     await session.rewind(14);
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
@@ -131,7 +122,7 @@ suite("what the page tells", { skip }, () => {
   });
 
   test("a position that is not there is said not to be", async () => {
-    const session = await told("Go astray", "Note that a is 1.");
+    const session = await stand.told("Go astray", "Note that a is 1.");
     const { seq } = await session.head();
     await using shown = await stand.page(browser, { at: `/s/${session.id}?at=9999` });
     const { page } = shown;
@@ -165,7 +156,7 @@ suite("what the page tells", { skip }, () => {
   });
 
   test("who clicks twice where a dialog opens finds it open", async () => {
-    const session = await told("Click twice", "Note that a is 1.");
+    const session = await stand.told("Click twice", "Note that a is 1.");
     await session.trigger("often", { kind: "every", everyMs: 60_000 });
     await using shown = await stand.page(browser, { at: `/s/${session.id}?at=8` });
     const { page } = shown;

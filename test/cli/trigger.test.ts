@@ -22,7 +22,13 @@ function place() {
     return parseLines(stdout);
   };
   const open = async (...words: readonly string[]) => String((await json("open", ...words))[0]?.["id"]);
-  return { say, json, open };
+  /** As a wrong use of the verb, with these words. */
+  const wrong = async (message: RegExp, ...words: readonly string[]) => {
+    const { code, stderr } = await say("trigger", ...words);
+    assert.match(stderr, message);
+    assert.equal(code, 2);
+  };
+  return { say, json, open, wrong };
 }
 
 suite("trigger", { concurrency: true }, () => {
@@ -86,13 +92,8 @@ suite("trigger", { concurrency: true }, () => {
   });
 
   test("is refused with what is wrong, and where", async () => {
-    const { say, open } = place();
+    const { say, open, wrong } = place();
     const id = await open("Payroll");
-    const wrong = async (message: RegExp, ...words: readonly string[]) => {
-      const { code, stderr } = await say("trigger", ...words);
-      assert.match(stderr, message);
-      assert.equal(code, 2);
-    };
     await wrong(/nothing says when it fires/, "add", id, "t");
     await wrong(/--at and --cron are both given/, "add", id, "t", "--at", "2h", "--cron", "* * * * *");
     await wrong(/how often is to be looked/, "add", id, "t", "--check", "date");
@@ -130,13 +131,8 @@ suite("trigger", { concurrency: true }, () => {
   });
 
   test("refuses options of another kind or another action by name", async () => {
-    const { say, open } = place();
+    const { open, wrong } = place();
     const id = await open("Payroll");
-    const wrong = async (message: RegExp, ...words: readonly string[]) => {
-      const { code, stderr } = await say("trigger", ...words);
-      assert.match(stderr, message);
-      assert.equal(code, 2);
-    };
     const every = ["add", id, "t", "--every", "1m"];
     for (const word of ["zone", "glob", "topic", "ref", "item", "path", "secret", "from"])
       await wrong(new RegExp(`--${word} does not go with --every`), ...every, `--${word}=x`);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
+import { familyOf } from "../../src/server/feed-place.ts";
 import { streamFeed } from "../../src/server/feed-stream.ts";
 import { makeHub } from "../../src/server/hub.ts";
 import { streamSession } from "../../src/server/session-stream.ts";
@@ -76,6 +77,27 @@ test("however few a reader takes at a time, it has every event once", async () =
       (event) => `${event.session}~${event.seq}`,
     );
     assert.deepEqual(seen, there, `${room}`);
+  }
+  hub.stop();
+});
+
+test("of a family among others a slow reader has every event once, too", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const [session, other] = [await filled(engine, 0), await engine.open({ objective: "Another" })];
+  for (let number = 0; number < 60; number++)
+    await (number % 5 < 2 ? session : other).append({ type: "x.note", content: { number } });
+  const hub = makeHub(engine, failing);
+  for (const room of [1, 2, 3, 7, 1_000]) {
+    const sink = slowSink(room);
+    const family = await familyOf(engine, session.id);
+    await streamFeed({ engine, hub, sink }, { after: "", family, follow: false });
+    const seqs = sink.ids.map((id) => Number(id.split("~").at(-1)));
+    assert.deepEqual(
+      seqs,
+      Array.from({ length: 25 }, (_, seq) => seq + 1),
+      `${room}`,
+    );
   }
   hub.stop();
 });

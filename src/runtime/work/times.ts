@@ -104,7 +104,8 @@ export function momentIn(spec: TimeSpec, at: number): string {
   return `${exact} (${new Intl.DateTimeFormat("en-GB", how).format(at)} in ${spec.zone})`;
 }
 
-function checkZone(zone: string, where: string): void {
+/** Throws `invalid` for a zone that is none. */
+export function checkZone(zone: string, where: string): void {
   try {
     Intl.DateTimeFormat("en", { timeZone: zone });
   } catch (cause) {

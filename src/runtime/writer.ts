@@ -232,13 +232,16 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   }
 
   /** A quota refuses also what was written before it was used up. */
-  const orFirst = (writing: Promise<Change | null>, session: SessionId, key: string) =>
-    writing.catch(async (error: unknown) => {
+  async function orFirst(writing: Promise<Change | null>, session: SessionId, key: string) {
+    try {
+      return await writing;
+    } catch (error) {
       const isRefused = error instanceof SkeinError && error.code === "refused";
       const first = isRefused ? await firstWith(session, (await refresh(session)).state, key) : null;
       if (first !== null) return first;
       throw error;
-    });
+    }
+  }
 
   async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {
     const state = start.from ?? emptyState;

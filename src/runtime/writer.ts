@@ -117,6 +117,21 @@ export interface WriterOptions {
   readonly forget?: (log: LogId) => void;
 }
 
+/** A quota refuses also what was written before it was used up. */
+async function orFirst(
+  writing: Promise<Change | null>,
+  first: () => Promise<Change | null>,
+): Promise<Change | null> {
+  try {
+    return await writing;
+  } catch (error) {
+    const isRefused = error instanceof SkeinError && error.code === "refused";
+    const found = isRefused ? await first() : null;
+    if (found !== null) return found;
+    throw error;
+  }
+}
+
 export function makeWriter(store: Store, world: World, states: StateReader, how: WriterOptions): Writer {
   const { tenant, always } = how;
   const newest = makeNewest({ store, states, suspend, forget: how.forget });
@@ -173,7 +188,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         continue;
       }
       const writing = writeBeside(session, known, decision, { ...options, ups });
-      const written = await (options.key === undefined ? writing : orFirst(writing, session, options.key));
+      const first = async () => firstWith(session, (await refresh(session)).state, options.key);
+      const written = await (options.key === undefined ? writing : orFirst(writing, first));
       if (written !== null) return written;
       known = await refresh(session);
     }
@@ -229,18 +245,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   ): Promise<Change | null> {
     const seq = key === undefined ? undefined : await store.keyed(session, keyOf(key));
     return seq === undefined ? null : { state, firstSeq: seq, headSeq: state.seq, duplicate: true };
-  }
-
-  /** A quota refuses also what was written before it was used up. */
-  async function orFirst(writing: Promise<Change | null>, session: SessionId, key: string) {
-    try {
-      return await writing;
-    } catch (error) {
-      const isRefused = error instanceof SkeinError && error.code === "refused";
-      const first = isRefused ? await firstWith(session, (await refresh(session)).state, key) : null;
-      if (first !== null) return first;
-      throw error;
-    }
   }
 
   async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {

@@ -3,22 +3,40 @@
 /** Does the work once all is done that was asked for before about any of these things. */
 export type InLine = <T>(things: readonly string[], work: () => Promise<T>) => Promise<T>;
 
+/** Lines that nobody stands in are kept up to so many: most things are soon asked for again. */
+const emptyMax = 1_000;
+
+interface Line {
+  last: Promise<unknown> | null;
+}
+
 /**
  * Whoever asks gets in line for all things at once, and so waits for earlier ones alone: there are no cycles,
  * unless work asks for what it has itself.
  */
 export function makeLine(): InLine {
-  const last = new Map<string, Promise<unknown>>();
+  const lines = new Map<string, Line>();
+  let sweepAt = emptyMax;
+
+  function sweep(): void {
+    for (const [thing, { last }] of lines) if (last === null) lines.delete(thing);
+    sweepAt = lines.size + emptyMax;
+  }
+
+  function lineFor(thing: string): Line {
+    const line = lines.get(thing) ?? { last: null };
+    lines.set(thing, line);
+    return line;
+  }
+
   return (things, work) => {
-    const before: Promise<unknown>[] = [];
-    for (const thing of things) {
-      const one = last.get(thing);
-      if (one !== undefined) before.push(one);
-    }
+    if (lines.size >= sweepAt) sweep();
+    const own = things.map(lineFor);
+    const before = own.flatMap(({ last }) => (last === null ? [] : [last]));
     const mine = before.length === 0 ? work() : Promise.allSettled(before).then(work);
-    for (const thing of things) last.set(thing, mine);
+    for (const line of own) line.last = mine;
     const leave = (): void => {
-      for (const thing of things) if (last.get(thing) === mine) last.delete(thing);
+      for (const line of own) if (line.last === mine) line.last = null;
     };
     mine.then(leave, leave);
     return mine;

@@ -5,6 +5,7 @@
 import type { Command } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
+import { makeKept } from "../core/kept.ts";
 import type { Store } from "../store/port.ts";
 import {
   holds,
@@ -46,7 +47,7 @@ export interface NewestOptions {
 }
 
 export function makeNewest({ store, states, suspend, forget }: NewestOptions): Newest {
-  const cache = new Map<LogId, Known>();
+  const cache = makeKept<LogId, Known>(cachedSessionsMax);
   const noted = makeNotedHeads();
   const setBacks = makeSetBacks({ store, states, suspend });
 
@@ -55,10 +56,7 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     noted.note(log, { seq: known.state.seq, hash: known.hash });
     // What was read earlier may come in later.
     if ((cache.get(log)?.state.seq ?? 0) > known.state.seq) return known;
-    cache.delete(log);
     cache.set(log, known);
-    const [oldest] = cache.keys();
-    if (cache.size > cachedSessionsMax && oldest !== undefined) cache.delete(oldest);
     return known;
   }
 
@@ -105,9 +103,9 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
   }
 
   return {
-    known: (log) => cache.get(log),
+    known: cache.get,
     keep,
-    forget: (log) => void cache.delete(log),
+    forget: cache.delete,
     refresh,
     times: setBacks.times,
     assertNone: setBacks.assertNone,

@@ -4,6 +4,7 @@
  */
 import { SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
+import { makeKept } from "../core/kept.ts";
 import type { State } from "../core/state.ts";
 import type { Expect, Head, Store } from "../store/port.ts";
 
@@ -24,21 +25,17 @@ const logsMax = 10_000;
 const headsMax = 32;
 
 export function makeNotedHeads(): NotedHeads {
-  const heads = new Map<LogId, Noted[]>();
+  const heads = makeKept<LogId, Noted[]>(logsMax);
   return {
     note(log, head) {
       const own = heads.get(log) ?? [];
       // What was read earlier may come in later.
       if (head.hash === "" || head.seq <= (own[0]?.seq ?? 0)) return;
-      own.unshift(head);
-      if (own.length > headsMax) own.pop();
-      heads.delete(log);
+      if (own.unshift(head) > headsMax) own.pop();
       heads.set(log, own);
-      const [oldest] = heads.keys();
-      if (heads.size > logsMax && oldest !== undefined) heads.delete(oldest);
     },
     of: (log) => heads.get(log) ?? [],
-    forget: (log) => void heads.delete(log),
+    forget: heads.delete,
   };
 }
 

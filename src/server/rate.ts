@@ -2,6 +2,7 @@
  * How often somebody may ask: a bucket for each, which holds so many requests and fills at a steady rate.
  * Whoever was not heard of for long is forgotten, and begins with a full one.
  */
+import { makeKept } from "../core/kept.ts";
 
 export interface RateOptions {
   readonly perSecond: number;
@@ -19,16 +20,12 @@ export interface Rate {
 }
 
 export function makeRate({ perSecond, burst, keysMax, clock }: RateOptions): Rate {
-  const buckets = new Map<string, { left: number; atMs: number }>();
+  const buckets = makeKept<string, { left: number; atMs: number }>(keysMax);
   return {
     take(key) {
       const nowMs = clock();
       const bucket = buckets.get(key) ?? { left: burst, atMs: nowMs };
-      // Seldom asked ones come to stand first, and go first.
-      buckets.delete(key);
       buckets.set(key, bucket);
-      const [oldest] = buckets.keys();
-      if (buckets.size > keysMax && oldest !== undefined) buckets.delete(oldest);
       const passedMs = Math.max(0, nowMs - bucket.atMs);
       bucket.left = Math.min(burst, bucket.left + (passedMs * perSecond) / 1_000);
       bucket.atMs = nowMs;

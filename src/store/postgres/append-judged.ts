@@ -127,7 +127,7 @@ export async function appendJudged(
 ): Promise<readonly Judged[]> {
   const { database } = driver;
   const all = list.flat();
-  for (const { session } of all) heads.forget(session);
+  for (const { session } of all) heads.delete(session);
   const done = await database.transaction(async (statement) => {
     if (all.some(({ lease }) => typeof lease === "object")) await statement(oneByOne, [driver.tenant]);
     const askedAt = driver.world.now();
@@ -337,11 +337,18 @@ const setActive = `
 UPDATE skein.logs l SET active_at = g.at FROM unnest($2::bigint[], $3::bigint[]) g (log, at)
 WHERE l.tenant = $1 AND l.id = g.log`;
 
+/** The place is that of skein.place_after, written out: a function would be planned anew with each append. */
 const insertEvents = inForms(
   (form) => `
-WITH places AS MATERIALIZED (
-  SELECT g.log, skein.place_after(g.log, min(g.seq) - 1) AS xid FROM unnest($2::bigint[], $3::bigint[])
-    g (log, seq) GROUP BY g.log
+WITH begun AS (
+  SELECT g.log, min(g.seq) - 1 AS before FROM unnest($2::bigint[], $3::bigint[]) g (log, seq) GROUP BY g.log
+), places AS MATERIALIZED (
+  SELECT b.log, greatest(
+    pg_current_xact_id(),
+    (SELECT e.xid FROM skein.events e WHERE e.log = b.log AND e.seq = b.before),
+    (SELECT p.xid FROM skein.places p WHERE p.log = b.log AND p.from_seq <= b.before
+      ORDER BY p.from_seq DESC LIMIT 1)
+  ) AS xid FROM begun b
 )
 INSERT INTO skein.events (tenant, log, seq, xid, at, ${fieldColumns})
 SELECT $1, d.log, d.seq, p.xid, d.at, ${fieldValues}

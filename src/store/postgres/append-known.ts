@@ -21,7 +21,7 @@ import {
 import { activeLagMs } from "./schema.ts";
 
 /** The log whose known head makes an append one of these; null when it is not. */
-export function knownHead(heads: Heads, parts: readonly Part[], nowMs: number): KnownHead | null {
+export function knownHead(heads: Heads, parts: readonly Part[]): KnownHead | null {
   const [part] = parts;
   if (part === undefined || parts.length > 1) return null;
   const { session, expect, epoch, drafts } = part;
@@ -30,7 +30,6 @@ export function knownHead(heads: Heads, parts: readonly Part[], nowMs: number): 
   const head = heads.get(session);
   if (head === undefined || !agrees(head.seq, head.hash, expect)) return null;
   if (epoch !== undefined && epoch !== head.epoch) return null;
-  if (nowMs - head.activeAt >= activeLagMs) return null;
   return drafts.every(isSimple) ? head : null;
 }
 
@@ -39,15 +38,38 @@ const isSimple = ({ key, blobs, body, content }: Draft): boolean =>
 
 const isThere = "h.state = 0 AND NOT h.copy AND h.put_seq IS NULL";
 
+/**
+ * Each statement in two forms: the usual one touches no index of `logs`; the other brings along `active_at`,
+ * in both tables, of logs where it has fallen too far behind.
+ */
+interface Forms {
+  readonly usual: string;
+  readonly active: string;
+}
+
+const forms = (at: string, statement: (set: string, also: string) => string): Forms => ({
+  usual: statement("", ""),
+  active: statement(
+    `, active_at = CASE WHEN ${at} - h.active_at >= ${activeLagMs} THEN ${at} ELSE h.active_at END`,
+    `, active AS (
+  UPDATE skein.logs l SET active_at = m.at FROM moved m
+  WHERE l.tenant = $1 AND l.id = m.log AND m.at - l.active_at >= ${activeLagMs}
+)`,
+  ),
+});
+
 const columns = `tenant, log, seq, xid, at, ${fieldColumns}`;
 
-const many = `
+const many = forms(
+  "g.at",
+  (set, also) => `
 WITH given AS (
   SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::bigint[],
     $8::bigint[], $9::bigint[])
     WITH ORDINALITY g (session, before, before_hash, seq, hash, at, epoch, bytes, place)
 ), moved AS (
-  UPDATE skein.heads h SET seq = g.seq, hash = decode(g.hash, 'hex'), at = g.at, bytes = h.bytes + g.bytes
+  UPDATE skein.heads h SET seq = g.seq, hash = decode(g.hash, 'hex'), at = g.at,
+    bytes = h.bytes + g.bytes${set}
   FROM given g
   WHERE h.tenant = $1 AND h.session = g.session AND h.seq = g.before
     AND h.hash = decode(g.before_hash, 'hex') AND (g.epoch IS NULL OR h.epoch = g.epoch) AND ${isThere}
@@ -57,15 +79,18 @@ WITH given AS (
   SELECT $1, m.log, m.before + d.number, pg_current_xact_id(), m.at, ${fieldValues}
   FROM moved m JOIN unnest($10::integer[], $11::integer[], ${fieldArrays(12, "joined")})
     d (place, number, ${fieldColumns}) ON d.place = m.place
-)
-SELECT place FROM moved`;
+)${also}
+SELECT place FROM moved`,
+);
 
 /**
  * Of one record each. Lists are read by place: to unnest them all would take as long as to write the records.
  * Only one is unnested, from which the planner takes it that they are few. What is found by is put together
  * before anything is looked up, so that heads are found by their sessions.
  */
-const each = `
+const each = forms(
+  "g.at",
+  (set, also) => `
 WITH list AS MATERIALIZED (
   SELECT ${splitting(3)} AS session, ${splitting(4)} AS before_hash, ${splitting(5)} AS hash,
     $6::bigint[] AS at, $7::bigint[] AS epoch, ${splitting(8)} AS type, $9::integer[] AS v,
@@ -79,7 +104,7 @@ WITH list AS MATERIALIZED (
   FROM list l, unnest($2::bigint[]) WITH ORDINALITY p (before, place)
 ), moved AS (
   UPDATE skein.heads h SET seq = g.before + 1, hash = g.hash, at = g.at,
-    bytes = h.bytes + coalesce(g.bytes, 0)
+    bytes = h.bytes + coalesce(g.bytes, 0)${set}
   FROM given g
   WHERE h.tenant = $1 AND h.session = g.session AND h.seq = g.before AND h.hash = g.before_hash
     AND (g.epoch IS NULL OR h.epoch = g.epoch) AND ${isThere}
@@ -90,24 +115,29 @@ WITH list AS MATERIALIZED (
     l.turn[m.place], l.cause[m.place], NULL, l.body[m.place], decode(l.content_hash[m.place], 'hex'),
     m.bytes, decode(l.salt[m.place], 'hex'), l.content[m.place], m.hash
   FROM list l, moved m
-)
-SELECT count(*)::integer AS count, string_agg(place::text, ',') AS places FROM moved`;
+)${also}
+SELECT count(*)::integer AS count, string_agg(place::text, ',') AS places FROM moved`,
+);
 
-const one = `
+const one = forms(
+  "$6::bigint",
+  (set, also) => `
 WITH moved AS (
-  UPDATE skein.heads h SET seq = $5, hash = decode($6, 'hex'), at = $7, bytes = h.bytes + $9
+  UPDATE skein.heads h SET seq = $3 + 1, hash = decode($5, 'hex'), at = $6,
+    bytes = h.bytes + coalesce($8::integer, 0)${set}
   WHERE h.tenant = $1 AND h.session = $2 AND h.seq = $3 AND h.hash = decode($4, 'hex')
-    AND ($8::bigint IS NULL OR h.epoch = $8) AND ${isThere}
-  RETURNING h.log
-)
+    AND ($7::bigint IS NULL OR h.epoch = $7) AND ${isThere}
+  RETURNING h.log, h.seq, h.at, h.hash
+)${also}
 INSERT INTO skein.events (${columns})
-SELECT $1, m.log, $5, pg_current_xact_id(), $7, $10, $11::integer, $12, $13::integer, $14::bigint, NULL, $15,
-  decode($16, 'hex'), $17::integer, decode($18, 'hex'), $19, decode($6, 'hex')
-FROM moved m`;
+SELECT $1, m.log, m.seq, pg_current_xact_id(), m.at, $9, $10::integer, $11, $12::integer, $13::bigint, NULL,
+  $14, decode($15, 'hex'), $8::integer, decode($16, 'hex'), $17, m.hash
+FROM moved m`,
+);
 
 const oneDraft = ({ type, v, actor, turn, cause, body, content }: Draft): readonly Value[] => {
   const { hash = null, bytes = null, salt = null, text = null } = content ?? {};
-  return [type, v, actor, turn, cause, body, hash, bytes, salt, text];
+  return [bytes, type, v, actor, turn, cause, body, hash, salt, text];
 };
 
 /** Null for an append that was not done, since its log is not where it was left. Rejects with `Lost`. */
@@ -119,42 +149,51 @@ export async function appendKnown(
   const nowMs = Math.floor(driver.database.now());
   const ready = list.map(({ part, head }) => linked(driver.world.digest, part, head, nowMs));
   const before = list.map(({ head }) => head);
+  const isLate = (place: number): boolean =>
+    (ready[place]?.at ?? 0) - (before[place]?.activeAt ?? 0) >= activeLagMs;
+  const form = before.some((_, place) => isLate(place)) ? "active" : "usual";
   const isEach = ready.every(({ part }) => part.drafts.length === 1);
   const done = await (isEach
     ? ready.length === 1
-      ? writeOne(driver, ready, before)
-      : writeEach(driver, ready, before)
-    : writeMany(driver, ready, before));
+      ? writeOne(driver, form, ready, before)
+      : writeEach(driver, form, ready, before)
+    : writeMany(driver, form, ready, before));
   return ready.map(({ part, firstSeq, seq, hash, hashes, at }, place): Outcome | null => {
     const { session } = part;
     const head = before[place];
     if ((done !== null && !done.has(place + 1)) || head === undefined) {
-      heads.forget(session);
+      heads.delete(session);
       return null;
     }
-    heads.set(session, { seq, hash, at, epoch: head.epoch, activeAt: head.activeAt });
+    const activeAt = isLate(place) ? at : head.activeAt;
+    heads.set(session, { seq, hash, at, epoch: head.epoch, activeAt });
     return { kind: "ok", parts: [{ session, firstSeq, headSeq: seq, at, hashes }] };
   });
 }
 
 /** The places, from 1, of those that were moved; null: all were. */
 type Moved = ReadonlySet<number> | null;
-type Write = (driver: Driver, ready: readonly Linked[], before: readonly KnownHead[]) => Promise<Moved>;
+type Write = (
+  driver: Driver,
+  form: keyof Forms,
+  ready: readonly Linked[],
+  before: readonly KnownHead[],
+) => Promise<Moved>;
 
-const writeOne: Write = async ({ database, tenant }, [first], [head]) => {
+const writeOne: Write = async ({ database, tenant }, form, [first], [head]) => {
   const draft = first?.part.drafts[0];
   if (first === undefined || draft === undefined || head === undefined) return new Set();
-  const { part, seq, hash, at, bytes } = first;
+  const { part, hash, at } = first;
   const where = [tenant, part.session, head.seq, head.hash];
-  const how = [seq, hash, at, part.epoch ?? null, bytes];
-  const { count } = await database.once(one, [...where, ...how, ...oneDraft(draft)]);
+  const how = [hash, at, part.epoch ?? null];
+  const { count } = await database.once(one[form], [...where, ...how, ...oneDraft(draft)]);
   return count === 1 ? null : new Set();
 };
 
-const writeEach: Write = async ({ database, tenant }, ready, before) => {
+const writeEach: Write = async ({ database, tenant }, form, ready, before) => {
   const drafts = ready.flatMap(({ part }) => part.drafts);
   const contents = drafts.map(({ content }) => content);
-  const [row] = await database.once<{ count: number; places: string | null }>(each, [
+  const [row] = await database.once<{ count: number; places: string | null }>(each[form], [
     tenant,
     arrayOf(before.map(({ seq }) => seq)),
     joined(ready.map(({ part }) => part.session)),
@@ -177,8 +216,8 @@ const writeEach: Write = async ({ database, tenant }, ready, before) => {
   return new Set((row?.places ?? "").split(",").map(Number));
 };
 
-const writeMany: Write = async ({ database, tenant }, ready, before) => {
-  const rows = await database.once<{ place: number }>(many, [
+const writeMany: Write = async ({ database, tenant }, form, ready, before) => {
+  const rows = await database.once<{ place: number }>(many[form], [
     tenant,
     arrayOf(ready.map(({ part }) => part.session)),
     arrayOf(before.map(({ seq }) => seq)),

@@ -56,7 +56,9 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   function plan(): void {
     if (planned) return;
     planned = true;
-    world.defer(pump);
+    // Alone it need not wait for the turn to end.
+    if (batches === 0 && waiting.length === 1) queueMicrotask(pump);
+    else world.defer(pump);
   }
 
   /** Starts as many batches as there is room for. */
@@ -84,7 +86,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
     const taken: Pending[] = [];
     const left: Pending[] = [];
     const held = new Set(busy);
-    const nowMs = database.now();
+    const isKnown = !database.isClockOld();
     const all = waiting.length + underWay;
     const most = all < halvedMin ? batchAppendsMax : Math.min(batchAppendsMax, Math.ceil(all / 2));
     let records = 0;
@@ -99,7 +101,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
         left.push(pending);
         continue;
       }
-      pending.head = pending.judge ? null : knownHead(heads, parts, nowMs);
+      pending.head = pending.judge || !isKnown ? null : knownHead(heads, parts);
       const own = pending.head === null ? kindOf(parts) : "known";
       const fits = kind === null || (kind === own && own !== "alone");
       kind ??= own;
@@ -126,7 +128,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
       }
       changed();
     } catch (error) {
-      for (const { part } of known) heads.forget(part.session);
+      for (const { part } of known) heads.delete(part.session);
       if (isUnique(error)) for (const { pending } of known) again(pending);
       else answerLost(batch, error);
     }

@@ -29,7 +29,7 @@ export type Statement = <T extends Row = Row>(
 export interface Database {
   /** A statement that may be done twice without harm, on its own: tried again after any outage. */
   readonly run: Statement;
-  /** A statement on its own. Rejects with `Lost` when it may have been done. */
+  /** A statement on its own that appends. Rejects with `Lost` when it may have been done. */
   readonly once: Statement;
   /**
    * A transaction under READ COMMITTED. Statements that do not wait for one another are sent together. It is
@@ -48,6 +48,8 @@ export interface Database {
   readonly now: () => number;
   /** Tells what the store's clock said in an answer to what was asked at `askedAt` by the world's clock. */
   readonly heardClock: (nowMs: number, askedAt: number) => void;
+  /** Nothing was heard of the store's clock for long: `now` may have drifted. */
+  readonly isClockOld: () => boolean;
   readonly shown: string;
   readonly pooled: boolean;
   /** The store is open: what the server refuses from now on is its own trouble, and no wrong address. */
@@ -70,6 +72,8 @@ const pauseMs = [20, 1_000] as const;
 const answerMs = 120_000;
 /** The same, as long as there never was an answer: something else may listen there. */
 const firstAnswerMs = 8_000;
+/** For so long it is relied on what was heard of the store's clock. */
+const clockMs = 10_000;
 
 export interface DatabaseOptions {
   readonly address: Address;
@@ -81,12 +85,14 @@ export interface DatabaseOptions {
 }
 
 export function openDatabase({ address, world, clock, settings = {} }: DatabaseOptions): Database {
+  const patience = makePatience(world);
   const open = (): Single =>
     openSingle(address.url, world, {
       idle_timeout: 300,
       max_lifetime: null,
       fetch_types: false,
       onnotice: () => undefined,
+      onlost: patience.lose,
       types: {
         bigint: { to: 20, from: [20], parse: wholeNumber, serialize: String },
         // Dates and times are given as the server writes them.
@@ -95,8 +101,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       connection: { application_name: "skein", ...(address.pooled ? {} : { ...usualSettings, ...settings }) },
     });
   const pool = makePool(address.connections, open);
-  const patience = makePatience(world);
   let offsetMs = 0;
+  let heardAt = 0;
   let closed = false;
   let reached = false;
   let isOpen = false;
@@ -111,8 +117,11 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       // The library would connect again, and what belongs together would not be done together.
       if (single.isGone) throw new Lost("the connection is gone");
       try {
-        const answer = single.orGone(single.sql.unsafe(text, values as never[], { prepare }));
-        const rows = await inTime(answer, text);
+        const waitMs = reached ? answerMs : firstAnswerMs;
+        const asked = { connection: single, text, waitMs };
+        const query = single.sql.unsafe(text, values as never[], { prepare });
+        const rows = await patience.wait(query, asked);
+        letGo(query);
         reached = true;
         answeredAt = world.now();
         failingSince = null;
@@ -124,17 +133,17 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       }
     };
 
-  const alone: Statement = async (text, values, how) => {
-    const single = await pool.share();
-    try {
-      return (await ask(single)(text, values, how)) as never;
-    } finally {
-      pool.release(single);
-    }
-  };
-
-  const inTime = <T>(answer: Promise<T>, text: string): Promise<T> =>
-    patience.wait(answer, text, reached ? answerMs : firstAnswerMs);
+  const alone =
+    (use: "append" | "single"): Statement =>
+    async (text, values, how) => {
+      const single = await pool.take(use);
+      try {
+        return (await ask(single)(text, values, how)) as never;
+      } finally {
+        pool.release(single, use);
+      }
+    };
+  const [append, read] = [alone("append"), alone("single")];
 
   function checkOpen(): void {
     if (closed) throw new SkeinError("unavailable", "the store is closed", { hint: "open it again" });
@@ -171,7 +180,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   };
 
   async function transact<T>(work: (statement: Statement) => Promise<T>): Promise<T> {
-    const single = await pool.take();
+    const single = await pool.take("alone");
     const statement = ask(single);
     let failed: { readonly first: unknown } | null = null;
     let over = false;
@@ -203,16 +212,16 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       // Before COMMIT was sent, a lost connection means that nothing was written.
       throw isLost ? Object.assign(new Error("busy", { cause: error }), { code: "40001" }) : error;
     } finally {
-      pool.release(single);
+      pool.release(single, "alone");
     }
   }
 
   return {
-    run: (text, values, how) => persist(() => alone(text, values, how), passesIf(true)) as never,
+    run: (text, values, how) => persist(() => read(text, values, how), passesIf(true)) as never,
     once: async (text, values, how) =>
       (await persist(async () => {
         try {
-          return await alone(text, values, how);
+          return await append(text, values, how);
         } catch (error) {
           throw troubleOf(error) === "lost" ? new Lost("the answer was lost", { cause: error }) : error;
         }
@@ -223,7 +232,9 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     now: () => world.now() + offsetMs,
     heardClock(nowMs, askedAt) {
       if (clock === "database") offsetMs = Math.round(nowMs - (askedAt + world.now()) / 2);
+      heardAt = world.now();
     },
+    isClockOld: () => clock === "database" && Math.abs(world.now() - heardAt) >= clockMs,
     shown: address.shown,
     pooled: address.pooled,
     opened: () => void (isOpen = true),
@@ -233,6 +244,14 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       await pool.close();
     },
   };
+}
+
+/**
+ * The library keeps closures on each query, which the engine puts among old objects at once: what was sent
+ * would stay until those are looked through.
+ */
+function letGo(query: object): void {
+  Object.assign(query, { args: null, parameters: null });
 }
 
 /** What no number holds exactly, which only a query of a user can give, stays a text. */

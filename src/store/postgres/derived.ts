@@ -5,6 +5,7 @@ import type { Projection, Snapshot, Store } from "../port.ts";
 import type { Row, Statement } from "./connection.ts";
 import { state, type Driver } from "./driver.ts";
 import { arrayOf, shownText } from "./literal.ts";
+import { unsynced } from "./settings.ts";
 import { parsePosition, placeOfProjections, positionText } from "./position.ts";
 import { queryText, wordsText } from "./words.ts";
 
@@ -75,10 +76,12 @@ export function makeDerived(driver: Driver): Derived {
   };
 }
 
+/** Nobody waits for the disk: what is lost of it is made again. */
 const putSnapshotSql = `
 INSERT INTO skein.snapshots (tenant, log, seq, form, text)
 SELECT $1, s.log, $3, $4::integer, $5 FROM skein.heads h CROSS JOIN LATERAL skein.stretches(h.log, $3, $3) s
 WHERE h.tenant = $1 AND h.session = $2 AND h.state = ${state.seen}
+  AND ${unsynced}
 ON CONFLICT (log, seq) DO UPDATE SET form = excluded.form, text = excluded.text`;
 
 /** The first that is found on the way up: ancestors hold earlier ones only. */

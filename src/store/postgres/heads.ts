@@ -1,5 +1,6 @@
 /** Heads of logs as this process left them. They may be out of date: every statement judges for itself. */
 import type { LogId } from "../../core/ids.ts";
+import { makeKept, type Kept } from "../../core/kept.ts";
 import type { End } from "./records.ts";
 
 export interface KnownHead extends End {
@@ -8,26 +9,9 @@ export interface KnownHead extends End {
   readonly activeAt: number;
 }
 
-export interface Heads {
-  get(session: LogId): KnownHead | undefined;
-  set(session: LogId, head: KnownHead): void;
-  forget(session: LogId): void;
-}
+export type Heads = Kept<LogId, KnownHead>;
 
-/** Heads kept at hand; past that the oldest go. */
+/** Heads kept at hand. */
 const headsMax = 20_000;
 
-export function makeHeads(): Heads {
-  const heads = new Map<LogId, KnownHead>();
-  return {
-    get: (session) => heads.get(session),
-    set(session, head) {
-      heads.delete(session);
-      heads.set(session, head);
-      if (heads.size <= headsMax) return;
-      const [oldest] = heads.keys();
-      if (oldest !== undefined) heads.delete(oldest);
-    },
-    forget: (session) => void heads.delete(session),
-  };
-}
+export const makeHeads = (): Heads => makeKept(headsMax);

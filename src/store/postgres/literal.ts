@@ -28,9 +28,7 @@ export const isPlain = (text: string): boolean => !text.includes(separator);
 
 /** The list as one text, to be read with `splitting`. Null and the empty text are null. */
 export function joined(values: readonly (string | null)[]): string {
-  let text = values[0] ?? "";
-  for (let place = 1; place < values.length; place++) text += separator + (values[place] ?? "");
-  return text;
+  return values.join(separator);
 }
 
 /** The array of texts that a parameter holds as one text. */

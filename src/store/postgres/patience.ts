@@ -1,35 +1,45 @@
 /**
- * How long an answer is waited for. The library may wait for ever for one that was lost on the way; here one
- * timer ticks for all that are waited for, since a timer for each would be felt.
+ * How long an answer is waited for. The library may wait for ever for one that was lost on the way, or whose
+ * connection is gone; here one timer ticks for all that are waited for, since a timer for each would be felt.
  */
 import type { StoreWorld } from "../port.ts";
 import { Lost } from "./trouble.ts";
 
 export interface Patience {
-  /** Rejects with `Lost` when there is no answer for about so long. */
-  wait<T>(answer: Promise<T>, text: string, waitMs: number): Promise<T>;
-  end(): void;
+  /** Rejects with `Lost` when there is no answer for about so long, or the connection was lost. */
+  wait<T>(answer: Promise<T>, asked: Asked): Promise<T>;
+  /** What was asked of this connection is not answered any more. */
+  lose(connection: object): void;
+}
+
+export interface Asked {
+  readonly connection: object;
+  readonly text: string;
+  readonly waitMs: number;
 }
 
 const tickMs = 1_000;
 
 interface Waiting {
+  /** Where it stands among all; -1: no more. */
+  place: number;
   ticksLeft: number;
+  readonly connection: object;
   readonly text: string;
-  readonly giveUp: (error: Lost) => void;
+  readonly giveUp: (error: unknown) => void;
 }
 
 export function makePatience(world: StoreWorld): Patience {
-  const all = new Set<Waiting>();
-  const over = new AbortController();
+  // Not a set: what was waited for would stay in its dead tables, with all that was sent.
+  const all: Waiting[] = [];
   let isTicking = false;
 
   /** By ticks and not by the clock, which may jump or stand still. */
   async function tick(): Promise<void> {
     isTicking = true;
-    while (all.size > 0 && !over.signal.aborted) {
-      await world.sleep(tickMs, over.signal);
-      for (const one of all) {
+    while (all.length > 0) {
+      await world.sleep(tickMs);
+      for (const one of all.slice()) {
         one.ticksLeft -= 1;
         if (one.ticksLeft < 0) one.giveUp(new Lost(`no answer to ${one.text.slice(0, 80)}`));
       }
@@ -37,15 +47,40 @@ export function makePatience(world: StoreWorld): Patience {
     isTicking = false;
   }
 
+  /** The last takes its place. */
+  function leave(one: Waiting): void {
+    const { place } = one;
+    const last = place === -1 ? undefined : all.pop();
+    if (last === undefined) return;
+    if (last !== one) all[place] = last;
+    last.place = place;
+    one.place = -1;
+  }
+
+  function wait<T>(answer: Promise<T>, { connection, text, waitMs }: Asked): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const take = (value: T): void => {
+        leave(one);
+        resolve(value);
+      };
+      const giveUp = (error: unknown): void => {
+        leave(one);
+        reject(error);
+      };
+      const ticksLeft = Math.ceil(waitMs / tickMs);
+      const one: Waiting = { place: all.length, ticksLeft, connection, text, giveUp };
+      all.push(one);
+      if (!isTicking) void tick();
+      answer.then(take, giveUp);
+    });
+  }
+
   return {
-    wait: (answer, text, waitMs) =>
-      new Promise((resolve, reject) => {
-        const one: Waiting = { ticksLeft: Math.ceil(waitMs / tickMs), text, giveUp: reject };
-        all.add(one);
-        if (!isTicking) void tick();
-        const ended = (): void => void all.delete(one);
-        answer.then(resolve, reject).then(ended, ended);
-      }),
-    end: () => over.abort(),
+    wait,
+    lose(connection) {
+      for (const one of all.filter((other) => other.connection === connection)) {
+        one.giveUp(new Lost("the connection is gone"));
+      }
+    },
   };
 }

@@ -4,22 +4,27 @@
  */
 import type { Single } from "./single.ts";
 
+/** `alone`: a transaction. `append`: a statement that may follow another of its kind. */
+export type Use = "alone" | "append" | "single";
+
 export interface Pool {
-  /** For one statement; given back with `release`. */
-  share(): Promise<Single>;
-  /** For a transaction; given back with `release`. */
-  take(): Promise<Single>;
-  release(single: Single): void;
+  take(use: Use): Promise<Single>;
+  release(single: Single, use: Use): void;
   close(): Promise<void>;
 }
 
 /** Statements under way on one connection at most; more would only wait behind them. */
 const sharedMax = 16;
+/**
+ * So many appends follow one another on a connection before another is taken for them: the server goes from
+ * one to the next without being woken, and with few cores two of its processes are in each other's way.
+ */
+const followingMax = 2;
 /** So long an answer is waited for when the pool is closed. */
 const endSeconds = 5;
 
 interface Waiting {
-  readonly alone: boolean;
+  readonly use: Use;
   readonly resolve: (single: Single) => void;
   readonly reject: (error: Error) => void;
 }
@@ -28,44 +33,44 @@ export function makePool(connectionsMax: number, open: () => Single): Pool {
   let singles: Single[] = [];
   const waiting: Waiting[] = [];
 
-  function find(alone: boolean): Single | null {
-    singles = singles.filter(({ isGone }) => !isGone);
-    const free = singles.find(({ asked, taken }) => asked === 0 && !taken);
+  function find(use: Use): Single | null {
+    if (singles.some(({ isGone }) => isGone)) singles = singles.filter(({ isGone }) => !isGone);
+    const followed = use === "append" ? singles.find(isFollowed) : undefined;
+    const free = followed ?? singles.find(({ asked }) => asked === 0);
     if (free !== undefined) return free;
     if (singles.length < connectionsMax) {
       const single = open();
       singles.push(single);
       return single;
     }
-    if (alone) return null;
+    if (use === "alone") return null;
     const shared = singles.filter(({ asked, taken }) => !taken && asked < sharedMax);
     return shared.toSorted((one, other) => one.asked - other.asked)[0] ?? null;
   }
 
-  function hand(single: Single, alone: boolean): Single {
+  function hand(single: Single, use: Use): Single {
     single.asked += 1;
-    single.taken = alone;
+    if (use === "append") single.appends += 1;
+    single.taken = use === "alone";
     return single;
   }
 
-  /** Nobody overtakes: else a transaction might wait for ever behind single statements. */
-  function get(alone: boolean): Promise<Single> {
-    const single = waiting.length === 0 ? find(alone) : null;
-    if (single !== null) return Promise.resolve(hand(single, alone));
-    return new Promise((resolve, reject) => void waiting.push({ alone, resolve, reject }));
-  }
-
   return {
-    share: () => get(false),
-    take: () => get(true),
-    release(single) {
+    /** Nobody overtakes: else a transaction might wait for ever behind single statements. */
+    take(use) {
+      const single = waiting.length === 0 ? find(use) : null;
+      if (single !== null) return Promise.resolve(hand(single, use));
+      return new Promise((resolve, reject) => void waiting.push({ use, resolve, reject }));
+    },
+    release(single, use) {
       single.asked -= 1;
+      if (use === "append") single.appends -= 1;
       single.taken = false;
       for (let [next] = waiting; next !== undefined; [next] = waiting) {
-        const found = find(next.alone);
+        const found = find(next.use);
         if (found === null) return;
         waiting.shift();
-        next.resolve(hand(found, next.alone));
+        next.resolve(hand(found, next.use));
       }
     },
     async close() {
@@ -74,3 +79,7 @@ export function makePool(connectionsMax: number, open: () => Single): Pool {
     },
   };
 }
+
+/** Nothing but appends, and few of them. */
+const isFollowed = ({ asked, appends }: Single): boolean =>
+  asked > 0 && asked === appends && asked < followingMax;

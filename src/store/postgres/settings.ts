@@ -9,3 +9,6 @@ export const usualSettings = {
   plan_cache_mode: "force_generic_plan",
   jit: "off",
 };
+
+/** True, and the transaction that asks does not wait for the disk: for what can be made again. */
+export const unsynced = "set_config('synchronous_commit', 'off', true) = 'off'";

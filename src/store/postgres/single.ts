@@ -6,7 +6,6 @@
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
 import type { StoreWorld } from "../port.ts";
-import { Lost } from "./trouble.ts";
 
 /** What the library says of where to connect to. */
 interface Target {
@@ -68,16 +67,18 @@ export interface Single {
   readonly isGone: boolean;
   /** How much was asked of it and is not answered. */
   asked: number;
+  /** How many appends are among that. */
+  appends: number;
   /** A transaction is under way on it. */
   taken: boolean;
-  /** The answer to what was asked, or `Lost` when the connection is gone before it: the library may wait. */
-  orGone<T>(answer: Promise<T>): Promise<T>;
   /** Ends it, at once or as soon as it has answered; what is not answered in time fails. */
   end(waitSeconds?: number): Promise<void>;
 }
 
 export type SingleOptions = Omit<postgres.Options<Record<string, postgres.PostgresType>>, "onclose"> & {
   readonly onclose?: () => void;
+  /** What was asked of it is not answered any more, whatever the library waits for. */
+  readonly onlost?: (single: Single) => void;
   readonly onnotify?: (channel: string, text: string) => void;
 };
 
@@ -85,15 +86,11 @@ export type SingleOptions = Omit<postgres.Options<Record<string, postgres.Postgr
 export function openSingle(
   url: string,
   world: Pick<StoreWorld, "sleep">,
-  { onclose, ...options }: SingleOptions,
+  { onclose, onlost, ...options }: SingleOptions,
 ): Single {
   let isGone = false;
-  const unanswered = new Set<() => void>();
   const socket = oneSocket(world, () => void (isGone = true));
-  const fail = (): void => {
-    for (const lose of unanswered) lose();
-    unanswered.clear();
-  };
+  const fail = (): void => onlost?.(single);
   const end = async (waitSeconds = 0): Promise<void> => {
     isGone = true;
     if (waitSeconds === 0) fail();
@@ -107,19 +104,15 @@ export function openSingle(
   };
   const own = { max: 1, connect_timeout: connectMs / 1_000, socket: socket.give, onclose: closed };
   const sql: postgres.Sql = postgres(url, { ...options, ...own }) as never;
-  return {
+  const single: Single = {
     sql,
     asked: 0,
+    appends: 0,
     taken: false,
     get isGone() {
       return isGone;
     },
-    orGone: (answer) =>
-      new Promise((resolve, reject) => {
-        const lose = (): void => reject(new Lost("the connection is gone"));
-        unanswered.add(lose);
-        answer.then(resolve, reject).finally(() => unanswered.delete(lose));
-      }),
     end,
   };
+  return single;
 }

@@ -7,6 +7,7 @@
 import type { Row } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import { horizon } from "./feed.ts";
+import { unsynced } from "./settings.ts";
 
 export interface Watch {
   add(changed: () => void): () => void;
@@ -55,7 +56,7 @@ export function makeWatch({ database, tenant, world }: Driver): Watch {
     sending = true;
     while (unsent && !ended.signal.aborted) {
       unsent = false;
-      await database.run("SELECT pg_notify($1, '')", [channel]).catch(() => undefined);
+      await database.run(`SELECT pg_notify($1, '') WHERE ${unsynced}`, [channel]).catch(() => undefined);
       await world.sleep(noticeMs, ended.signal);
     }
     sending = false;

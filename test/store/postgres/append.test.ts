@@ -32,7 +32,7 @@ suite("appends that go together", () => {
         const sent = list.split(",").length;
         asked.push({ sessions: sent, answer: () => resolve([{ count: sent, places: null }]) });
       });
-    const database = { now: () => 0, once } as unknown as Driver["database"];
+    const database = { now: () => 0, isClockOld: () => false, once } as unknown as Driver["database"];
     const world = { ...realWorld(), defer: (work: () => void) => void turns.push(work) };
     const appender = makeAppender({ database, tenant: 1, world, changed: () => undefined }, heads);
     const seqs = new Map<SessionId, number>();
@@ -54,10 +54,10 @@ suite("appends that go together", () => {
 
   const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-  test("many at once go in two halves, so that the server has one while the other is put together", () => {
-    const { sessions, asked, append, turn } = byHand(64);
+  test("many at once go in two halves: the server has one while the other is put together", async () => {
+    const { sessions, asked, append } = byHand(64);
     for (const session of sessions) void append(session);
-    turn();
+    await settled();
     assert.deepEqual(
       asked.map((one) => one.sessions),
       [32, 32],
@@ -72,7 +72,7 @@ suite("appends that go together", () => {
       for (let turns = 0; turns < 50; turns++) await Promise.resolve();
       await append(session);
     });
-    turn();
+    await settled();
     asked[0]?.answer();
     await settled();
     asked[1]?.answer();
@@ -86,10 +86,10 @@ suite("appends that go together", () => {
     await Promise.all(again);
   });
 
-  test("a few go in one", () => {
-    const { sessions, asked, append, turn } = byHand(20);
+  test("a few go in one", async () => {
+    const { sessions, asked, append } = byHand(20);
     for (const session of sessions) void append(session);
-    turn();
+    await settled();
     assert.deepEqual(
       asked.map((one) => one.sessions),
       [20],

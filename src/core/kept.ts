@@ -1,0 +1,37 @@
+/**
+ * What was used last, at most so many and at least half of that. Two maps, in place of one that is put in
+ * order with each use: that leaves one dead table after the other behind, each with all that it held, for the
+ * collector of garbage to find.
+ */
+export interface Kept<K, V> {
+  get(key: K): V | undefined;
+  set(key: K, value: V): void;
+  delete(key: K): void;
+}
+
+export function makeKept<K, V>(most: number): Kept<K, V> {
+  let young = new Map<K, V>();
+  let old = new Map<K, V>();
+
+  function set(key: K, value: V): void {
+    young.set(key, value);
+    if (young.size * 2 < most) return;
+    old = young;
+    young = new Map();
+  }
+
+  return {
+    get(key) {
+      const value = young.get(key);
+      if (value !== undefined) return value;
+      const before = old.get(key);
+      if (before !== undefined) set(key, before);
+      return before;
+    },
+    set,
+    delete(key) {
+      young.delete(key);
+      old.delete(key);
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/** What was used last is kept: at most so many, at least half of that. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { makeKept } from "../../src/core/kept.ts";
+
+type Step = readonly ["get" | "delete", number] | readonly ["set", number, number];
+
+const key = fc.integer({ min: 0, max: 12 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.tuple(fc.constant("get" as const), key),
+  fc.tuple(fc.constant("delete" as const), key),
+  fc.tuple(fc.constant("set" as const), key, fc.nat(1_000)),
+);
+
+test("it gives what was set last, or nothing; half of the most are always kept", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 20 }), fc.array(step, { maxLength: 200 }), (most, steps) => {
+      const kept = makeKept<number, number>(most);
+      const model = new Map<number, number>();
+      /** The latest used first. */
+      let used: number[] = [];
+      for (const [what, name, value] of steps) {
+        // It still took the place of another.
+        if (what === "delete") {
+          kept.delete(name);
+          model.delete(name);
+          continue;
+        }
+        if (what === "set") {
+          kept.set(name, value);
+          model.set(name, value);
+        }
+        const found = kept.get(name);
+        assert.ok(found === undefined || found === model.get(name));
+        if (found !== undefined) used = [name, ...used.filter((other) => other !== name)];
+        if (what === "set") assert.equal(found, value);
+      }
+      const sure = used.slice(0, Math.floor(most / 2));
+      assert.deepEqual(
+        sure.map((name) => kept.get(name)),
+        sure.map((name) => model.get(name)),
+      );
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("it never holds more than the most", () => {
+  for (const most of [2, 3, 10, 1_000]) {
+    const kept = makeKept<number, number>(most);
+    const names = Array.from({ length: most * 5 }, (_, name) => name);
+    for (const name of names) kept.set(name, name);
+    // The latest first: what is asked for one by one pushes others out.
+    const held = names.toReversed().filter((name) => kept.get(name) === name);
+    assert.ok(held.length <= most && held.length >= Math.floor(most / 2), `${held.length} of ${most}`);
+  }
+});

@@ -66,6 +66,10 @@ const bytesOf = (record: StoredRecord): number | null =>
 const check = (before: string, record: StoredRecord): string | null =>
   flaw(digest, before, record, bytesOf(record));
 
+test("the hash of a body is that of its text, also of the empty one, which is known", () => {
+  for (const body of ["{}", '{"from":"user"}']) assert.equal(bodyHashOf(digest, body), sha256(body));
+});
+
 test("the canonical header is thirteen fields joined by line feeds, absent ones empty", () => {
   const record = recordAfter(genesisHash);
   assert.deepEqual(canonicalHeader(record, "bh").split("\n"), [

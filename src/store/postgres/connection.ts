@@ -136,7 +136,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   const alone =
     (use: "append" | "single"): Statement =>
     async (text, values, how) => {
-      const single = await pool.take(use);
+      const taken = pool.take(use);
+      const single = taken instanceof Promise ? await taken : taken;
       try {
         return (await ask(single)(text, values, how)) as never;
       } finally {

@@ -8,7 +8,8 @@ import type { Single } from "./single.ts";
 export type Use = "alone" | "append" | "single";
 
 export interface Pool {
-  take(use: Use): Promise<Single>;
+  /** A promise only when it has to be waited for. */
+  take(use: Use): Single | Promise<Single>;
   release(single: Single, use: Use): void;
   close(): Promise<void>;
 }
@@ -59,7 +60,7 @@ export function makePool(connectionsMax: number, open: () => Single): Pool {
     /** Nobody overtakes: else a transaction might wait for ever behind single statements. */
     take(use) {
       const single = waiting.length === 0 ? find(use) : null;
-      if (single !== null) return Promise.resolve(hand(single, use));
+      if (single !== null) return hand(single, use);
       return new Promise((resolve, reject) => void waiting.push({ use, resolve, reject }));
     },
     release(single, use) {

@@ -37,7 +37,7 @@ async function syncCost(path: string): Promise<Measure> {
   return { name: "plain fdatasync of one page", value: median(times), unit: "ms", bar: null, detail: "" };
 }
 
-function plainDatabase(path: string): DatabaseSync {
+export function plainDatabase(path: string): DatabaseSync {
   const database = new DatabaseSync(path);
   database.exec(
     "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
@@ -121,7 +121,8 @@ async function many(path: string, plainPath: string): Promise<Measure> {
   );
   const text = inputOf(contentBytes);
   using plain = plainDatabase(plainPath);
-  const write = plainRows(plain);
+  const { begin, write, commit } = plainRows(plain, sessions);
+  const content = "x".repeat(contentBytes);
   let seq = 0;
   const { oursMs, plainMs } = await sideBySide(
     11,
@@ -132,7 +133,12 @@ async function many(path: string, plainPath: string): Promise<Measure> {
         }),
       ),
     () => {
-      for (let i = 0; i < rounds; i++) write(++seq);
+      for (let i = 0; i < rounds; i++) {
+        seq += 1;
+        begin();
+        for (let log = 1; log <= sessions; log++) write(log, seq, content);
+        commit();
+      }
     },
     { warm: 3 },
   );
@@ -146,11 +152,18 @@ async function many(path: string, plainPath: string): Promise<Measure> {
   };
 }
 
+interface PlainRows {
+  begin(): void;
+  /** To a log, from 1. */
+  write(log: number, seq: number, content: string): void;
+  commit(): void;
+}
+
 /**
  * The same rows and head updates by hand: no hashes, no expectations, no index but the one that finds a
  * record.
  */
-function plainRows(database: DatabaseSync): (seq: number) => void {
+export function plainRows(database: DatabaseSync, logs: number): PlainRows {
   database.exec(`
     CREATE TABLE logs (
       id INTEGER PRIMARY KEY, head INTEGER NOT NULL, hash BLOB NOT NULL, at INTEGER NOT NULL
@@ -165,9 +178,8 @@ function plainRows(database: DatabaseSync): (seq: number) => void {
   `);
   const hash = Buffer.alloc(32, 7);
   const salt = Buffer.alloc(16, 7);
-  const content = "x".repeat(contentBytes);
   const open = database.prepare("INSERT INTO logs (id, head, hash, at) VALUES (?, 0, ?, 0)");
-  for (let log = 1; log <= sessions; log++) open.run(log, hash);
+  for (let log = 1; log <= logs; log++) open.run(log, hash);
   const insert = database.prepare(
     `INSERT INTO records
      (log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash, salt, content)
@@ -176,13 +188,13 @@ function plainRows(database: DatabaseSync): (seq: number) => void {
   const move = database.prepare("UPDATE logs SET head = ?, hash = ?, at = ? WHERE id = ?");
   const begin = database.prepare("BEGIN IMMEDIATE");
   const commit = database.prepare("COMMIT");
-  return (seq) => {
-    begin.run();
-    for (let log = 1; log <= sessions; log++) {
+  return {
+    begin: () => void begin.run(),
+    write(log, seq, content) {
       const now = Date.now();
-      insert.run(log, seq, now, hash, contentBytes, hash, salt, content);
+      insert.run(log, seq, now, hash, content.length, hash, salt, content);
       move.run(seq, hash, now, log);
-    }
-    commit.run();
+    },
+    commit: () => void commit.run(),
   };
 }

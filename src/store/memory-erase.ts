@@ -8,7 +8,7 @@ import type { Part } from "./port.ts";
 /** The entries whose contents the parts take away: of what is there before they are written. */
 export function entriesToErase(logs: Logs, parts: readonly Part[]): readonly Entry[] {
   const doomed = new Set(parts.flatMap((part) => recordsToErase(logs, part)));
-  return logs.journal.filter(({ record }) => doomed.has(record));
+  return doomed.size === 0 ? [] : logs.journal.filter(({ record }) => doomed.has(record));
 }
 
 /** A fork that is about to begin reads what its parent has up to the fork point. */
@@ -30,6 +30,7 @@ export function refuseTooMany(entries: readonly Entry[]): void {
 
 /** Gives back the hashes of the blobs that these records refer to no more. */
 export function eraseEntries(logs: Logs, entries: readonly Entry[]): readonly string[] {
+  if (entries.length === 0) return [];
   const doomed = new Set(entries);
   logs.journal = logs.journal.map((entry) => {
     if (!doomed.has(entry)) return entry;

@@ -184,6 +184,7 @@ function checkBlobs(state: State, wanted: readonly string[]): void {
 
 /** Those of the blobs that no record refers to. */
 function freeBlobs(state: State, hashes: readonly string[]): void {
+  if (hashes.length === 0) return;
   const { journal } = state.logs;
   const received = [...state.receptions.values()].flatMap(({ records }) => records);
   const referred = new Set([...journal, ...received].flatMap(({ blobs }) => blobs));

@@ -64,6 +64,7 @@ export const table: Readonly<Record<string, Row>> = {
   "hostile-bundle.test.ts": "counts the bytes that are read of a bundle",
   "key.test.ts": but({ "a key is good once in a session, and again in another": otherUse }),
   "lease.test.ts": driven,
+  "line.test.ts": inside,
   "lineage.test.ts": long,
   "lost-answer.test.ts": inside,
   "lost-tail.test.ts": inside,

@@ -56,6 +56,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/hostile-bundle.test.ts": generated,
   "runtime/key.test.ts": 1,
   "runtime/lease.test.ts": 2,
+  "runtime/line.test.ts": "is about the order of work, and opens no store",
   "runtime/lineage.test.ts": 3,
   "runtime/lost-answer.test.ts": ownStore,
   "runtime/lost-tail.test.ts": ownStore,

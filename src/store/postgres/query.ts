@@ -15,32 +15,64 @@ const hint = `one SELECT over the views ${viewNames.join(", ")}; see docs/views.
 const invalid = (message: string, advice = hint): SkeinError =>
   new SkeinError("invalid", `the query failed: ${message}`, { hint: advice });
 
-export function makeQuery({ database, tenant }: Driver): Pick<Store, "query"> {
+const endedError = (cause?: unknown): SkeinError =>
+  new SkeinError("unavailable", "the query was ended before it had an answer", { cause });
+
+export function makeQuery(driver: Driver): Pick<Store, "query"> {
+  const { database, tenant } = driver;
   const turn = makeTurns(atOnce);
   return {
-    async query(sql, { limit, timeoutMs }) {
+    async query(sql, { limit, timeoutMs, signal }) {
       const query = readQuery(sql);
       if (typeof query === "string") throw invalid(query);
-      return turn(() =>
-        database.transaction(
-          async (run) => {
-            await run(settings, [String(tenant), String(timeoutMs)]);
-            await checkNames(run, query);
-            try {
-              return await answer(run, query.text, limit);
-            } catch (error) {
-              throw asQueryError(error, timeoutMs);
-            }
-          },
-          { twice: true },
-        ),
-      );
+      const work = async (run: Statement): Promise<Answer> => {
+        const [row] = await run<{ pid: number }>(settings, [String(tenant), String(timeoutMs)]);
+        await checkNames(run, query);
+        const unless = endedBy(driver, row?.pid ?? 0, signal);
+        try {
+          return await answer(run, query.text, limit);
+        } catch (error) {
+          throw signal?.aborted === true ? endedError(error) : asQueryError(error, timeoutMs);
+        } finally {
+          await unless();
+        }
+      };
+      return turn(async () => {
+        if (signal?.aborted === true) throw endedError();
+        return await database.transaction(work, { twice: true });
+      });
     },
   };
 }
 
+/** It may come between two statements, and is not heard then. */
+const cancelEveryMs = 100;
+
+/**
+ * Ends what a process of the server works on, once the signal is aborted. The answer is called when it has
+ * ended by itself or was, and resolves when nothing is ended any more: else it would be somebody else's.
+ */
+function endedBy({ database, world }: Driver, pid: number, signal: AbortSignal | undefined) {
+  const over = new AbortController();
+  let ending: Promise<void> | null = null;
+  const end = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      await database.run("SELECT pg_cancel_backend($1)", [pid]).catch(() => undefined);
+      await world.sleep(cancelEveryMs, over.signal);
+    }
+  };
+  const abort = (): void => void (ending ??= end());
+  signal?.addEventListener("abort", abort, { once: true });
+  if (signal?.aborted === true) abort();
+  return async (): Promise<void> => {
+    signal?.removeEventListener("abort", abort);
+    over.abort();
+    await ending;
+  };
+}
+
 /** For this transaction alone. */
-const settings = `SELECT set_config('transaction_read_only', 'on', true),
+const settings = `SELECT pg_backend_pid() AS pid, set_config('transaction_read_only', 'on', true),
   set_config('search_path', 'skein_views, pg_catalog, pg_temp', true),
   set_config('standard_conforming_strings', 'on', true), set_config('TimeZone', 'UTC', true),
   set_config('skein.tenant', $1, true), set_config('statement_timeout', $2, true)`;

@@ -199,6 +199,31 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
     assert.equal((await ask("SELECT seq FROM events LIMIT 2", { limit: 2 })).rows.length, 2);
     await assert.rejects(ask("SELECT seq FROM events", { limit: 2 }), { code: "invalid", hint: /LIMIT/ });
   });
+
+  test("a query that nobody waits for is ended on the server, and nothing else with it", async () => {
+    const endless = "WITH RECURSIVE c (n) AS (SELECT 7 UNION ALL SELECT n + 0 FROM c) SELECT max(n) FROM c";
+    const running = async (): Promise<number> =>
+      (
+        await raw.unsafe(
+          "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%SELECT 7 UN%'",
+        )
+      ).length - 1;
+    for (let round = 0; round < 5; round++) {
+      const leaving = new AbortController();
+      const asked = ask(endless, { timeoutMs: 60_000, signal: leaving.signal });
+      asked.catch(() => undefined);
+      while ((await running()) === 0) await world.sleep(5);
+      leaving.abort();
+      const others = Array.from({ length: 20 }, () => mine.store.head(own as SessionId));
+      await assert.rejects(asked, { code: "unavailable", message: /ended before it had an answer/ });
+      assert.equal(await running(), 0);
+      assert.ok((await Promise.all(others)).every((head) => head !== undefined));
+    }
+    const gone = AbortSignal.abort();
+    await assert.rejects(ask("SELECT 1 AS one", { signal: gone }), { code: "unavailable" });
+    const { signal } = new AbortController();
+    assert.deepEqual((await ask("SELECT 1 AS one", { signal })).rows, [[1]]);
+  });
 });
 
 /** Each would tell of another tenant, of the database or its server, or change something. */

@@ -80,8 +80,9 @@ export function keepLease(context: Context, drive: Drive): Keeper {
     }
   }
 
-  function heed({ standing }: State): void {
-    if (turnSeq === null) return;
+  function heed({ seq, standing }: State): void {
+    // What was read before the turn began may come in later, and knows nothing of it.
+    if (turnSeq === null || seq < turnSeq) return;
     const { turn, lease } = standing;
     if (lease.held && lease.epoch !== drive.lease.epoch) {
       lost ??= new SkeinError("fenced", `${drive.session} is run by ${lease.holder} now`, {

@@ -30,13 +30,14 @@ export function makeLine(): InLine {
   }
 
   return (things, work) => {
-    if (lines.size >= sweepAt) sweep();
     const own = things.map(lineFor);
     const before = own.flatMap(({ last }) => (last === null ? [] : [last]));
     const mine = before.length === 0 ? work() : Promise.allSettled(before).then(work);
     for (const line of own) line.last = mine;
     const leave = (): void => {
       for (const line of own) if (line.last === mine) line.last = null;
+      // Not while somebody gets in line: whose work has begun may not stand in it yet.
+      if (lines.size >= sweepAt) sweep();
     };
     mine.then(leave, leave);
     return mine;

@@ -62,6 +62,7 @@ export const table: Readonly<Record<string, Row>> = {
   "history.test.ts": long,
   "hold.test.ts": all,
   "hostile-bundle.test.ts": "counts the bytes that are read of a bundle",
+  "keeper.test.ts": inside,
   "key.test.ts": but({ "a key is good once in a session, and again in another": otherUse }),
   "lease.test.ts": driven,
   "line.test.ts": inside,

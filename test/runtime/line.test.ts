@@ -68,3 +68,17 @@ test("thousands of things leave no trace, and those that are waited for keep the
   await Promise.all([first, second]);
   assert.deepEqual(order, ["first", "second"]);
 });
+
+test("work that asks for other things, as many as are swept away, keeps its own place", async () => {
+  const inLine = makeLine();
+  const order: string[] = [];
+  const first = inLine(["held"], async () => {
+    order.push("begins");
+    await Promise.all(Array.from({ length: 3_000 }, (_, n) => inLine([`${n}`], async () => undefined)));
+    await turn();
+    order.push("ends");
+  });
+  const second = inLine(["held"], async () => void order.push("after"));
+  await Promise.all([first, second]);
+  assert.deepEqual(order, ["begins", "ends", "after"]);
+});

@@ -123,7 +123,7 @@ const one = forms(
   "$6::bigint",
   (set, also) => `
 WITH moved AS (
-  UPDATE skein.heads h SET seq = $3 + 1, hash = decode($5, 'hex'), at = $6,
+  UPDATE skein.heads h SET seq = $3::bigint + 1, hash = decode($5, 'hex'), at = $6,
     bytes = h.bytes + coalesce($8::integer, 0)${set}
   WHERE h.tenant = $1 AND h.session = $2 AND h.seq = $3 AND h.hash = decode($4, 'hex')
     AND ($7::bigint IS NULL OR h.epoch = $7) AND ${isThere}

@@ -8,7 +8,7 @@ import type { StoreWorld } from "../port.ts";
 import type { Address } from "./address.ts";
 import { listenTo, type Hearing } from "./listen.ts";
 import { makePool } from "./pool.ts";
-import { openSingle, type Single } from "./single.ts";
+import { failure, openSingle, type Single } from "./single.ts";
 import { makePatience } from "./patience.ts";
 import { usualSettings } from "./settings.ts";
 import { asSkeinError, Lost, troubleOf } from "./trouble.ts";
@@ -74,6 +74,7 @@ const answerMs = 120_000;
 const firstAnswerMs = 8_000;
 /** For so long it is relied on what was heard of the store's clock. */
 const clockMs = 10_000;
+const clockTripMsMax = 250;
 
 export interface DatabaseOptions {
   readonly address: Address;
@@ -92,7 +93,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       max_lifetime: null,
       fetch_types: false,
       onnotice: () => undefined,
-      onlost: patience.lose,
+      onlost: (single) => patience.lose(single, orShutOut(single, new Lost("the connection is gone"))),
       types: {
         bigint: { to: 20, from: [20], parse: wholeNumber, serialize: String },
         // Dates and times are given as the server writes them.
@@ -100,16 +101,24 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       },
       connection: { application_name: "skein", ...(address.pooled ? {} : { ...usualSettings, ...settings }) },
     });
-  const pool = makePool(address.connections, open);
+  const pool = makePool({ most: address.connections, follows: !address.pooled }, open);
   let offsetMs = 0;
   let heardAt = 0;
   let closed = false;
   let reached = false;
+  /** Whether this server tells of those it lets in, as all do that are known. */
+  let isToldOf = false;
   let isOpen = false;
   /** When the server last answered anybody here, by the world's clock. */
   let answeredAt = 0;
   /** When the first try began that has failed since then; null when none has. */
   let failingSince: number | null = null;
+
+  /** What was asked of a connection that is gone may have been done, unless the server never let it in. */
+  const orShutOut = (single: Single, lost: unknown): unknown =>
+    isToldOf && !single.isLetIn
+      ? Object.assign(failure("CONNECT_TIMEOUT", "the server lets nobody in"), { cause: lost })
+      : lost;
 
   const ask =
     (single: Single): Statement =>
@@ -122,6 +131,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
         const query = single.sql.unsafe(text, values as never[], { prepare });
         const rows = await patience.wait(query, asked);
         letGo(query);
+        isToldOf ||= single.isLetIn;
         reached = true;
         answeredAt = world.now();
         failingSince = null;
@@ -129,7 +139,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       } catch (error) {
         const trouble = troubleOf(error);
         if (trouble === "lost" || trouble === "away") void single.end().catch(() => undefined);
-        throw error;
+        throw trouble === "lost" ? orShutOut(single, error) : error;
       }
     };
 
@@ -232,8 +242,11 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     given: () => (clock === "world" ? world.now() : null),
     now: () => world.now() + offsetMs,
     heardClock(nowMs, askedAt) {
-      if (clock === "database") offsetMs = Math.round(nowMs - (askedAt + world.now()) / 2);
-      heardAt = world.now();
+      const heard = world.now();
+      // Of an answer that came late nobody knows when the clock was read.
+      if (clock !== "database" || heard - askedAt > clockTripMsMax) return;
+      offsetMs = Math.round(nowMs - (askedAt + heard) / 2);
+      heardAt = heard;
     },
     isClockOld: () => clock === "database" && Math.abs(world.now() - heardAt) >= clockMs,
     shown: address.shown,

@@ -9,7 +9,7 @@ export interface Patience {
   /** Rejects with `Lost` when there is no answer for about so long, or the connection was lost. */
   wait<T>(answer: Promise<T>, asked: Asked): Promise<T>;
   /** What was asked of this connection is not answered any more. */
-  lose(connection: object): void;
+  lose(connection: object, why: unknown): void;
 }
 
 export interface Asked {
@@ -77,10 +77,8 @@ export function makePatience(world: StoreWorld): Patience {
 
   return {
     wait,
-    lose(connection) {
-      for (const one of all.filter((other) => other.connection === connection)) {
-        one.giveUp(new Lost("the connection is gone"));
-      }
+    lose(connection, why) {
+      for (const one of all.filter((other) => other.connection === connection)) one.giveUp(why);
     },
   };
 }

@@ -30,16 +30,22 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-export function makePool(connectionsMax: number, open: () => Single): Pool {
+export interface PoolOptions {
+  readonly most: number;
+  /** Whether appends follow one another. Behind a pooler they would wait for each other's answers. */
+  readonly follows: boolean;
+}
+
+export function makePool({ most, follows }: PoolOptions, open: () => Single): Pool {
   let singles: Single[] = [];
   const waiting: Waiting[] = [];
 
   function find(use: Use): Single | null {
     if (singles.some(({ isGone }) => isGone)) singles = singles.filter(({ isGone }) => !isGone);
-    const followed = use === "append" ? singles.find(isFollowed) : undefined;
+    const followed = use === "append" && follows ? singles.find(isFollowed) : undefined;
     const free = followed ?? singles.find(({ asked }) => asked === 0);
     if (free !== undefined) return free;
-    if (singles.length < connectionsMax) {
+    if (singles.length < most) {
       const single = open();
       singles.push(single);
       return single;
@@ -82,5 +88,5 @@ export function makePool(connectionsMax: number, open: () => Single): Pool {
 }
 
 /** Nothing but appends, and few of them. */
-const isFollowed = ({ asked, appends }: Single): boolean =>
-  asked > 0 && asked === appends && asked < followingMax;
+const isFollowed = ({ asked, appends, isLetIn }: Single): boolean =>
+  isLetIn && asked > 0 && asked === appends && asked < followingMax;

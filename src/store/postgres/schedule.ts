@@ -50,15 +50,12 @@ export function makeSchedules(driver: Driver): Scheduling & Pick<Store, "renew">
 
 type Clocked = Row & { readonly now: number };
 
-/** An answer that took longer says too little about the moment its clock was read. */
-const clockTripMsMax = 250;
-
 /** Notes what the database's clock said in the answer. */
 function makeClocked({ database, world }: Driver) {
   return async <T extends Clocked>(ask: () => Promise<readonly T[]>): Promise<T | undefined> => {
     const askedAt = world.now();
     const [row] = await ask();
-    if (row !== undefined && world.now() - askedAt <= clockTripMsMax) database.heardClock(row.now, askedAt);
+    if (row !== undefined) database.heardClock(row.now, askedAt);
     return row;
   };
 }

@@ -16,7 +16,8 @@ interface Target {
 
 const connectMs = 5_000;
 
-const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+/** An error that the library gives when there is no way to the server, or one of ours like it. */
+export const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
 interface OneSocket {
   /** The first call gives one that is connected; every later one fails, and nothing was sent with it. */
@@ -69,6 +70,8 @@ export interface Single {
   asked: number;
   /** How many appends are among that. */
   appends: number;
+  /** The server has let it in, and said how it is set: before that nothing of what was asked is sent. */
+  readonly isLetIn: boolean;
   /** A transaction is under way on it. */
   taken: boolean;
   /** Ends it, at once or as soon as it has answered; what is not answered in time fails. */
@@ -89,6 +92,7 @@ export function openSingle(
   { onclose, onlost, ...options }: SingleOptions,
 ): Single {
   let isGone = false;
+  let isLetIn = false;
   const socket = oneSocket(world, () => void (isGone = true));
   const fail = (): void => onlost?.(single);
   const end = async (waitSeconds = 0): Promise<void> => {
@@ -102,7 +106,14 @@ export function openSingle(
     onclose?.();
     void end().catch(() => undefined);
   };
-  const own = { max: 1, connect_timeout: connectMs / 1_000, socket: socket.give, onclose: closed };
+  const onparameter = (): void => void (isLetIn = true);
+  const own = {
+    onparameter,
+    max: 1,
+    connect_timeout: connectMs / 1_000,
+    socket: socket.give,
+    onclose: closed,
+  };
   const sql: postgres.Sql = postgres(url, { ...options, ...own }) as never;
   const single: Single = {
     sql,
@@ -111,6 +122,9 @@ export function openSingle(
     taken: false,
     get isGone() {
       return isGone;
+    },
+    get isLetIn() {
+      return isLetIn;
     },
     end,
   };

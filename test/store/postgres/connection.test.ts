@@ -136,3 +136,34 @@ test(
     assert.equal((await next).count, 1);
   },
 );
+
+test(
+  "appends that wait for a connection are sent when there is one, and none is said to be lost",
+  { skip, timeout: 30_000 },
+  async (t) => {
+    const { database, proxy } = await opened(t);
+    proxy.refuse(true);
+    proxy.cutAll();
+    const asked = Promise.allSettled(
+      Array.from({ length: 6 }, (_, pair) => database.once("INSERT INTO numbers VALUES ($1, 1)", [pair])),
+    );
+    const isOver = await Promise.race([asked.then(() => true), world.sleep(300).then(() => false)]);
+    assert.equal(isOver, false, "there is nothing to be said yet");
+    proxy.refuse(false);
+    const outcomes = await asked;
+    // Two may have been sent on the connection that was cut, and nobody knows of them.
+    const done = outcomes.filter(({ status }) => status === "fulfilled").length;
+    assert.ok(done >= 4, outcomes.map(whyOf).join());
+    const [row] = await database.run<{ count: number }>("SELECT count(*) AS count FROM numbers");
+    assert.ok(row !== undefined && row.count >= done);
+  },
+);
+
+test("what a late answer says of the clock is not believed", { skip }, async (t) => {
+  const { database } = await opened(t);
+  const off = (): number => Math.abs(database.now() - world.now());
+  database.heardClock(world.now() + 60_000, world.now() - 2_000);
+  assert.ok(off() < 1_000 && database.isClockOld());
+  database.heardClock(world.now() + 60_000, world.now());
+  assert.ok(off() > 50_000 && !database.isClockOld());
+});

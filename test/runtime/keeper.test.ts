@@ -1,0 +1,67 @@
+/** What a runner hears of its session while it works: interrupts of its turn, and nothing that is older. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { emptyState, type State } from "../../src/core/state.ts";
+import type { Drive } from "../../src/runtime/drive.ts";
+import type { Context } from "../../src/runtime/engine-context.ts";
+import { keepLease } from "../../src/runtime/keeper.ts";
+import { momentOf } from "../../src/runtime/lease.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+
+const world = realWorld();
+const epoch = 4;
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+/** A state as a runner reads it; of the turn only what it is heeded for. */
+function stateAt(
+  seq: number,
+  running: { readonly startedSeq: number; readonly interrupted: boolean } | null,
+) {
+  const { standing } = emptyState;
+  const lease = { ...standing.lease, held: seq >= epoch, epoch };
+  return { ...emptyState, seq, standing: { ...standing, lease, turn: running } } as unknown as State;
+}
+
+/** A keeper whose log is read when it is told to. */
+function kept() {
+  const reads: ((state: State) => void)[] = [];
+  let changed = (): void => undefined;
+  const store = {
+    watch(listener: () => void) {
+      changed = listener;
+      return () => undefined;
+    },
+  };
+  const writer = {
+    current: () => new Promise<State>((resolve) => void reads.push(resolve)),
+    assertHistory: () => undefined,
+  };
+  const lease = { leaseMs: 60_000, asked: momentOf(world), epoch, history: 0, renew: async () => undefined };
+  const context = { store, world, writer } as unknown as Context;
+  const keeper = keepLease(context, { session: "ses_x", lease } as unknown as Drive);
+  return { keeper, reads, written: () => changed() };
+}
+
+test("what was read before the turn began, and comes in later, does not interrupt it", async () => {
+  const { keeper, reads, written } = kept();
+  await using _ = keeper;
+  written();
+  keeper.rearm(stateAt(7, { startedSeq: 6, interrupted: false }));
+  reads.shift()?.(stateAt(5, null));
+  await turn();
+  assert.equal(keeper.signal.aborted, false);
+});
+
+test("an interrupt of the turn is heard, and so is its end", async () => {
+  const heard = [{ startedSeq: 6, interrupted: true }, { startedSeq: 9, interrupted: false }, null];
+  for (const running of heard) {
+    const { keeper, reads, written } = kept();
+    await using _ = keeper;
+    keeper.rearm(stateAt(7, { startedSeq: 6, interrupted: false }));
+    assert.equal(keeper.signal.aborted, false);
+    written();
+    reads.shift()?.(stateAt(10, running));
+    await turn();
+    assert.equal(keeper.signal.aborted, true);
+  }
+});

@@ -51,13 +51,15 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   /** Appends in them. */
   let underWay = 0;
   let planned = false;
+  /** Appends in the batch that ended last. */
+  let lastSize = 0;
 
   /** After this turn of the event loop: whoever was just answered may come again, and goes along. */
   function plan(): void {
     if (planned) return;
     planned = true;
-    // Alone it need not wait for the turn to end.
-    if (batches === 0 && waiting.length === 1) queueMicrotask(pump);
+    // One that comes alone, as the one before it did, need not wait for others.
+    if (batches === 0 && waiting.length === 1 && lastSize <= 1) queueMicrotask(pump);
     else world.defer(pump);
   }
 
@@ -75,9 +77,15 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
         for (const session of sessions) busy.delete(session);
         batches -= 1;
         underWay -= batch.length;
-        plan();
+        lastSize = batch.length;
+        if (waiting.length > 0) plan();
+        else tellResting();
       });
     }
+    tellResting();
+  }
+
+  function tellResting(): void {
     if (batches === 0 && waiting.length === 0) for (const resolve of resting.splice(0)) resolve();
   }
 

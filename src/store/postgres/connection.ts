@@ -229,14 +229,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
 
   return {
     run: (text, values, how) => persist(() => read(text, values, how), passesIf(true)) as never,
-    once: async (text, values, how) =>
-      (await persist(async () => {
-        try {
-          return await append(text, values, how);
-        } catch (error) {
-          throw troubleOf(error) === "lost" ? new Lost("the answer was lost", { cause: error }) : error;
-        }
-      }, passesIf(false))) as never,
+    once: (text, values, how) =>
+      persist(() => append(text, values, how).catch(orLost), passesIf(false)) as never,
     transaction: (work, { twice = false } = {}) => persist(() => transact(work), passesIf(twice)),
     listen: async (channel, hearing) => (address.pooled ? null : listenTo(address, world, channel, hearing)),
     given: () => (clock === "world" ? world.now() : null),
@@ -258,6 +252,10 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       await pool.close();
     },
   };
+}
+
+function orLost(error: unknown): never {
+  throw troubleOf(error) === "lost" ? new Lost("the answer was lost", { cause: error }) : error;
 }
 
 /**

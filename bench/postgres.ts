@@ -63,7 +63,7 @@ async function single(url: string, plain: Sql): Promise<Measure[]> {
   const session = await engine.open({ objective: "bench" });
   let seq = 0;
   const { oursMs, plainMs } = await sideBySide(
-    25,
+    75,
     async () => {
       for (let i = 0; i < count; i++) await append(session);
     },
@@ -104,7 +104,7 @@ async function many(url: string, plain: Sql): Promise<Measure> {
     return plain.unsafe(insertMany, [...values, ...texts], { prepare: true });
   };
   const { oursMs, plainMs } = await sideBySide(
-    15,
+    45,
     () =>
       Promise.all(
         handles.map(async (session) => {

@@ -228,12 +228,13 @@ export async function fireTemplate(
   const begun: Part = { session, expect: "absent", drafts: sealed.drafts, index };
   for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
     const { refs, headSeq, headHash } = await foldedTemplates(context);
-    // After a lost answer: it was opened by this very call.
-    if (lost > 0 && (await store.head(session)) !== undefined) return session;
+    // After an answer that was lost, or came late: it was opened by this very call.
+    const isOpened = async (): Promise<boolean> => tries > 0 && (await store.head(session)) !== undefined;
+    if (await isOpened()) return session;
     const template = refs.get(name);
     const wanted: TemplateCause = { ...cause, name, setSeq };
-    if (!mayFire(template, wanted)) return null;
-    if (key !== null && (await store.keyed(store.workspace, key)) !== undefined) return null;
+    const isDone = key !== null && (await store.keyed(store.workspace, key)) !== undefined;
+    if (isDone || !mayFire(template, wanted)) return (await isOpened()) ? session : null;
     const fired = seal(world, [templateFired(template, wanted, session)], { actor: "system", key });
     const told: Part = {
       session: store.workspace,

@@ -1,5 +1,5 @@
 /**
- * What was used last, at most so many and at least half of that. Two maps, in place of one that is put in
+ * What was used last, at least so many and at most twice that. Two maps, in place of one that is put in
  * order with each use: that leaves one dead table after the other behind, each with all that it held, for the
  * collector of garbage to find.
  */
@@ -9,13 +9,13 @@ export interface Kept<K, V> {
   delete(key: K): void;
 }
 
-export function makeKept<K, V>(most: number): Kept<K, V> {
+export function makeKept<K, V>(least: number): Kept<K, V> {
   let young = new Map<K, V>();
   let old = new Map<K, V>();
 
   function set(key: K, value: V): void {
     young.set(key, value);
-    if (young.size * 2 < most) return;
+    if (young.size < least) return;
     old = young;
     young = new Map();
   }

@@ -19,8 +19,8 @@ import {
 import { makeSetBacks } from "./set-back.ts";
 import type { Known, StateReader } from "./state-reader.ts";
 
-/** Sessions whose state is kept at hand. */
-const cachedSessionsMax = 1_000;
+/** Sessions whose state is kept at hand, at least; at most twice as many. */
+const cachedSessionsMin = 500;
 
 export interface Newest {
   /** As it was known last; undefined when it is not at hand. */
@@ -47,7 +47,7 @@ export interface NewestOptions {
 }
 
 export function makeNewest({ store, states, suspend, forget }: NewestOptions): Newest {
-  const cache = makeKept<LogId, Known>(cachedSessionsMax);
+  const cache = makeKept<LogId, Known>(cachedSessionsMin);
   const noted = makeNotedHeads();
   const setBacks = makeSetBacks({ store, states, suspend });
 

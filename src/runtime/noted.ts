@@ -21,11 +21,11 @@ export interface NotedHeads {
 }
 
 /** Logs whose heads are remembered, and how many of each, to find where two histories part. */
-const logsMax = 10_000;
+const logsMin = 10_000;
 const headsMax = 32;
 
 export function makeNotedHeads(): NotedHeads {
-  const heads = makeKept<LogId, Noted[]>(logsMax);
+  const heads = makeKept<LogId, Noted[]>(logsMin);
   return {
     note(log, head) {
       const own = heads.get(log) ?? [];

@@ -188,8 +188,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         continue;
       }
       const writing = writeBeside(session, known, decision, { ...options, ups });
-      const first = async () => firstWith(session, (await refresh(session)).state, options.key);
-      const written = await (options.key === undefined ? writing : orFirst(writing, first));
+      const written = await (options.key === undefined
+        ? writing
+        : orFirst(writing, async () => firstWith(session, (await refresh(session)).state, options.key)));
       if (written !== null) return written;
       known = await refresh(session);
     }

@@ -92,12 +92,12 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   /** Tokens taken apart before, by the hashes of their texts. Whether they hold is asked each time. */
   const read = new Map<string, HashedToken>();
   const actors = new WeakMap<TokenHolder, { readonly of: Engine; readonly engine: Engine }>();
-  const known = makeRate({ perSecond, burst, clock, keysMax: limit.tokensMax * 10 });
+  const known = makeRate({ perSecond, burst, clock, keysMin: limit.tokensMax * 10 });
   const strangers = makeRate({
     perSecond: limit.strangersPerSecond,
     burst: limit.strangersBurst,
     clock,
-    keysMax: 10_000,
+    keysMin: 10_000,
   });
 
   async function holderOf(text: string | null): Promise<{ engine: Engine; holder: TokenHolder } | null> {

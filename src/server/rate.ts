@@ -8,8 +8,8 @@ export interface RateOptions {
   readonly perSecond: number;
   /** What a full bucket holds. */
   readonly burst: number;
-  /** How many are remembered. */
-  readonly keysMax: number;
+  /** How many are remembered, at least; at most twice as many. */
+  readonly keysMin: number;
   /** Milliseconds by a clock that nobody sets. */
   readonly clock: () => number;
 }
@@ -19,8 +19,8 @@ export interface Rate {
   take(key: string): number;
 }
 
-export function makeRate({ perSecond, burst, keysMax, clock }: RateOptions): Rate {
-  const buckets = makeKept<string, { left: number; atMs: number }>(keysMax);
+export function makeRate({ perSecond, burst, keysMin, clock }: RateOptions): Rate {
+  const buckets = makeKept<string, { left: number; atMs: number }>(keysMin);
   return {
     take(key) {
       const nowMs = clock();

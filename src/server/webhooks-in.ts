@@ -30,7 +30,7 @@ export interface WebhooksInOptions {
 export function makeWebhooksIn(options: WebhooksInOptions): Beside {
   const { world, tenants, tenant: usual = "default" } = options;
   const clock = (): number => world.steady?.() ?? world.now();
-  const often = { clock, keysMax: 10_000 };
+  const often = { clock, keysMin: 10_000 };
   const known = makeRate({ ...often, perSecond: limit.requestsPerSecond, burst: limit.requestBurst });
   const strangers = makeRate({
     ...often,

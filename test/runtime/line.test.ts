@@ -59,7 +59,6 @@ test("thousands of things leave no trace, and those that are waited for keep the
     await promise;
     order.push("first");
   });
-  // Far more than are kept: what nobody waits for is swept away, again and again.
   for (let thing = 0; thing < 5_000; thing++) await inLine([`thing ${thing}`], async () => undefined);
   const second = inLine([`thing 1`, "held"], async () => void order.push("second"));
   await turn();
@@ -69,7 +68,7 @@ test("thousands of things leave no trace, and those that are waited for keep the
   assert.deepEqual(order, ["first", "second"]);
 });
 
-test("work that asks for other things, as many as are swept away, keeps its own place", async () => {
+test("work that asks for thousands of other things keeps its own place", async () => {
   const inLine = makeLine();
   const order: string[] = [];
   const first = inLine(["held"], async () => {

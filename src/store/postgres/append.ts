@@ -94,7 +94,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
     const taken: Pending[] = [];
     const left: Pending[] = [];
     const held = new Set(busy);
-    const isKnown = !database.isClockOld();
+    const isClockOld = database.isClockOld();
     const all = waiting.length + underWay;
     const most = all < halvedMin ? batchAppendsMax : Math.min(batchAppendsMax, Math.ceil(all / 2));
     let records = 0;
@@ -109,7 +109,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
         left.push(pending);
         continue;
       }
-      pending.head = pending.judge || !isKnown ? null : knownHead(heads, parts);
+      pending.head = pending.judge || isClockOld ? null : knownHead(heads, parts);
       const own = pending.head === null ? kindOf(parts) : "known";
       const fits = kind === null || (kind === own && own !== "alone");
       kind ??= own;

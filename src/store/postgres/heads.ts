@@ -11,7 +11,7 @@ export interface KnownHead extends End {
 
 export type Heads = Kept<LogId, KnownHead>;
 
-/** Heads kept at hand. */
-const headsMax = 20_000;
+/** Heads kept at hand, at least. */
+const headsMin = 20_000;
 
-export const makeHeads = (): Heads => makeKept(headsMax);
+export const makeHeads = (): Heads => makeKept(headsMin);

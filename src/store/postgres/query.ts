@@ -28,13 +28,13 @@ export function makeQuery(driver: Driver): Pick<Store, "query"> {
       const work = async (run: Statement): Promise<Answer> => {
         const [row] = await run<{ pid: number }>(settings, [String(tenant), String(timeoutMs)]);
         await checkNames(run, query);
-        const unless = endedBy(driver, row?.pid ?? 0, signal);
+        const ended = endedBy(driver, row?.pid ?? 0, signal);
         try {
           return await answer(run, query.text, limit);
         } catch (error) {
           throw signal?.aborted === true ? endedError(error) : asQueryError(error, timeoutMs);
         } finally {
-          await unless();
+          await ended();
         }
       };
       return turn(async () => {
@@ -49,8 +49,8 @@ export function makeQuery(driver: Driver): Pick<Store, "query"> {
 const cancelEveryMs = 100;
 
 /**
- * Ends what a process of the server works on, once the signal is aborted. The answer is called when it has
- * ended by itself or was, and resolves when nothing is ended any more: else it would be somebody else's.
+ * Ends what a process of the server works on, once the signal is aborted. To be called when that is over, by
+ * itself or not; resolves when nothing will be ended any more: it would be somebody else's.
  */
 function endedBy({ database, world }: Driver, pid: number, signal: AbortSignal | undefined) {
   const over = new AbortController();

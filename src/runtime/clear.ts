@@ -11,7 +11,7 @@ import { carriedFor } from "./carry.ts";
 import { handoffDocument } from "./handoff.ts";
 import { expectAt } from "./noted.ts";
 import { checkObjective } from "./options.ts";
-import { paybackOf, writableIn } from "./payback.ts";
+import { paybackOf } from "./payback.ts";
 import { decideSealed, type Sealed } from "./seal.ts";
 import { indexEntry } from "./session-index.ts";
 import { objectiveFor, takeOver } from "./take-over.ts";
@@ -61,7 +61,7 @@ async function closing(context: Context, session: SessionId, state: State, reaso
   const facts = { actor, digest: world.digest, program: store.program };
   const decide = (on: State, command: Command) =>
     accepted(decideSealed(world, on, command, { facts, key: null }));
-  const payback = await paybackOf(writableIn(store, writer.current), state, world.now());
+  const payback = await paybackOf({ store, world }, writer.current, state);
   const returned = payback === null ? {} : { returned: payback.returned };
   const { drafts, events } = decide(state, { do: "close", reason, ...returned });
   const index = await indexEntry(store, session, state, events);

@@ -10,9 +10,14 @@ import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { mayIn } from "../core/lifecycle.ts";
 import type { Amounts, State } from "../core/state.ts";
-import type { Part, Store } from "../store/port.ts";
+import type { Part } from "../store/port.ts";
+import type { Context } from "./engine-context.ts";
+import { isFree } from "./lease.ts";
 import { expectAt } from "./noted.ts";
 import type { Sealed } from "./seal.ts";
+
+type Place = Pick<Context, "store" | "world">;
+type Current = (session: SessionId) => Promise<State>;
 
 export interface Payback {
   readonly returned: Returned;
@@ -22,14 +27,12 @@ export interface Payback {
 
 /**
  * What the end of a session gives back; null when nothing is left, or when the one that paid cannot be
- * written to, because it was deleted, archived, or lives elsewhere. `read` gives null for what is not here.
+ * written to, because it was deleted, archived, or lives elsewhere.
  */
-export async function paybackOf(
-  read: (session: SessionId) => Promise<State | null>,
-  state: State,
-  nowMs: number,
-): Promise<Payback | null> {
-  const first = leftToReturn(state, nowMs);
+export async function paybackOf(place: Place, current: Current, state: State): Promise<Payback | null> {
+  if (state.standing.payer === null) return null;
+  const read = writableIn(place, current);
+  const first = leftToReturn(state, await workedUntil(place, state));
   if (first === null) return null;
   const ups: { session: SessionId; state: State; command: Command }[] = [];
   let [returned, from] = [first as Returned, state.standing.session];
@@ -49,12 +52,19 @@ export async function paybackOf(
 }
 
 /** Reads the state of a session that can be written in this store; null when there is none. */
-export const writableIn =
-  (store: Pick<Store, "head">, current: (session: SessionId) => Promise<State>) =>
+const writableIn =
+  ({ store }: Place, current: Current) =>
   async (session: SessionId): Promise<State | null> => {
     const head = await store.head(session);
     return head === undefined || head.copy === true ? null : current(session);
   };
+
+/** Up to when it was at work, by the clock of its records: the last of them if its holder is gone, or now. */
+async function workedUntil(place: Place, { standing: { session, workedTo } }: State): Promise<number> {
+  if (workedTo === null) return 0;
+  const head = await place.store.head(session as SessionId);
+  return isFree(place, head?.lease ?? null) ? workedTo : place.store.now();
+}
 
 interface Decided {
   readonly state: State;
@@ -73,12 +83,12 @@ export const isEnding = (decision: Decided["decision"]): boolean =>
 export async function withPayback(
   { state, command, decision }: Decided,
   decide: (state: State, command: Command, whole: boolean) => Decided["decision"],
-  read: (session: SessionId) => Promise<State | null>,
-  world: { now(): number },
+  place: Place,
+  current: Current,
 ): Promise<{ readonly decision: Decided["decision"]; readonly ups: readonly Part[] }> {
   const plain = { decision, ups: [] };
   if (!isEnding(decision)) return plain;
-  const payback = await paybackOf(read, state, world.now());
+  const payback = await paybackOf(place, current, state);
   if (payback === null) return plain;
   const ups: Part[] = [];
   for (const { session, state: payer, command: regain } of payback.ups) {

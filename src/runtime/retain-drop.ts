@@ -9,7 +9,7 @@ import type { State } from "../core/state.ts";
 import type { Part } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
 import { expectAt } from "./noted.ts";
-import { paybackOf, writableIn } from "./payback.ts";
+import { paybackOf } from "./payback.ts";
 import { decideSealed, seal } from "./seal.ts";
 
 export interface Dropped {
@@ -51,7 +51,7 @@ async function givenBack(
   state: State,
   doomed: ReadonlySet<SessionId>,
 ): Promise<Part[]> {
-  const payback = await paybackOf(writableIn(store, writer.current), state, world.now());
+  const payback = await paybackOf({ store, world }, writer.current, state);
   if (payback === null || payback.ups.some(({ session }) => doomed.has(session))) return [];
   const facts = { actor, digest: world.digest, program: store.program };
   return payback.ups.flatMap(({ session, state: on, command }) => {

@@ -19,7 +19,7 @@ import { certainly, keyedParts } from "./lost-answer.ts";
 import { refusedElsewhere } from "./move-step.ts";
 import { makeNewest } from "./newest.ts";
 import { expectAt, noteState, type Noted } from "./noted.ts";
-import { isEnding, withPayback, writableIn } from "./payback.ts";
+import { isEnding, withPayback } from "./payback.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, seal, type Sealed } from "./seal.ts";
 import { makeLearner } from "./redact-bound.ts";
@@ -205,8 +205,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   ): ReturnType<typeof withPayback> {
     const again = (on: State, one: Command, whole: boolean) =>
       decided(on, one, whole ? options : { actor: options.actor });
-    const writable = writableIn(store, async (other) => (await refresh(other)).state);
-    return withPayback(asked, again, writable, world);
+    return withPayback(asked, again, { store, world }, async (other) => (await refresh(other)).state);
   }
 
   /**

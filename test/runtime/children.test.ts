@@ -7,6 +7,7 @@ import type { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { cases, kind } from "../kind.ts";
+import { madeWorld } from "./made-world.ts";
 import { workspace } from "./place.ts";
 import { engineWith, scripted, use, type Line } from "./turn/scripted.ts";
 
@@ -242,6 +243,37 @@ test("a parent that is over passes on what comes back; one that is gone gets not
     await bottom.close();
     assert.equal((await stands(top)).allotted.steps, gone ? 6 : 2);
     assert.equal((await engine.verify()).ok, true);
+  }
+});
+
+test("of time all comes back that a holder did not use: up to its last record when it is gone", async () => {
+  const made = madeWorld();
+  const clock = { ...made, isGone: (holder: string) => holder === "dead" };
+  const script = scripted([[use("fork", { objective: "Part", budget: { wallMs: 60_000 } })], "Done."]);
+  for (const end of ["cancel", "close", "clear", "delete"] as const) {
+    for (const [holder, afterMs, counted] of [
+      ["dead", 5_000, 0],
+      ["lost", 20_000, 0],
+      ["live", 5_000, 5_000],
+    ] as const) {
+      await using engine = engineWith(script, { world: clock });
+      script.calls.length = 0;
+      const parent = await engine.open({ objective: "Whole", budget: { wallMs: 100_000 } });
+      await parent.input("Go");
+      await parent.run();
+      const child = await childOf(engine, "Part");
+      await child.input("Go on");
+      const drive = await child.drive({ holder });
+      await drive.begin();
+      made.pass(2_000);
+      await drive.request({ model: "test/scripted" });
+      made.pass(afterMs);
+      // What runs can only be cancelled.
+      if (end !== "cancel") await child.suspend();
+      if (end === "delete") await engine.delete(child.id);
+      else await child[end]();
+      assert.equal((await stands(parent)).allotted.wallMs, 2_000 + counted, `${end} ${holder}`);
+    }
   }
 });
 

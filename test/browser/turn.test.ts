@@ -204,9 +204,14 @@ suite("a session in a browser", { skip }, () => {
     }, dot);
     await page.getByRole("button", { name: "Leave out dot.png" }).waitFor();
     await page.getByText("sending…").waitFor({ state: "detached" });
+    const warning = page.getByText("Too long for a message: it goes as a file, pasted.txt");
     await messageOf(page).focus();
+    await messageOf(page).fill("short");
+    assert.equal(await warning.count(), 0);
     await messageOf(page).fill(text);
+    await warning.waitFor();
     await messageOf(page).press("Enter");
+    await warning.waitFor({ state: "detached" });
     await page.getByRole("img", { name: "Attached: image/png" }).waitFor();
     await page.getByText("pasted.txt").waitFor();
     pen.write("Thank you.");

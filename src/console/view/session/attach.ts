@@ -49,10 +49,16 @@ export async function upload(file: File, { name, isImage }: Given): Promise<Atta
   return isImage ? { type: "image", blob, mediaType } : { type: "file", blob, mediaType, name };
 }
 
+/** What a text is called that goes along as a file. */
+export const longName = "pasted.txt";
+
+/** In JSON a character takes at most six bytes: what is short is not measured at every key. */
+export const isTooLong = (text: string): boolean =>
+  text.length > textBytesMax / 6 && new TextEncoder().encode(JSON.stringify(text)).length > textBytesMax;
+
 /** A text that is too long for a record, as a file. */
 export async function asFile(text: string): Promise<Attached | null> {
-  const encoder = new TextEncoder();
-  if (encoder.encode(JSON.stringify(text)).length <= textBytesMax) return null;
-  const bytes = encoder.encode(text);
-  return { type: "file", blob: await engine.putBlob(bytes), mediaType: "text/plain", name: "pasted.txt" };
+  if (!isTooLong(text)) return null;
+  const blob = await engine.putBlob(new TextEncoder().encode(text));
+  return { type: "file", blob, mediaType: "text/plain", name: longName };
 }

@@ -5,7 +5,16 @@ import { tell, tellError } from "../../part/toast.tsx";
 import { brief } from "../../part/visible.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after, freshKey } from "../../world.ts";
-import { asFile, givenOf, givenText, pastedCharsMax, upload, type Given } from "./attach.ts";
+import {
+  asFile,
+  givenOf,
+  givenText,
+  isTooLong,
+  longName,
+  pastedCharsMax,
+  upload,
+  type Given,
+} from "./attach.ts";
 import { send, type Mode } from "./pending.ts";
 import { useScope } from "./scope.ts";
 import { Standing, useWriting } from "./standing.tsx";
@@ -69,6 +78,10 @@ function useGiven() {
   return { given, add, addText, drop, clear: () => setGiven([]) };
 }
 
+/** All that is to be sent as text: what was typed, then what was pasted. */
+const textOf = (typed: string, given: readonly Given[]): string =>
+  [typed.trim(), ...given.flatMap(({ text }) => text ?? [])].filter((one) => one !== "").join("\n\n");
+
 function useWriter() {
   const { id, session } = useScope();
   const field = useRef<HTMLTextAreaElement>(null);
@@ -76,6 +89,9 @@ function useWriter() {
   const calledOff = useRef<(() => void) | null>(null);
   const files = useGiven();
   const typed = useRef<string | null>(null);
+  const [isFile, setFile] = useState(false);
+  const measure = (): void => setFile(isTooLong(textOf(field.current?.value ?? "", files.given)));
+  useEffect(measure, [files.given]);
   useEffect(() => {
     // A page that is left at once, loaded anew or locked waits for nothing.
     const keep = (): void => {
@@ -92,6 +108,7 @@ function useWriter() {
     const text = field.current?.value ?? "";
     typed.current = text;
     setEmpty(text.trim() === "");
+    measure();
     field.current?.toggleAttribute("data-long", text.length > pastedCharsMax);
     calledOff.current?.();
     calledOff.current = after(draftMs, () => keepDraft(id, text));
@@ -101,14 +118,14 @@ function useWriter() {
     if (field.current !== null) field.current.value = text;
     field.current?.toggleAttribute("data-long", text.length > pastedCharsMax);
     setEmpty(text.trim() === "");
+    setFile(isTooLong(text));
     calledOff.current?.();
     keepDraft(id, text);
   };
   const isUploading = files.given.some(({ attached, text }) => attached === null && text === null);
   const mayGo = (!isEmpty || files.given.length > 0) && !isUploading;
   const go = async (mode: Mode): Promise<void> => {
-    const pasted = files.given.flatMap((one) => one.text ?? []);
-    const text = [(field.current?.value ?? "").trim(), ...pasted].filter((one) => one !== "").join("\n\n");
+    const text = textOf(field.current?.value ?? "", files.given);
     if (!mayGo || (text === "" && files.given.length === 0)) return;
     const attached = files.given.flatMap((one) => one.attached ?? []);
     write("");
@@ -124,12 +141,12 @@ function useWriter() {
       tellError(error);
     }
   };
-  return { field, files, changed, go, mayGo };
+  return { field, files, changed, go, mayGo, isFile };
 }
 
 function Writing(): ReactNode {
   const { id, session, state, reread } = useScope();
-  const { field, files, changed, go, mayGo } = useWriter();
+  const { field, files, changed, go, mayGo, isFile } = useWriter();
   const [isOver, setOver] = useState(false);
   const isRunning = state.status === "running";
   useShortcuts([{ key: "i", what: "Write to the session", act: () => field.current?.focus() }]);
@@ -192,6 +209,9 @@ function Writing(): ReactNode {
         onChange={changed}
         onKeyDown={key}
       />
+      <p className="small soft" role="status" hidden={!isFile}>
+        {isFile ? `Too long for a message: it goes as a file, ${longName}, which the model reads.` : ""}
+      </p>
       <div className="writing-actions">
         <Attach add={files.add} />
         <span className="spread faint small writing-hint">

@@ -93,7 +93,7 @@ interface Within {
 /** What is done here in place of a command, by how the command begins. */
 const inPlaceOf: readonly (readonly [RegExp, (within: Within, match: RegExpExecArray) => void])[] = [
   [
-    /^npm install --ignore-scripts$/,
+    /^npm ci --ignore-scripts$/,
     ({ cwd }) => symlinkSync(join(checkout, "node_modules"), join(cwd, "node_modules")),
   ],
   [/^npm prune --omit=dev --ignore-scripts$/, ({ cwd }) => keepProduction(cwd)],

@@ -1,6 +1,7 @@
 /**
  * How sessions stand, as lists show them: what each waits for, who runs it, what it has cost. From the index
- * of the store; only the outbox of those that have messages open is counted from their logs.
+ * of the store; their logs are read only for the outbox of those that have messages open, and for what keeps
+ * one that could be run.
  */
 import { heldBy, heldText } from "../core/schedule.ts";
 import type { DueRow, ScheduledRow, SessionRow, Store, WorkerRow } from "../store/port.ts";
@@ -56,8 +57,28 @@ export async function standingRows(
     clockMs,
   };
   const counted = await withOutbox(store, rows);
-  return counted.map((row) => standingRow(row, known.get(row.session), around));
+  const stood = counted.map((row) => standingRow(row, known.get(row.session), around));
+  return Promise.all(stood.map((row) => withTrial(store, row)));
 }
+
+/**
+ * Whoever gives back a session without having ended a turn could not go on, and the worker leaves it alone
+ * for a while; how long, only the worker knows.
+ */
+async function withTrial(store: Store, row: StandingRow): Promise<StandingRow> {
+  const { session, headSeq: toSeq, runnable, waitingFor } = row;
+  if (!runnable || waitingFor !== null) return row;
+  const range = { fromSeq: Math.max(1, toSeq - trialRecords), toSeq, reverse: true, limit: 2 };
+  // What cannot be read, or was deleted meanwhile, is listed all the same.
+  const read = store.read(session, { ...range, types: trialTypes, contents: false }).catch(() => []);
+  const [last, before] = (await read).map(({ type }) => type);
+  const failed = last === "lease.released" && before === "lease.taken";
+  return failed ? { ...row, waitingFor: "another try" } : row;
+}
+
+/** Far enough for what was written under a lease, and after it. */
+const trialRecords = 1_000;
+const trialTypes = ["lease.taken", "lease.released", "turn.ended", "session.suspended"];
 
 /** The index counts requests that wait for a reply along with what is not delivered: they are told apart. */
 async function withOutbox(store: Store, rows: readonly SessionRow[]): Promise<readonly SessionRow[]> {

@@ -115,6 +115,7 @@ export const table: Readonly<Record<string, Row>> = {
   "session.test.ts": but({ "a position past the end, or none at all, is not found": worded }),
   "standing.test.ts": but({
     "one that has something to do waits for a worker; one that is run names who does it": driven,
+    "one that was given back with something left to do waits for another try, and is not next": driven,
   }),
   "state-reader.test.ts": inside,
   "store-clock.test.ts": driven,

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { Engine } from "../../src/runtime/engine.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/port.ts";
+import { kind } from "../kind.ts";
 import { madeWorld, startOfTime } from "./made-world.ts";
 import { inMemory, workspace } from "./place.ts";
 import { engineWith, scripted } from "./turn/scripted.ts";
@@ -61,6 +62,37 @@ test("one that has something to do waits for a worker; one that is run names who
     [waits.id]: { runnable: true, waitingFor: "a worker", runBy: null },
     [runs.id]: { runnable: false, waitingFor: null, runBy: "elsewhere" },
   });
+});
+
+test("one that was given back with something left to do waits for another try, and is not next", async () => {
+  const world = madeWorld();
+  const store = kind().store({ world, workspace });
+  await using engine = engineWith(scripted(["done"]), { store, world });
+  const worker = { name: "w", sinceMs: 0, concurrency: 4, limits: [] };
+  await store.beat({ ...worker, untilMs: store.now() + 60_000 });
+  const session = await engine.open({ objective: "o" });
+  const stands = async () => {
+    const { runnable, waitingFor } = (await engine.sessions()).rows[0]!;
+    return [runnable, waitingFor];
+  };
+  await session.input("do it");
+  assert.deepEqual(await stands(), [true, null]);
+  const tryIt = async (): Promise<void> => (await session.lease({ holder: "w" })).release();
+  await tryIt();
+  assert.deepEqual(await stands(), [true, "another try"]);
+  // Whatever is said meanwhile, the worker leaves it alone.
+  await session.input("why not?");
+  await session.label({ team: "hr" });
+  assert.deepEqual(await stands(), [true, "another try"]);
+  await session.run();
+  assert.deepEqual(await stands(), [false, "input"]);
+  await session.input("and now this");
+  assert.deepEqual(await stands(), [true, null]);
+  await tryIt();
+  await session.suspend();
+  await session.activate();
+  assert.deepEqual(await stands(), [true, null]);
+  await engine.close();
 });
 
 test("what a turn cost, its model and what it now waits for are told from the index alone", async () => {

@@ -1,6 +1,6 @@
 /**
- * Lists sessions. It reads the index of the store and nothing else, so it does without the engine, whose
- * event catalogue takes longer to load than all the rest of this verb.
+ * Lists sessions. It reads little but the index of the store, so it does without the engine, whose event
+ * catalogue takes longer to load than all the rest of this verb.
  */
 import { limit } from "../../core/limit.ts";
 import { statuses } from "../../core/lifecycle.ts";
@@ -37,7 +37,7 @@ export const ps = verb({
   },
   about: [
     "NOW says what a session waits for: approval, budget, an answer, input, a reply, a time, a trigger; of " +
-      "one that has something to do, the limit, the place or the worker that is missing; or who runs it. " +
+      "one that has something to do, the limit, the place, the worker or another try; or who runs it. " +
       "Costs are up to the last turn. Columns that say nothing are left out on a terminal.",
   ],
   examples: [

@@ -4,15 +4,20 @@ import { operationOf, type OperationId } from "../protocol/operations.ts";
 import { useReading } from "./reading.ts";
 import { engine } from "./server.ts";
 
+type Scope = Me["scopes"][number];
 type Scopes = Pick<Me, "scopes"> | undefined;
 
 /** Undefined: it may. Until it is known who asks, nothing is held back: the server says no where it must. */
-function refusalOf(me: Scopes, ids: readonly OperationId[]): string | undefined {
+function refusalOf(me: Scopes, needed: readonly Scope[]): string | undefined {
   if (me === undefined || me.scopes.includes("admin")) return undefined;
-  const missing = ids.map((id) => operationOf(id).scope).find((scope) => !me.scopes.includes(scope));
+  const missing = needed.find((scope) => !me.scopes.includes(scope));
   return missing === undefined ? undefined : `This login may not do that: it needs the scope ${missing}.`;
 }
 
 /** All of the operations have to be allowed. */
 export const useRefusal = (...ids: readonly OperationId[]): string | undefined =>
-  refusalOf(useReading("me", () => engine.me()).value, ids);
+  useScopeRefusal(...ids.map((id) => operationOf(id).scope));
+
+/** For what takes more than its operation does: what hands out the machine, or lets through what was held. */
+export const useScopeRefusal = (...needed: readonly Scope[]): string | undefined =>
+  refusalOf(useReading("me", () => engine.me()).value, needed);

@@ -40,7 +40,7 @@ suite("hostile content", { skip }, () => {
   before(async () => {
     buildPage();
     browser = await startChromium();
-    stand = await makeStand({ concurrency: 0, tools: [evil, broken] });
+    stand = await makeStand({ concurrency: 0, toolsOf: () => [evil, broken] });
     session = await makeHostile(stand);
   });
   after(async () => {

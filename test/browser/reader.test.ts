@@ -67,6 +67,38 @@ suite("what is said", { skip }, () => {
     first.calm();
   });
 
+  test("whoever may write is not offered the machine, nor to let through what is held back", async () => {
+    const session = await stand.engine.open({
+      objective: "Settle a refund",
+      bind: [{ kind: "directory", path: stand.folder }],
+      grant: [{ tool: "record", rule: "ask" }],
+    });
+    await session.trigger("often", { kind: "every", everyMs: 86_400_000 });
+    await session.input("Decide refund: give back 40 EUR, because the parcel came damaged.");
+    await session.run();
+    const { token } = await stand.engine.addToken({ scopes: ["read", "write"] });
+    await using shown = await stand.page(browser, { at: `/s/${session.id}`, token });
+    const { page } = shown;
+    await page.getByRole("button", { name: "Triggers" }).click();
+    await page.getByRole("button", { name: "Take away often" }).waitFor();
+    for (const name of ["Bind a resource", "Take away the rule record", "Add a trigger", "Take away often"])
+      await isOff(page, name, "operate");
+    await isOff(page, "Allow", "operate");
+    for (const name of ["Fire often", "Unbind", "Deny"])
+      assert.ok(await page.getByRole("button", { name }).isEnabled(), name);
+    await page.getByRole("button", { name: "Add a permission" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("This login may not allow: that needs the scope operate.").waitFor();
+    assert.deepEqual(await dialog.getByRole("option").allTextContents(), ["Ask a person first", "Deny"]);
+    await dialog.getByLabel("Tool").fill("shell");
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.locator(".mark").getByText("denied", { exact: true }).waitFor();
+    assert.deepEqual(await session.items(), []);
+    shown.calm();
+  });
+
   test("a filter that is none is said to be none, whether typed or in the address", async () => {
     await stand.engine.open({ objective: "Of a team", labels: { team: "blue" } });
     await using shown = await stand.page(browser, { at: "/?status=foo" });

@@ -19,6 +19,9 @@ import { oneTenant } from "../../src/server/tenants.ts";
 
 export interface Stand extends AsyncDisposable {
   readonly engine: Engine;
+  /** A folder of its own, with the store in it; both are gone with it. */
+  readonly folder: string;
+  readonly store: string;
   readonly url: string;
   /** May do everything. */
   readonly token: string;
@@ -54,7 +57,8 @@ export interface StandOptions {
   /** Between two pieces of an answer of the offline model; by default nothing. */
   readonly paceMs?: number;
   readonly models?: Models;
-  readonly tools?: readonly OuterTool[];
+  /** By the stand's folder. */
+  readonly toolsOf?: (folder: string) => readonly OuterTool[];
   /** `process`: for stores of many sessions, made in a moment. */
   readonly durability?: "process";
   /** How many sessions a worker runs at once; by default 2, and 0 is no worker. */
@@ -67,12 +71,13 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
   const { paceMs = 0, concurrency = 2 } = options;
   const world = realWorld();
   const folder = mkdtempSync(join(tmpdir(), "skein-browser-"));
+  const store = join(folder, "skein.db");
   const engine = await openEngine({
-    store: join(folder, "skein.db"),
+    store,
     models: options.models ?? pacedModels(paceMs),
     env: {},
     ...(options.durability === undefined ? {} : { durability: options.durability }),
-    ...(options.tools === undefined ? {} : { tools: options.tools }),
+    ...(options.toolsOf === undefined ? {} : { tools: options.toolsOf(folder) }),
   });
   const { token } = await engine.addToken({ scopes: ["admin"] });
   const page = await readConsole();
@@ -97,6 +102,8 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
   };
   return {
     engine,
+    folder,
+    store,
     url,
     token,
     stop,

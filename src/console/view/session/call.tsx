@@ -1,10 +1,14 @@
 /** A tool call: a line that unfolds, and where it waits for somebody, the answer in place. */
 import { useState, type ReactNode } from "react";
+import { useRefusal, useScopeRefusal } from "../../entitled.ts";
+import { plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { span } from "../../part/moment.tsx";
 import { Json, Said } from "../../part/said.tsx";
 import { brief } from "../../part/visible.ts";
 import { Attachments, attachedIn } from "./attachment.tsx";
+import type { EventLog } from "./event-log.ts";
+import { runWithoutWorker } from "./pending.ts";
 import { useScope } from "./scope.ts";
 import { isOf, phaseOf, type Call, type Phase } from "./story.ts";
 
@@ -137,13 +141,14 @@ function Answering({ call }: { readonly call: Call }): ReactNode {
     const why = reason.trim() === "" ? {} : { reason: reason.trim() };
     await session.answer({ allow, calls: [call.request.body.call], ...why });
     reread();
+    await runWithoutWorker(session);
   };
   return (
     <div className="call-answer">
-      <Button kind="main" data-answer="" act={() => answer(true)}>
+      <Button kind="main" data-answer="" refusal={useScopeRefusal("operate")} act={() => answer(true)}>
         Allow
       </Button>
-      <Button kind="bad" act={() => answer(false)}>
+      <Button kind="bad" refusal={useRefusal("session.answer")} act={() => answer(false)}>
         Deny
       </Button>
       <input
@@ -157,27 +162,46 @@ function Answering({ call }: { readonly call: Call }): ReactNode {
   );
 }
 
+/** Calls that were cut off together: the session stands still for the first, and all are told of at once. */
+function unknownAfter(log: EventLog, fromSeq: number, toSeq: number): number {
+  let found = 0;
+  for (let seq = fromSeq + 1; seq <= toSeq; seq++) {
+    const event = log.at(seq);
+    if (isOf(event, "tool.settled") && event.body.status === "unknown") found += 1;
+  }
+  return found;
+}
+
 /** A call whose outcome nobody knows, while the session stands still for it. */
 function Settling({ call }: { readonly call: Call }): ReactNode {
   const { session, state, log, reread } = useScope();
   const [text, setText] = useState("");
+  const refusal = useRefusal("session.answer");
   const { why, status } = state;
   if (status !== "suspended" || why?.by !== "unknown") return null;
   const suspended = log.at(why.seq);
   const on = isOf(suspended, "session.suspended") ? suspended.body.on : undefined;
   if (on !== undefined && !on.includes(call.request.seq)) return null;
+  const others = unknownAfter(log, why.seq, state.seq);
   const tell = async (what: string): Promise<void> => {
-    const more = text.trim() === "" ? "" : ` ${text.trim()}`;
-    await session.answer({ allow: true, text: `The call of ${call.request.body.tool} ${what}.${more}` });
+    const { body, content } = call.request;
+    const input = inputWords(content?.input);
+    const said =
+      `The call of ${body.tool}${input === "" ? "" : ` (${input})`} ${what}. ${text.trim()}`.trim();
+    // No call is allowed or denied by that, so whoever may write may say it.
+    await session.answer({ allow: false, calls: [], text: said });
     reread();
+    await runWithoutWorker(session);
   };
   return (
     <div className="call-answer">
       <span>What became of it?</span>
-      <Button kind="main" data-answer="" act={() => tell("did happen")}>
+      <Button kind="main" data-answer="" refusal={refusal} act={() => tell("did happen")}>
         It happened
       </Button>
-      <Button act={() => tell("did not happen")}>It did not</Button>
+      <Button refusal={refusal} act={() => tell("did not happen")}>
+        It did not
+      </Button>
       <input
         className="field"
         aria-label="What else the model is to know"
@@ -185,6 +209,12 @@ function Settling({ call }: { readonly call: Call }): ReactNode {
         value={text}
         onChange={({ target }) => setText(target.value)}
       />
+      {others === 0 ? null : (
+        <p className="small soft">
+          The outcome of {plural(others, "more call")} is unknown too: say what became of{" "}
+          {others === 1 ? "it" : "them"} in this field.
+        </p>
+      )}
     </div>
   );
 }

@@ -12,6 +12,7 @@ import { tell, tellError } from "../../part/toast.tsx";
 import { brief } from "../../part/visible.ts";
 import { choicesOf } from "./deed.ts";
 import { useMe } from "./entry.tsx";
+import { runWithoutWorker } from "./pending.ts";
 import { useScope, type State } from "./scope.ts";
 import { mayWrite } from "./standing.tsx";
 
@@ -143,7 +144,9 @@ function Deeds(): ReactNode {
       ) : null}
       {may("suspend") ? <Button act={doing(() => session.suspend(), "Suspended.")}>Suspend</Button> : null}
       {may("activate") && !isAsked ? (
-        <Button act={doing(() => session.activate(), "Activated.")}>Activate</Button>
+        <Button act={doing(() => session.activate().then(() => runWithoutWorker(session)), "Activated.")}>
+          Activate
+        </Button>
       ) : null}
       {may("close") ? <Button act={doing(() => session.close(), "Closed.")}>Close</Button> : null}
       {may("reopen") ? (

@@ -1,5 +1,6 @@
 /** What the session may use: budget, bindings, permissions. */
 import type { ReactNode } from "react";
+import { useScopeRefusal } from "../../entitled.ts";
 import { count, money, tokens } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import type { Field, Form } from "../../part/form-dialog.tsx";
@@ -110,8 +111,9 @@ function budgetForm({ session, state, reread }: Scope): Form {
 export function Bindings({ ask }: { readonly ask: Ask }): ReactNode {
   const scope = useScope();
   const { session, reread, state } = scope;
+  const refusal = useScopeRefusal("operate");
   const deeds = (
-    <AskButton ask={ask} form={() => bindForm(scope)} label="Bind a resource">
+    <AskButton ask={ask} form={() => bindForm(scope)} label="Bind a resource" refusal={refusal}>
       Bind
     </AskButton>
   );
@@ -194,13 +196,16 @@ const rules = [
   ["allow", "Allow"],
   ["deny", "Deny"],
 ] as const;
+const narrowing = rules.filter(([rule]) => rule !== "allow");
 
 export function Permissions({ ask }: { readonly ask: Ask }): ReactNode {
   const scope = useScope();
   const { session, reread, state } = scope;
   const { permissions } = state;
+  // A rule that allows, or takes another away, hands out what its tool can do.
+  const refusal = useScopeRefusal("operate");
   const deeds = (
-    <AskButton ask={ask} form={() => grantForm(scope)} label="Add a permission">
+    <AskButton ask={ask} form={() => grantForm(scope, refusal)} label="Add a permission">
       Add
     </AskButton>
   );
@@ -225,6 +230,7 @@ export function Permissions({ ask }: { readonly ask: Ask }): ReactNode {
                     kind="quiet"
                     size="small"
                     aria-label={`Take away the rule ${brief(name, 60)}`}
+                    refusal={refusal}
                     act={() => session.grant({ tool, name, rule: "none" }).then(reread)}
                   >
                     ×
@@ -239,11 +245,18 @@ export function Permissions({ ask }: { readonly ask: Ask }): ReactNode {
   );
 }
 
-const grantForm = ({ session, reread }: Scope): Form => ({
+/** A rule that asks or denies may be added by whoever may write. */
+const grantForm = ({ session, reread }: Scope, refusal: string | undefined): Form => ({
   title: "Add a permission",
+  ...(refusal === undefined ? {} : { lead: "This login may not allow: that needs the scope operate." }),
   fields: [
     { name: "tool", label: "Tool; a * stands for anything", required: true, placeholder: "shell" },
-    { name: "rule", label: "Calls of it", kind: "choice", choices: rules },
+    {
+      name: "rule",
+      label: "Calls of it",
+      kind: "choice",
+      choices: refusal === undefined ? rules : narrowing,
+    },
     { name: "reason", label: "Why" },
   ],
   confirm: "Add",

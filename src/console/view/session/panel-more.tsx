@@ -1,11 +1,12 @@
 /** What wakes the session, the names its positions have, its labels and scores, and its forks. */
 import type { ReactNode } from "react";
+import { useRefusal } from "../../entitled.ts";
 import { Link } from "../../link.tsx";
 import { Button } from "../../part/button.tsx";
 import type { Form } from "../../part/form-dialog.tsx";
 import { Ago, Due, span } from "../../part/moment.tsx";
 import { Status } from "../../part/status.tsx";
-import { tell } from "../../part/toast.tsx";
+import { tell, tellError } from "../../part/toast.tsx";
 import { brief } from "../../part/visible.ts";
 import { refresh, useReading } from "../../reading.ts";
 import { sessionPath } from "../../route.ts";
@@ -16,8 +17,9 @@ import { AskButton, Section, type Ask } from "./section.tsx";
 
 export function Triggers({ ask }: { readonly ask: Ask }): ReactNode {
   const scope = useScope();
+  const refusal = useRefusal("session.trigger");
   const deeds = (
-    <AskButton ask={ask} form={() => triggerForm(scope)} label="Add a trigger">
+    <AskButton ask={ask} form={() => triggerForm(scope)} label="Add a trigger" refusal={refusal}>
       Add
     </AskButton>
   );
@@ -52,6 +54,7 @@ function TriggerList({ ask }: { readonly ask: Ask }): ReactNode {
 function TriggerRow({ trigger, ask }: { readonly trigger: Trigger; readonly ask: Ask }): ReactNode {
   const { session, reread } = useScope();
   const { name, kind, nextMs, firedAt } = trigger;
+  const refusal = useRefusal("session.untrigger");
   const fire = async (): Promise<void> => {
     await session.fire(name);
     tell("Fired.");
@@ -88,6 +91,7 @@ function TriggerRow({ trigger, ask }: { readonly trigger: Trigger; readonly ask:
             kind="quiet"
             size="small"
             aria-label={`Take away ${brief(name, 60)}`}
+            refusal={refusal}
             act={() => session.untrigger(name).then(reread)}
           >
             ×
@@ -207,7 +211,7 @@ export function Labels({ ask }: { readonly ask: Ask }): ReactNode {
                     type="button"
                     className="label-drop"
                     aria-label={`Take away the label ${brief(key, 60)}`}
-                    onClick={() => void session.label({}, { remove: [key] }).then(reread)}
+                    onClick={() => void session.label({}, { remove: [key] }).then(reread, tellError)}
                   >
                     ×
                   </button>

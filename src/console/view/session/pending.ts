@@ -122,7 +122,7 @@ function whenMended(): Promise<void> {
 }
 
 /** Where no worker is at work, it is run from here. */
-async function runWithoutWorker(session: RemoteSession): Promise<void> {
+export async function runWithoutWorker(session: RemoteSession): Promise<void> {
   const workers = await engine.workers().catch(() => null);
   if (workers === null || workers.length > 0) return;
   session.run().catch((error: unknown) => {

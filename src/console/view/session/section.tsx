@@ -62,15 +62,17 @@ export function AskButton({
   form,
   children,
   label,
+  refusal,
 }: {
   readonly ask: Ask;
   readonly form: () => Form;
   readonly children: ReactNode;
   readonly label?: string;
+  readonly refusal?: string | undefined;
 }): ReactNode {
   if (ask === null) return null;
   return (
-    <Button kind="quiet" size="small" aria-label={label} act={() => ask(form())}>
+    <Button kind="quiet" size="small" aria-label={label} refusal={refusal} act={() => ask(form())}>
       {children}
     </Button>
   );

@@ -1,10 +1,12 @@
 /** How the session stands, where that is in the way of writing to it, and the button that helps. */
 import type { ReactNode } from "react";
+import { useScopeRefusal } from "../../entitled.ts";
 import { plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { Due } from "../../part/moment.tsx";
 import { brief } from "../../part/visible.ts";
 import { useMe } from "./entry.tsx";
+import { runWithoutWorker } from "./pending.ts";
 import { useScope } from "./scope.ts";
 
 /** Whether somebody may write here now. */
@@ -25,6 +27,7 @@ export function Standing(): ReactNode {
     await work();
     reread();
   };
+  const activate = doing(() => session.activate().then(() => runWithoutWorker(session)));
   const { status, newer, why } = state;
   if (newer !== null)
     return <Band>It holds what only a newer Skein understands, so it can only be read here.</Band>;
@@ -40,7 +43,7 @@ export function Standing(): ReactNode {
     return (
       <Band tone="rest">
         <Sleeping />
-        <Button act={doing(() => session.activate())}>Activate</Button>
+        <Button act={activate}>Activate</Button>
       </Band>
     );
   if (status !== "suspended") return null;
@@ -49,12 +52,18 @@ export function Standing(): ReactNode {
     <Band tone="warn">
       <span className="spread">
         Suspended by {why?.by ?? "somebody"}
-        {why?.reason === null || why === null ? "" : `: ${brief(why.reason, 200)}`}.{" "}
-        {why?.by === "budget" ? "Raise its budget, then let it go on." : "What is written waits."}
+        {why?.reason === null || why === null ? "" : `: ${brief(why.reason, 200)}`}. {wayOnOf(why?.by)}
       </span>
-      <Button act={doing(() => session.activate())}>Activate</Button>
+      <Button act={activate}>Activate</Button>
     </Band>
   );
+}
+
+function wayOnOf(by: string | undefined): string {
+  if (by === "budget") return "Raise its budget, then let it go on.";
+  if (by === "unknown")
+    return "Say above what became of it; activated without that, the model has to find out.";
+  return "What is written waits.";
 }
 
 function Sleeping(): ReactNode {
@@ -73,15 +82,19 @@ function Sleeping(): ReactNode {
 function Asked(): ReactNode {
   const { state, session, reread } = useScope();
   const asked = state.calls.filter(({ phase }) => phase === "asked");
+  const refusal = useScopeRefusal("operate");
   if (asked.length < 2) return null;
   const answer = async (allow: boolean): Promise<void> => {
-    await session.answer({ allow });
+    await session.answer({ allow, calls: asked.map(({ call }) => call) });
     reread();
+    await runWithoutWorker(session);
   };
   return (
     <Band tone="warn">
       <span className="spread">{plural(asked.length, "call")} wait for an answer.</span>
-      <Button act={() => answer(true)}>Allow all</Button>
+      <Button refusal={refusal} act={() => answer(true)}>
+        Allow all
+      </Button>
       <Button kind="bad" act={() => answer(false)}>
         Deny all
       </Button>

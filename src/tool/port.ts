@@ -75,6 +75,11 @@ export class OutcomeUnknown extends Error {
   override readonly name = "OutcomeUnknown";
 }
 
+/** The cause of an error of a tool that was to change what is bound for reading only; nothing was changed. */
+export class ReadOnly extends Error {
+  override readonly name = "ReadOnly";
+}
+
 /** A result with more to it than a text. */
 export class ToolOutput {
   readonly text: string;

@@ -1,8 +1,10 @@
 /** What is said when a database that is bound for reading is to be changed. */
 import { SkeinError } from "../core/error.ts";
+import { ReadOnly } from "./port.ts";
 
 /** `where` are the words of `skein bind` that name the database. */
 export const readOnly = (name: string, where: string): SkeinError =>
   new SkeinError("refused", `${name}: the database is bound for reading only; nothing was changed`, {
     hint: `to let it be written, bind it again: skein bind ID database ${where} --name ${name} --mode write`,
+    cause: new ReadOnly(name),
   });

@@ -174,6 +174,9 @@ suite("trigger", { concurrency: true }, () => {
     assert.equal(code, 2);
     assert.match(stderr, /a check only reads, and this would change the database; nothing was changed/);
     assert.doesNotMatch(stderr, /--mode write/);
+    // What it is, and not what the words of an error are, decides that.
+    const missing = await add('SELECT * FROM "is bound for reading only"');
+    assert.match(missing.stderr, /no such table: is bound for reading only/);
     assert.equal((await add("SELECT count(*) FROM orders")).code, 0);
   });
 

@@ -4,7 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SpecOf } from "../../core/trigger.ts";
-import { ToolOutput, type Bound } from "../../tool/port.ts";
+import { ReadOnly, ToolOutput, type Bound } from "../../tool/port.ts";
 import type { Context } from "../engine-context.ts";
 import { learnNamed } from "../redact.ts";
 import { fetchChecked } from "./address.ts";
@@ -202,7 +202,7 @@ async function runQuery(
 
 /** It would be refused however the database is bound, so binding it again is no way out. */
 function onlyReads(error: unknown): unknown {
-  if (!(error instanceof SkeinError) || !error.message.includes("bound for reading only")) return error;
+  if (!(error instanceof SkeinError && error.cause instanceof ReadOnly)) return error;
   return new SkeinError(
     "refused",
     "a check only reads, and this would change the database; nothing was changed",

@@ -4,6 +4,7 @@ import { constants, type Stats } from "node:fs";
 import { lstat, open, readlink, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { SkeinError } from "../core/error.ts";
+import { errorText } from "../core/suppressed.ts";
 import { isLiveDatabase } from "../tool/live-database.ts";
 import type { Screen } from "./screen.ts";
 
@@ -93,7 +94,7 @@ const begin = (path: string, name: string, flags: number): Promise<FileHandle> =
 const broken =
   (path: string) =>
   (cause: unknown): never => {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = errorText(cause);
     throw new SkeinError("unavailable", `${path} could not be written to its end: ${why}`, {
       hint: "make room for it, or give another file",
       cause,

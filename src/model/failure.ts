@@ -12,6 +12,7 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from "@ai-sdk/provider";
+import { errorText } from "../core/suppressed.ts";
 import { ModelError, type ModelErrorKind } from "./port.ts";
 
 export function asModelError(error: unknown): ModelError {
@@ -21,7 +22,7 @@ export function asModelError(error: unknown): ModelError {
   const isRefused = [UnsupportedFunctionalityError, InvalidArgumentError, InvalidPromptError].some((kind) =>
     kind.isInstance(error),
   );
-  if (isRefused) return new ModelError("invalid", messageOf(error), { cause: error });
+  if (isRefused) return new ModelError("invalid", errorText(error), { cause: error });
   if (isNonsense(error)) return garbled(error);
   if (error instanceof Error) return fromException(error);
   return fromFrame(error);
@@ -166,10 +167,8 @@ function isNonsense(error: unknown): boolean {
 }
 
 function garbled(cause: unknown): ModelError {
-  if (/ended without a finish reason/.test(messageOf(cause))) return dropped(cause);
-  const said = messageOf(cause).split("\n")[0] ?? "";
+  if (/ended without a finish reason/.test(errorText(cause))) return dropped(cause);
+  const said = errorText(cause).split("\n")[0] ?? "";
   const shown = said.length > 200 ? `${said.slice(0, 199)}…` : said;
   return new ModelError("garbled", `what came back makes no sense: ${shown}`, { cause });
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -20,6 +20,7 @@
  */
 import { z } from "zod";
 import { nearest, SkeinError } from "../core/error.ts";
+import { errorText } from "../core/suppressed.ts";
 
 /** The providers that need no configuration but a key. */
 export const builtInProviders = ["anthropic", "openai", "google"] as const;
@@ -81,7 +82,7 @@ function parseJson(text: string, path: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = errorText(cause);
     throw new SkeinError("invalid", `${path} is not JSON: ${why}`, { cause });
   }
 }

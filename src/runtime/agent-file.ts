@@ -12,6 +12,7 @@ import { basename } from "node:path";
 import { LineCounter, parseDocument } from "yaml";
 import { checkAgent, type AgentDefinition } from "../core/agent.ts";
 import { SkeinError } from "../core/error.ts";
+import { errorText } from "../core/suppressed.ts";
 
 export interface AgentFileOptions {
   /** For a file that does not name its agent; by default the name of the file without its ending. */
@@ -39,7 +40,7 @@ function fromJson(text: string, where: string): Found {
   try {
     JSON.parse(text);
   } catch (cause) {
-    const said = cause instanceof Error ? cause.message : String(cause);
+    const said = errorText(cause);
     throw new SkeinError("invalid", `${where} is not JSON: ${said.replace(/\s+/g, " ").slice(0, 200)}`, {
       hint: "an agent file is JSON, or Markdown with YAML front matter",
     });
@@ -104,7 +105,7 @@ function plainValue(document: ReturnType<typeof parseDocument>, where: string): 
     return document.contents === null ? {} : document.toJS();
   } catch (cause) {
     // Aliases without an anchor, and so many of them that they would fill the memory.
-    const said = cause instanceof Error ? cause.message : String(cause);
+    const said = errorText(cause);
     throw new SkeinError("invalid", `${where}: ${said}`, { hint: "write the values out" });
   }
 }

@@ -9,6 +9,7 @@ import { quote, type SessionId } from "../core/ids.ts";
 import { checkJson } from "../core/json.ts";
 import { limit } from "../core/limit.ts";
 import type { Ref, State } from "../core/state.ts";
+import { errorText } from "../core/suppressed.ts";
 import type { Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
@@ -341,7 +342,7 @@ function checkPattern(pattern: string, at: string): void {
   try {
     RegExp(pattern);
   } catch (cause) {
-    throw notSchema(`${cause instanceof Error ? cause.message : String(cause)}${at}`, cause);
+    throw notSchema(`${errorText(cause)}${at}`, cause);
   }
   const plain = pattern.replaceAll(/\\[^1-9k]/g, "_").replaceAll(/\[[^\]]*\]/g, "_");
   const open: { repeats: boolean }[] = [];

@@ -2,6 +2,7 @@
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Part } from "../core/part.ts";
+import { errorText } from "../core/suppressed.ts";
 import { ModelError, type Answer, type Model } from "../model/port.ts";
 import { readBlob } from "./content.ts";
 import type { Context } from "./engine-context.ts";
@@ -46,7 +47,7 @@ export async function listen(
     if (call.signal.aborted)
       throw new ModelError("interrupted", "the call was interrupted", { cause: error });
     // A driver that breaks its contract must not take the session with it.
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     throw new ModelError("failed", message, { cause: error });
   } finally {
     if (requestSeq !== null) live.end(session, requestSeq);

@@ -3,6 +3,7 @@ import { SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import type { ReplayTurn } from "../core/replay.ts";
 import type { State } from "../core/state.ts";
+import { errorText } from "../core/suppressed.ts";
 import { readItems, type Item } from "./projection.ts";
 import type { Context } from "./engine-context.ts";
 
@@ -63,7 +64,7 @@ async function ask(
   const judgment = await Promise.resolve()
     .then(() => score({ side, session, turns, items }))
     .catch((cause: unknown) => {
-      throw wrong(`failed: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+      throw wrong(`failed: ${errorText(cause)}`, cause);
     });
   if (typeof judgment !== "object" || judgment === null) throw wrong(`gave ${quote(judgment)}, no scores`);
   return Object.entries(judgment).map(([name, one]) => {

@@ -3,6 +3,7 @@ import { flaw, genesisHash, type StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import { isWorkspaceId, type LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { errorText } from "../core/suppressed.ts";
 import type { Store } from "../store/port.ts";
 import { blobReference } from "./content.ts";
 import { checkErased } from "./verify-erased.ts";
@@ -156,8 +157,7 @@ async function* readPages(
       size = Math.min(whole, size * 32);
     } catch (error) {
       if (error instanceof SkeinError && error.code !== "corrupt") throw error;
-      if (size === 1)
-        yield [{ seq: next++, unreadable: error instanceof Error ? error.message : String(error) }];
+      if (size === 1) yield [{ seq: next++, unreadable: errorText(error) }];
       else size = Math.ceil(size / 32);
     }
   }

@@ -3,6 +3,7 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import { z } from "zod";
 import type { SessionAct } from "../core/act.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
+import { errorText } from "../core/suppressed.ts";
 import type { Checked, OuterTool, Probed, SessionTool, ToolCall } from "./port.ts";
 
 const toolLimit = {
@@ -154,7 +155,7 @@ function jsonSchemaOf(where: string, schema: StandardSchemaV1): Record<string, u
   } catch (cause) {
     throw new SkeinError(
       "invalid",
-      `${where}: its input cannot be said in JSON Schema: ${messageOf(cause)}`,
+      `${where}: its input cannot be said in JSON Schema: ${errorText(cause)}`,
       {
         hint: "use types that JSON has, or give `inputSchema` yourself",
         cause,
@@ -189,7 +190,7 @@ async function check(schema: StandardSchemaV1, given: unknown): Promise<Checked>
     if (result.issues === undefined) return { ok: true, value: result.value };
     return { ok: false, message: complaint(result.issues) };
   } catch (error) {
-    return { ok: false, message: `the arguments cannot be checked: ${messageOf(error)}` };
+    return { ok: false, message: `the arguments cannot be checked: ${errorText(error)}` };
   }
 }
 
@@ -211,5 +212,3 @@ async function probed(ask: () => Promise<ProbeAnswer>): Promise<Probed> {
     return { outcome: "done", output: answer.done };
   return { outcome: "unknown" };
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -4,8 +4,8 @@
  */
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import { errorText } from "../core/suppressed.ts";
 import { makeCapture } from "./capture.ts";
-import { messageOf } from "./define.ts";
 import type { Child, ToolWorld } from "./port.ts";
 
 export interface PipedChild extends Child {
@@ -60,7 +60,7 @@ export function makeStdioTransport(
       transport.onmessage?.(parse(line));
     } catch (error) {
       strays.push(line.slice(0, 200));
-      transport.onerror?.(new Error(`no message: ${line.slice(0, 200)}: ${messageOf(error)}`));
+      transport.onerror?.(new Error(`no message: ${line.slice(0, 200)}: ${errorText(error)}`));
       if (strays.length > stdioLimit.strayLinesMax) child.kill();
     }
   };

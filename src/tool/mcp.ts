@@ -6,8 +6,8 @@ import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validatio
 import type { JsonSchemaType } from "@modelcontextprotocol/sdk/validation";
 import { z } from "zod";
 import { SkeinError } from "../core/error.ts";
+import { errorText } from "../core/suppressed.ts";
 import { version } from "../core/version.ts";
-import { messageOf } from "./define.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import { outputOf, type McpResult } from "./mcp-output.ts";
 import { makeStdioTransport, NotSent, type McpWorld } from "./mcp-stdio.ts";
@@ -97,7 +97,7 @@ async function reach(
     const env = { ...plainEnv(world), ...options.env, ...options.secrets };
     const cwd = options.cwd === undefined ? {} : { cwd: options.cwd };
     const child = await world.spawnPiped([program, ...args], { ...cwd, env }).catch((cause: unknown) => {
-      throw new SkeinError("unavailable", `the MCP server "${name}" does not start: ${messageOf(cause)}`, {
+      throw new SkeinError("unavailable", `the MCP server "${name}" does not start: ${errorText(cause)}`, {
         hint: `is ${program} installed? or unbind "${name}"`,
         cause,
       });
@@ -259,7 +259,7 @@ function unavailable({ name, secrets, complaint }: Server, what: string, error: 
   const known = complaint();
   // How a server ended says more than that its connection is closed.
   const isTold = known !== "" && (error instanceof NotSent || codeOf(error) === lostCodes[0]);
-  const why = [isTold ? "" : messageOf(error).slice(0, 500), known].filter((part) => part !== "").join("; ");
+  const why = [isTold ? "" : errorText(error).slice(0, 500), known].filter((part) => part !== "").join("; ");
   return new SkeinError("unavailable", hideSecrets(`${what}: ${why}`, secrets), {
     hint: `see that the server works, or unbind "${name}"`,
     cause: error,

@@ -1,7 +1,7 @@
 /** Statements on a bound PostgreSQL database. The client is loaded when the first one is sent. */
 import { SkeinError } from "../core/error.ts";
+import { errorText } from "../core/suppressed.ts";
 import type { Database } from "./database.ts";
-import { messageOf } from "./define.ts";
 import type { ToolWorld } from "./port.ts";
 import { Gone, openConnection, type Connection, type ConnectionOptions } from "./postgres-connection.ts";
 import { readOnly } from "./read-only.ts";
@@ -45,7 +45,7 @@ export function openPostgres(options: PostgresOptions): Pick<Database, "query"> 
   function wordsFor(error: unknown): SkeinError {
     // 25006: read_only_sql_transaction.
     if (codeOf(error) === "25006" && !mayWrite) return readOnly(name, "--url URL");
-    const message = `${name}: ${messageOf(error)}`;
+    const message = `${name}: ${errorText(error)}`;
     if (!isBroken(error)) return new SkeinError("invalid", message, { cause: error });
     const hint = mayWrite ? "look whether it was done before it is tried again" : "try again";
     return new SkeinError("unavailable", message, { hint, cause: error });

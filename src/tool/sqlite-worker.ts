@@ -3,6 +3,7 @@
  * only a process can be ended in the middle of a query. Its argument is a `StatementRequest` in JSON.
  */
 import { constants, DatabaseSync } from "node:sqlite";
+import { errorText } from "../core/suppressed.ts";
 import { cell, type Rows } from "./rows.ts";
 
 export interface StatementRequest {
@@ -48,7 +49,7 @@ function answer({ path, sql, rowsMax, mayWrite }: StatementRequest): StatementAn
     }
     return { columns, rows, isMore: false };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error), isWrite };
+    return { error: errorText(error), isWrite };
   }
 }
 

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
+import { errorText } from "../../core/suppressed.ts";
 import { answerChange } from "../change.ts";
 import { jsonOf, readText } from "../input.ts";
 import { jsonText, oneLine } from "../text.ts";
@@ -69,7 +70,7 @@ async function read(file: string): Promise<string> {
   try {
     return readFileSync(file, "utf8");
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = errorText(cause);
     throw new SkeinError("not-found", `contract: ${quote(file)} cannot be read: ${why}`, {
       hint: "give the path of a file with a JSON Schema",
       cause,

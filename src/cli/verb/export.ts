@@ -1,5 +1,6 @@
 /** Writes a session out: as a bundle that can be imported, as its records, or as a page for people. */
 import { SkeinError } from "../../core/error.ts";
+import { errorText } from "../../core/suppressed.ts";
 import type { Session } from "../../runtime/session.ts";
 import type { Store } from "../../store/port.ts";
 import { present } from "../input.ts";
@@ -115,7 +116,7 @@ async function movedAlready(session: Session, error: unknown): Promise<unknown> 
   );
   const own = error instanceof SkeinError ? error : null;
   if (status !== "moved" || own?.code === "refused") return error;
-  return new SkeinError(own?.code ?? "unavailable", error instanceof Error ? error.message : String(error), {
+  return new SkeinError(own?.code ?? "unavailable", errorText(error), {
     hint: "the session is moved already; run the same command again to write the bundle",
     cause: error,
   });

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { quote } from "../ids.ts";
 import { checkShape } from "../shape.ts";
+import { errorText } from "../suppressed.ts";
 import { mistake, type Draft, type Ticket } from "./draft.ts";
 
 const Amount = z.number().min(0, "limits are not negative");
@@ -59,7 +60,7 @@ function parse(text: string, file: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     const at = Number(/position (\d+)/.exec(message)?.[1] ?? text.length);
     const line = text.slice(0, at).split("\n").length;
     const near = quote(text.slice(at).trimStart().slice(0, 20));

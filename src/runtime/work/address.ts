@@ -9,6 +9,7 @@ import { isIP } from "node:net";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { errorText } from "../../core/suppressed.ts";
 import { isPrivate } from "../outbound.ts";
 
 const redirectsMax = 3;
@@ -96,9 +97,7 @@ function fetchOnce(
   return new Promise((resolve, reject) => {
     const failed = (cause: unknown): void =>
       reject(
-        cause instanceof SkeinError
-          ? cause
-          : new SkeinError("unavailable", cause instanceof Error ? cause.message : String(cause), { cause }),
+        cause instanceof SkeinError ? cause : new SkeinError("unavailable", errorText(cause), { cause }),
       );
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
     const sent = send(url, options, (response) => {

@@ -5,6 +5,7 @@
 import { SkeinError } from "../../core/error.ts";
 import type { Binding } from "../../core/command.ts";
 import { limit } from "../../core/limit.ts";
+import { errorText } from "../../core/suppressed.ts";
 import type { Bound } from "../../tool/port.ts";
 import { prepareOpening } from "../bootstrap.ts";
 import { readBindings } from "../crew.ts";
@@ -58,8 +59,7 @@ export const querySource: Source = {
   },
 };
 
-const wordsOf = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).slice(0, limit.reasonCharsMax);
+const wordsOf = (error: unknown): string => errorText(error).slice(0, limit.reasonCharsMax);
 
 const boundAs = (binding: Binding): Bound => ({
   ...binding,

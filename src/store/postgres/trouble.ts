@@ -1,5 +1,6 @@
 /** What PostgreSQL and the way to it can say, in words a user can act on, and what follows for a write. */
 import { SkeinError } from "../../core/error.ts";
+import { errorText } from "../../core/suppressed.ts";
 import { usualSettings } from "./settings.ts";
 
 /**
@@ -156,7 +157,7 @@ export function asSkeinError(
   { isOpen = false }: { readonly isOpen?: boolean } = {},
 ): unknown {
   if (error instanceof SkeinError) return error;
-  const said = error instanceof Error ? error.message : String(error);
+  const said = errorText(error);
   const setting = refusedSetting(error);
   const found =
     setting === null

@@ -7,6 +7,7 @@ import { constants, DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import { hash } from "node:crypto";
 import type { LogId } from "../../core/ids.ts";
+import { errorText } from "../../core/suppressed.ts";
 import { queryViews, unpackField, unpackPositions, viewNames } from "./schema.ts";
 import { makeSegments, type PackedField } from "./segments.ts";
 
@@ -50,7 +51,7 @@ function answer({ path, sql, limit }: QueryRequest): QueryAnswer {
     }
     return { columns, rows };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error), hint };
+    return { error: errorText(error), hint };
   } finally {
     database.close();
   }

@@ -1,5 +1,6 @@
 /** Whether segments lie where they should, and what lies beside them says the same as they do. */
 import type { DatabaseSync } from "node:sqlite";
+import { errorText } from "../../core/suppressed.ts";
 import type { StoreWorld } from "../port.ts";
 import type { PackedRow } from "./segment.ts";
 import { keyNumber, type Segment, type Segments } from "./segments.ts";
@@ -64,7 +65,7 @@ function faultsOf(segments: Segments, segment: Segment, looks: Looks): string[] 
     if (unpacked === undefined) return [];
     ({ rows } = unpacked);
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    return [errorText(error)];
   }
   const { log, fromSeq, toSeq, fromAt, toAt, contentBytes } = segment;
   const bytes = rows.reduce((sum, { row }) => sum + (row[14] === null ? 0 : (row[11] ?? 0)), 0);

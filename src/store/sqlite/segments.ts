@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { bodyHashOf, link, type Digest, type StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
+import { errorText } from "../../core/suppressed.ts";
 import { hexOf } from "./log.ts";
 import type { Row } from "./read.ts";
 import { groupRecords, hasContent, isGroupEnd, unpackContents, unpackHeads, unzigzag } from "./segment.ts";
@@ -107,7 +108,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
   const damaged = ({ log, fromSeq, toSeq }: Segment, cause: unknown): SkeinError =>
     new SkeinError(
       "corrupt",
-      `records ${fromSeq} to ${toSeq} of ${names.sessionOf(log)} cannot be unpacked: ${messageOf(cause)}`,
+      `records ${fromSeq} to ${toSeq} of ${names.sessionOf(log)} cannot be unpacked: ${errorText(cause)}`,
       { hint: "restore a backup; what lies before and after can be read", cause },
     );
 
@@ -370,5 +371,3 @@ const orNull = (andOne: number | undefined): number | null =>
   andOne === undefined || andOne === 0 ? null : andOne - 1;
 
 const bytesOf = (hex: string | null): Buffer | null => (hex === null ? null : Buffer.from(hex, "hex"));
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

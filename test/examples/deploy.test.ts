@@ -136,6 +136,13 @@ suite("the compose file", () => {
     const { url, connections } = parseAddress(worker.environment["SKEIN_STORE"] ?? "");
     const { POSTGRES_USER: user, POSTGRES_DB: name } = database.environment;
     assert.equal(url, `postgres://${user}@database/${name}`);
+    // What the worker waits for answers where the worker asks, by TCP; the socket is there before that.
+    assert.deepEqual(database.healthcheck.test.slice(1), [
+      "pg_isready",
+      "--host=127.0.0.1",
+      `--username=${user}`,
+      `--dbname=${name}`,
+    ]);
     assert.ok(connections < Number(settings()["max_connections"]));
     assert.ok(Number.parseInt(worker.stop_grace_period, 10) * 1_000 > limit.closeGraceMs);
     assert.deepEqual(worker.build, { context: "..", dockerfile: "deploy/Dockerfile" });

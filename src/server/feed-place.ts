@@ -9,6 +9,7 @@ import { isSessionId, isWorkspaceId, type LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
+import { eventFrame, SharedFrame } from "./sink.ts";
 
 export interface FeedPlace {
   /** The store's own; null is the beginning. */
@@ -47,9 +48,26 @@ export async function checkPlace(engine: Engine, text: string): Promise<void> {
   });
 }
 
+/** An event of the feed with its own place, written out when the first reader is given it. */
+export class FeedEntry {
+  readonly event: Event;
+  readonly place: string;
+  #frame: SharedFrame | null = null;
+
+  constructor(event: Event, after: string | null) {
+    this.event = event;
+    this.place = placeText({ after, last: { session: event.session, seq: event.seq } });
+  }
+
+  get frame(): SharedFrame {
+    this.#frame ??= new SharedFrame(eventFrame(this.event, this.place));
+    return this.#frame;
+  }
+}
+
 export interface FeedStep {
-  /** What is new, each with its own place. */
-  readonly events: readonly { readonly event: Event; readonly place: string }[];
+  /** What is new. */
+  readonly entries: readonly FeedEntry[];
   /** Where to go on. */
   readonly next: FeedPlace;
   /** Whether there may be more right now. */
@@ -66,11 +84,8 @@ export async function stepFeed(engine: Engine, place: FeedPlace, count: number):
     last === null
       ? -1
       : page.events.findIndex(({ session, seq }) => session === last.session && seq === last.seq);
-  const events = page.events.slice(known + 1).map((event) => ({
-    event,
-    place: placeText({ after, last: { session: event.session, seq: event.seq } }),
-  }));
-  return { events, next: { after: page.position, last: null }, more: page.events.length > 0 };
+  const entries = page.events.slice(known + 1).map((event) => new FeedEntry(event, after));
+  return { entries, next: { after: page.position, last: null }, more: page.events.length > 0 };
 }
 
 const pageUsual = 100;
@@ -82,8 +97,8 @@ export async function readFeed(
 ): Promise<unknown> {
   const count = Math.min(params.limit ?? pageUsual, limit.pageRecordsMax);
   const family = params.family === undefined ? null : await familyOf(engine, params.family);
-  const { events, next } = await stepFeed(engine, parsePlace(params.after), count);
-  const wanted = events.map(({ event }) => event).filter((event) => family?.has(event) ?? true);
+  const { entries, next } = await stepFeed(engine, parsePlace(params.after), count);
+  const wanted = entries.map(({ event }) => event).filter((event) => family?.has(event) ?? true);
   return { events: wanted, position: placeText(next) };
 }
 

@@ -1,11 +1,15 @@
-/** All logs, or those of a family, as a stream: every event once, from a place of the feed on, and deltas. */
+/**
+ * All logs, or those of a family, as a stream: every event once, from a place of the feed on, and deltas. A
+ * reader reads for itself until it has caught up; from there on all who have read equally far read together,
+ * until one of them is slow.
+ */
 import type { LogId, SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import type { LiveDelta } from "../runtime/live.ts";
 import { parsePlace, placeText, stepFeed, type Family, type FeedPlace, type FeedStep } from "./feed-place.ts";
-import { eventFrame, type Hub } from "./hub.ts";
+import type { Hub } from "./hub.ts";
 import { beatFrame, type Sink } from "./sink.ts";
 
 export interface FeedStreamOptions {
@@ -30,7 +34,13 @@ export async function streamFeed(
   if (after === undefined) sink.write(`id: ${placeText(place)}\n\n`);
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();
-  const deltas = makeDeltas(wake, sink);
+  const deltas = makeDeltas(() => {
+    // The request that it belongs to is written; a reading that began before may not have it.
+    hub.anew();
+    wake();
+  }, sink);
+  /** Whether it has all there was, and may read together with others. */
+  let isLevel = false;
   /** How many are read at once: as many as the reader has taken, and more as long as it takes them all. */
   let atOnce = 1;
   /** Those after `place` that were given out, and how many records lie up to the last of them. */
@@ -38,18 +48,19 @@ export async function streamFeed(
   let passed = 0;
 
   /** Gives what is new of a page; false when the reader has no room for the rest of it. */
-  function give(events: FeedStep["events"]): boolean {
+  function give(entries: FeedStep["entries"]): boolean {
     let given = 0;
-    for (const [index, { event, place: at }] of events.entries()) {
-      if (told.has(at) || (family !== null && !family.has(event))) continue;
-      sink.write(eventFrame(event, at));
-      told.add(at);
-      deltas.after(event);
+    for (const [index, entry] of entries.entries()) {
+      if (told.has(entry.place) || (family !== null && !family.has(entry.event))) continue;
+      sink.share(entry.frame);
+      told.add(entry.place);
+      deltas.after(entry.event);
       given += 1;
       if (!sink.isFull) continue;
+      isLevel = false;
       atOnce = given;
       passed = index + 1;
-      return passed === events.length;
+      return passed === entries.length;
     }
     atOnce = Math.min(atOnce * 2, pageRecords);
     return true;
@@ -60,12 +71,13 @@ export async function streamFeed(
     for (let more = true; more;) {
       await sink.drained();
       if (sink.signal.aborted) return;
-      const step = await stepFeed(engine, place, passed + atOnce);
+      const step = isLevel ? await hub.step(place.after) : await stepFeed(engine, place, passed + atOnce);
       // The rest of a page would wait in memory: it is read again when there is room.
-      if (!give(step.events)) continue;
+      if (!give(step.entries)) continue;
       // Of a place without an event readers take note too, so that they need not read so much again.
       if (step.more && told.size === 0) sink.write(`id: ${placeText(step.next)}\n\n`);
       ({ next: place, more } = step);
+      isLevel ||= !more && follow;
       told.clear();
       passed = 0;
     }
@@ -146,7 +158,7 @@ function makeDeltas(wake: () => void, sink: Sink) {
       }
     },
     /** Those that wait now: whoever has read on since gives them with `give`. */
-    all: (): readonly Waiting[] => waiting,
+    all: (): readonly Waiting[] => [...waiting],
     give: (some: readonly Waiting[]): void => give(some.filter((one) => waiting.includes(one))),
   };
 }

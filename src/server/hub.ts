@@ -6,7 +6,8 @@ import { limit } from "../core/limit.ts";
 import type { LogId } from "../core/ids.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
-import { SharedFrame } from "./sink.ts";
+import { stepFeed, type FeedStep } from "./feed-place.ts";
+import { eventFrame, SharedFrame } from "./sink.ts";
 
 /** Whoever is told of what is new in one log. */
 export interface Listener {
@@ -21,14 +22,14 @@ export interface Hub {
   listen(log: LogId, listener: Listener): () => void;
   /** Told soon after anything was appended anywhere; says nothing of what. */
   watch(changed: () => void): () => void;
+  /** One page on in the feed. A reading under way is everybody's who wants the same. */
+  step(after: string | null): Promise<FeedStep>;
+  /** Whoever wants a page from now on is given no reading that began before. */
+  anew(): void;
   /** Told every so often. */
   beat(beaten: () => void): () => void;
   stop(): void;
 }
-
-/** An event as it stands in a stream. */
-export const eventFrame = (event: Event, id: string | number): string =>
-  `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 
 const pageRecords = 200;
 
@@ -37,6 +38,8 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
   const listeners = new Map<LogId, Set<Listener>>();
   const watchers = new Set<() => void>();
   const beaters = new Set<() => void>();
+  /** Readings of the feed, by the position they go on from. */
+  const underWay = new Map<string | null, Promise<FeedStep>>();
   const over = new AbortController();
   let unwatch: (() => void) | null = null;
   let position: string | null = null;
@@ -51,7 +54,19 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     }
   }
 
+  function step(after: string | null): Promise<FeedStep> {
+    const known = underWay.get(after);
+    if (known !== undefined) return known;
+    const page = stepFeed(engine, { after, last: null }, pageRecords).finally(() => {
+      if (underWay.get(after) === page) underWay.delete(after);
+    });
+    underWay.set(after, page);
+    return page;
+  }
+
   function changed(): void {
+    // What began before may not have it.
+    underWay.clear();
     for (const watcher of watchers) watcher();
     again = true;
     if (!reading && listeners.size > 0) void readOn();
@@ -80,13 +95,10 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
         position = await store.feedEnd();
         for (const set of listeners.values()) for (const listener of set) listener.behind();
       }
-      const page: Awaited<ReturnType<Engine["feed"]>> = await engine.feed({
-        after: position,
-        limit: pageRecords,
-      });
-      position = page.position;
-      for (const event of page.events) tell(event);
-      if (page.events.length === 0 || listeners.size === 0) return;
+      const { entries, next }: FeedStep = await step(position);
+      position = next.after;
+      for (const { event } of entries) tell(event);
+      if (entries.length === 0 || listeners.size === 0) return;
     }
   }
 
@@ -135,6 +147,8 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
         attend();
       };
     },
+    step,
+    anew: () => underWay.clear(),
     beat(beaten) {
       beaters.add(beaten);
       return () => void beaters.delete(beaten);

@@ -8,8 +8,8 @@ import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import type { LiveDelta } from "../runtime/live.ts";
 import type { Session } from "../runtime/session.ts";
-import { eventFrame, type Hub } from "./hub.ts";
-import { beatFrame, type SharedFrame, type Sink } from "./sink.ts";
+import type { Hub } from "./hub.ts";
+import { beatFrame, eventFrame, type SharedFrame, type Sink } from "./sink.ts";
 
 export interface SessionStreamOptions {
   readonly fromSeq: number;

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Problem } from "../protocol/problem.ts";
+import type { Event } from "../runtime/event-reader.ts";
 
 export interface Sink {
   /** Aborted when nobody reads any more, or the server stops. */
@@ -32,6 +33,9 @@ export class SharedFrame {
   }
 }
 
+/** An event as it stands in a stream. */
+export const eventFrame = (event: Event, id: string | number): string =>
+  `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 /** A comment, which readers pass over. */
 export const beatFrame = ": beat\n\n";
 export const problemFrame = (problem: Problem): string =>
@@ -74,8 +78,9 @@ export function openSink(
     share(frame) {
       if (over.signal.aborted) return;
       const { socket } = response;
-      // It has none while an earlier request on the connection is not answered.
-      if (!isChunked || socket === null) response.write(frame.text);
+      // It has none while an earlier request on the connection is not answered; and what was written in
+      // this turn still waits in the answer, where it must not be overtaken.
+      if (!isChunked || socket === null || response.writableCorked > 0) response.write(frame.text);
       else writeTogether(socket, frame.chunk);
     },
     async drained() {

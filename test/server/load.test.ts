@@ -6,14 +6,14 @@ import { killServer } from "./kill-load.ts";
 import { cutReaders, idleStreams } from "./stream-load.ts";
 
 suite("under load", { concurrency: 2 }, () => {
-  test("20 readers of a busy session, cut at random, each put the exact log together", async (t) => {
+  test("20 readers of a busy session or of all, cut at random, have the exact log", async (t) => {
     const seed = freshSeed();
     t.diagnostic(`seed ${seed}`);
     const cut = { ms: 300, chars: 60_000 };
     const { problems, ...counts } = await cutReaders({ readers: 20, records: 150, cut, seed });
     t.diagnostic(JSON.stringify(counts));
     assert.deepEqual(problems, [], `seed ${seed}`);
-    assert.equal(counts.events, 20 * 151);
+    assert.ok(counts.events >= 20 * 151, JSON.stringify(counts));
     // Readers that are hardly cut would pass without having tried anything.
     assert.ok(counts.cuts >= 20 && counts.torn >= 5, JSON.stringify(counts));
   });

@@ -92,9 +92,11 @@ function readOnce(
 
 function take(frame: string, reading: Reading): void {
   const [, id] = /(?:^|\n)id: (.*)/.exec(frame) ?? [];
-  const [, data = ""] = /(?:^|\n)data: (.*)/.exec(frame) ?? [];
+  const [, data] = /(?:^|\n)data: (.*)/.exec(frame) ?? [];
   if (id === undefined) return;
   reading.lastId = id;
+  // A place of the feed without an event.
+  if (data === undefined) return;
   reading.count += 1;
   reading.digest = hash("sha256", reading.digest + data);
 }

@@ -128,6 +128,8 @@ test("so many sessions are followed elsewhere and no more; those that nobody hea
       return () => void listening.delete(log);
     },
     watch: () => () => undefined,
+    step: () => assert.fail(),
+    anew: () => undefined,
     beat: () => () => undefined,
     stop: () => undefined,
   };

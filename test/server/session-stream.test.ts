@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Session } from "../../src/runtime/session.ts";
-import { eventFrame, type Hub, type Listener } from "../../src/server/hub.ts";
+import type { Hub, Listener } from "../../src/server/hub.ts";
 import { streamSession } from "../../src/server/session-stream.ts";
-import { SharedFrame, type Sink } from "../../src/server/sink.ts";
+import { eventFrame, SharedFrame, type Sink } from "../../src/server/sink.ts";
 import { all, inMemory } from "../runtime/place.ts";
 
 test("an event that is told of while the stream still reads is given once, and in its place", async () => {
@@ -21,6 +21,8 @@ test("an event that is told of while the stream still reads is given once, and i
       return () => undefined;
     },
     watch: none,
+    step: () => assert.fail(),
+    anew: () => undefined,
     beat: none,
     stop: () => undefined,
   };

@@ -1,8 +1,10 @@
 /** What many streams are given is encoded once, and is read by each as if it had been written to it alone. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { createServer } from "node:http";
+import { connect, type AddressInfo } from "node:net";
 import { test } from "node:test";
+import { openSink, SharedFrame } from "../../src/server/sink.ts";
 import { served, type Served } from "./served.ts";
 import { until } from "./until.ts";
 
@@ -76,4 +78,31 @@ test("a reader that is slow falls back to reading, and misses nothing", async ()
   await until(async () => text.includes(`id: ${count + 1}\n`), 20_000);
   assert.deepEqual(idsIn(text), ids(count + 1));
   socket.destroy();
+});
+
+test("what is written and what is shared in one turn comes in that order", async () => {
+  const server = createServer((_, response) => {
+    const sink = openSink(response, {}, new AbortController().signal);
+    const few = (turn: number): void => {
+      for (const one of ["a", "b", "c"]) {
+        sink.write(`id: ${turn}${one}1\n\n`);
+        sink.share(new SharedFrame(`id: ${turn}${one}2\n\n`));
+        sink.share(new SharedFrame(`id: ${turn}${one}3\n\n`));
+      }
+    };
+    few(1);
+    setImmediate(() => {
+      sink.share(new SharedFrame("id: 20\n\n"));
+      few(2);
+      setImmediate(() => sink.end());
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const text = await (await fetch(`http://127.0.0.1:${port}/`)).text();
+  await new Promise((resolve) => server.close(resolve));
+  const got = [...text.matchAll(/id: (\w+)/g)].map(([, id]) => id);
+  const turn = (number: number): string[] =>
+    ["a", "b", "c"].flatMap((one) => ["1", "2", "3"].map((place) => `${number}${one}${place}`));
+  assert.deepEqual(got, [...turn(1), "20", ...turn(2)]);
 });

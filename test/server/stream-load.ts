@@ -1,6 +1,6 @@
 /**
- * Many readers of streams: on a busy session, cut at random, each of which must put the exact log together;
- * and many that wait, which must cost little.
+ * Many readers of streams: most on a busy session and some on all logs, cut at random, each of which
+ * must put the exact log together; and many that wait, which must cost little.
  */
 import { request, type ClientRequest } from "node:http";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -41,6 +41,20 @@ const callerOf =
     throw new Error(`${method} ${path} is answered ${response.status}: ${await response.text()}`);
   };
 
+/** All events of all logs, each as the text of its JSON, by pages. */
+async function feedOf(call: Call): Promise<string[]> {
+  const texts: string[] = [];
+  for (let after: string | null = ""; after !== null;) {
+    const page = (await call("GET", `/v1/feed?limit=500&after=${encodeURIComponent(after)}`)) as {
+      readonly events: readonly unknown[];
+      readonly position: string;
+    };
+    texts.push(...page.events.map((event) => JSON.stringify(event)));
+    after = page.events.length === 0 ? null : page.position;
+  }
+  return texts;
+}
+
 /** All events of a session, each as the text of its JSON, by pages. */
 async function logOf(call: Call, id: string): Promise<string[]> {
   const texts: string[] = [];
@@ -70,30 +84,37 @@ async function cutAll(server: ServerChild, options: CutOptions): Promise<CutRepo
   const started = performance.now();
   const random = makeRandom(seed);
   const call = callerOf(server);
-  const { session } = (await call("POST", "/v1/sessions", { objective: "Busy" })) as { session: string };
+  const open = async (objective: string): Promise<string> =>
+    ((await call("POST", "/v1/sessions", { objective })) as { readonly session: string }).session;
+  const [session, beside] = [await open("Busy"), await open("Beside")];
+  const append = (to: string, count: number): Promise<unknown> =>
+    call("POST", `/v1/sessions/${to}/append`, { records: textOf(random, count) });
   const last = String(records + 1);
   const reading = Array.from({ length: readers }, (_, place) =>
     readAll(() => server, {
-      path: `/v1/sessions/${session}/events`,
+      path: isOfAll(place) ? "/v1/feed?after=" : `/v1/sessions/${session}/events`,
       random: makeRandom(seed + place + 1),
       cut,
-      isWhole: ({ lastId }) => lastId === last,
+      isWhole: ({ lastId }) => lastId.split("~").at(-1) === last && !lastId.includes(beside),
     }),
   );
   const writers = 8;
   await Promise.all(
     Array.from({ length: writers }, async (_, writer) => {
-      for (let count = writer; count < records; count += writers) {
-        await call("POST", `/v1/sessions/${session}/append`, { records: textOf(random, count) });
+      for (let count = writer; count < records - 1; count += writers) {
+        await append(session, count);
+        if (random.chance(0.2)) await append(beside, count);
         if (random.chance(0.02)) await new Promise((resolve) => setTimeout(resolve, random.below(40)));
       }
     }),
   );
+  // The last of all, so that whoever has it has everything.
+  await append(session, records - 1);
   const readings = await Promise.all(reading);
-  const log = await logOf(call, session);
-  const digest = digestOf(log);
+  const [log, feed] = [await logOf(call, session), await feedOf(call)];
+  const [ofOne, ofAll] = [log, feed].map((texts) => ({ digest: digestOf(texts), count: texts.length }));
   const problems = [
-    ...readings.flatMap((one, place) => complaints(one, { place, digest, count: log.length })),
+    ...readings.flatMap((one, place) => complaints(one, { place, ...(isOfAll(place) ? ofAll! : ofOne!) })),
     ...server.troubles,
     ...(log.length === records + 1 ? [] : [`the log has ${log.length} records`]),
   ];
@@ -106,6 +127,8 @@ async function cutAll(server: ServerChild, options: CutOptions): Promise<CutRepo
     problems,
   };
 }
+
+const isOfAll = (place: number): boolean => place % 4 === 3;
 
 function complaints(
   reading: Reading,

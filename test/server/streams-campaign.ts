@@ -1,7 +1,7 @@
 /**
  * The campaign of streams: `npm run campaign:streams -- --readers 200 --records 3000 --idle 2000 [--rounds 1]
- * [--seed N]`. Readers of a busy session are cut at random; then so many streams wait. Ends with 1
- * when a reader has not the exact log, or the streams that wait cost too much.
+ * [--seed N]`. Readers of a busy session and of all are cut at random; then so many streams wait. Ends
+ * with 1 when a reader has not the exact log, or the streams that wait cost too much.
  */
 import { parseArgs } from "node:util";
 import { freshSeed } from "../crash/random.ts";
@@ -26,8 +26,8 @@ for (let round = 0; round < Number(values.rounds); round++) {
   const report = await cutReaders({ readers, records, cut, seed: seed + round });
   const { events, cuts, torn, ms, problems } = report;
   console.log(
-    `seed ${seed + round}: ${readers} readers of ${records + 1} records: ${events} events, ${cuts} cuts, ` +
-      `${torn} in the middle of a frame, ${Math.round(ms / 1_000)} s, ${problems.length} problems`,
+    `seed ${seed + round}: ${readers} readers of ${records + 1} records and more: ${events} events, ` +
+      `${cuts} cuts, ${torn} within a frame, ${Math.round(ms / 1_000)} s, ${problems.length} problems`,
   );
   tell(problems);
 }

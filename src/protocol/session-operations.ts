@@ -207,6 +207,7 @@ const branches = {
     summary: "Brings in what another session learned. Until all conflicts are resolved nothing changes.",
     params: {
       from: field.SessionName,
+      toSeq: field.Seq.exactOptional(),
       resolve: z.record(z.string(), field.MergeAnswer).exactOptional(),
       dryRun,
       summary: z.string().exactOptional(),

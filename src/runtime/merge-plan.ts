@@ -10,6 +10,7 @@ import { SkeinError } from "../core/error.ts";
 import { ancestry, knownSeq, ownerOf, sharedSeq, type Ancestor } from "./ancestry.ts";
 import { contentOf, readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
+import { headOf, positionIn } from "./place.ts";
 
 /** One of the two sessions, as it was read. */
 export interface Party {
@@ -28,16 +29,23 @@ export interface Plan extends Merged {
   readonly isSaid: boolean;
 }
 
-export async function readParty(context: Context, session: SessionId, state?: State): Promise<Party> {
-  const { store, states } = context;
-  const head = await store.head(session);
-  if (head === undefined) {
-    throw new SkeinError("not-found", `there is no session ${session}`, {
-      hint: '"skein ps" lists what there is',
-    });
-  }
-  const known = state ?? (await states.at(session, head.seq));
-  return { session, state: known, hash: head.hash, chain: await ancestry(context, session, known.seq) };
+/** As it is, as somebody knows it already, or as it was at a position. */
+export async function readParty(
+  context: Context,
+  session: SessionId,
+  { state, toSeq }: { readonly state?: State; readonly toSeq?: number } = {},
+): Promise<Party> {
+  const head = await headOf(context, session);
+  const seq = toSeq === undefined ? head.seq : await positionIn(context, session, toSeq);
+  const known = state ?? (await context.states.at(session, seq));
+  const hash = seq === head.seq ? head.hash : await hashAt(context, session, seq);
+  return { session, state: known, hash, chain: await ancestry(context, session, known.seq) };
+}
+
+async function hashAt({ store }: Context, session: SessionId, seq: number): Promise<string> {
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  if (record === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
+  return record.hash;
 }
 
 export async function planMerge(context: Context, ours: Party, theirs: Party): Promise<Plan> {

@@ -46,6 +46,8 @@ export interface MergeConflict {
 export interface MergeOptions {
   /** The session that it comes from: its id, or any ending that only one session has. */
   readonly from: string;
+  /** Only up to this position of it, as of a report that was looked at; by default all that is there. */
+  readonly toSeq?: number;
   /**
    * What is made of each conflict, by `kind/key`; or a function that is asked about each, and may take its
    * time. `ours`, `theirs`, `both` (theirs under `key (from …)`), or a value of its own. The reason is kept.
@@ -94,10 +96,11 @@ export async function mergeSession(
       hint: "name the session that it comes from",
     });
   }
-  const theirs = await readParty(context, from);
+  const { toSeq } = options;
+  const theirs = await readParty(context, from, toSeq === undefined ? {} : { toSeq });
   const work: Work = { options, theirs, answers: new Map(), taken: [], settled: new Map() };
   for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-    const ours = await readParty(context, session, await context.writer.current(session));
+    const ours = await readParty(context, session, { state: await context.writer.current(session) });
     if (options.dryRun !== true) checkStatus(ours);
     const plan = await planMerge(context, ours, theirs);
     const answered = await settleConflicts(context, work, ours, plan);
@@ -112,7 +115,7 @@ export async function mergeSession(
 }
 
 function checkMerge(options: MergeOptions): void {
-  checkOptions("merge", options, ["from", "resolve", "dryRun", "summary"]);
+  checkOptions("merge", options, ["from", "toSeq", "resolve", "dryRun", "summary"]);
   const { resolve: given = {}, summary } = options as { readonly resolve?: unknown; summary?: unknown };
   if (summary !== undefined && typeof summary !== "string")
     throw new SkeinError("invalid", `merge: ${quote(summary)} is no summary`, { hint: "give a text" });

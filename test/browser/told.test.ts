@@ -138,6 +138,29 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
+  test("a merge brings what was shown, and says when the other has gone on since", async () => {
+    const ours = await stand.engine.open({ objective: "Take it in" });
+    const theirs = await ours.fork({ name: "The other one" });
+    await theirs.record("fact", "rate", "five");
+    await using shown = await stand.page(browser, { at: `/s/${ours.id}/merge?from=${theirs.id}` });
+    const { page } = shown;
+    await page.getByText("There is no conflict.").waitFor();
+    await page.route(/\/merge$/, async (route) => {
+      const { dryRun } = route.request().postDataJSON() as { readonly dryRun?: boolean };
+      if (dryRun !== true) await theirs.record("fact", "rate", "six");
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Merge", exact: true }).click();
+    await page.getByText("“The other one” has gone on since: what is new there was not merged.").waitFor();
+    assert.deepEqual(
+      (await ours.items()).map(({ value }) => value),
+      ["five"],
+    );
+    await page.getByRole("button", { name: "Look at it" }).click();
+    await page.locator(".merge-taken").getByText("six").waitFor();
+    shown.calm();
+  });
+
   test("those that a budget or an error has stopped are among those that wait for a person", async () => {
     await using quiet = await makeStand({ concurrency: 0 });
     const spent = await quiet.engine.open({ objective: "Spend it all", budget: { tokens: 1 } });

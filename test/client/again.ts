@@ -73,6 +73,7 @@ export const table: Readonly<Record<string, Row>> = {
   "memory.test.ts": but({ "bad input is refused with a way out, and writes nothing": worded }),
   "merge-erased.test.ts": all,
   "merge-law.test.ts": often,
+  "merge-shown.test.ts": all,
   "merge.test.ts": but({
     "answers that are none": worded,
     "more items than one append holds come in several, and the event with the last": often,

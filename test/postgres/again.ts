@@ -65,6 +65,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/memory.test.ts": 1,
   "runtime/merge-erased.test.ts": ofSqlite,
   "runtime/merge-law.test.ts": generated,
+  "runtime/merge-shown.test.ts": 2,
   "runtime/merge.test.ts": 2,
   "runtime/message-away.test.ts": 3,
   "runtime/message-turn.test.ts": 4,

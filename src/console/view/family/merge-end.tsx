@@ -20,6 +20,9 @@ interface EndProps {
 const wordsOf = ({ summary }: MergeDraft): { readonly summary?: string } =>
   summary.trim() === "" ? {} : { summary: summary.trim() };
 
+/** Up to where it was looked at: what the other session has said since is not merged unseen. */
+const shownOf = ({ from, range }: MergePlan) => ({ from, ...(range === null ? {} : { toSeq: range.toSeq }) });
+
 const gatherMs = 400;
 
 /** While the merge is made nobody asks what it would be: its conflicts are about to be gone. */
@@ -40,7 +43,7 @@ function useTold({ plan, draft }: EndProps): string | null {
     const end = after(gatherMs, () => {
       if (looking.isMerging) return;
       looking.asked = session
-        .merge({ from: plan.from, dryRun: true, resolve: given, ...wordsOf(draft) })
+        .merge({ ...shownOf(plan), dryRun: true, resolve: given, ...wordsOf(draft) })
         // What has moved meanwhile comes with the next plan.
         .then(
           ({ summary }) => void (isOver || setTold(summary)),
@@ -95,7 +98,7 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     const resolve = (conflict: Conflict): MergeAnswer | undefined => mergeAnswer(conflict, answers);
     looking.isMerging = true;
     await looking.asked;
-    const made = session.merge({ from: plan.from, resolve, ...wordsOf(draft) });
+    const made = session.merge({ ...shownOf(plan), resolve, ...wordsOf(draft) });
     const report = await made.finally(() => {
       looking.isMerging = false;
     });
@@ -113,6 +116,14 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     );
     go(sessionPath(id));
     refresh(`session/${id}`);
+    // What nobody was shown has not come in: whoever merged it learns that there is more.
+    const rest = await session.merge({ from: plan.from, dryRun: true });
+    if (rest.range === null) return;
+    const look = (): void => go(sessionPath(id, "merge", { from: plan.from }));
+    tell(`“${theirs}” has gone on since: what is new there was not merged.`, {
+      name: "Look at it",
+      act: look,
+    });
   };
   useShortcuts([
     {

@@ -53,6 +53,12 @@ suite("branching and coming back together", { concurrency: true }, () => {
     assert.deepEqual([again.code, /nothing was written/.test(again.stdout)], [0, true]);
     const log = await say(["log", a]);
     assert.match(log.stdout, /session\.merged +from \w{8} 3 to 5; 1 taken, 1 resolved\n$/);
+    await json("record", b, "fact", "early", "1");
+    await json("record", b, "fact", "late", "2");
+    const early = await say(["merge", a, `${b}@6`]);
+    assert.match(early.stdout, /^merged ses_\w+@6-6 at /);
+    const late = await json("merge", a, b, "--dry-run");
+    assert.deepEqual(late["range"], { fromSeq: 7, toSeq: 7 });
   });
 
   test("merge takes a value of its own, and refuses what makes no sense", async () => {

@@ -6,6 +6,7 @@ import type { MergeConflict, MergeReport, MergeSide } from "../../runtime/merge.
 import { plain } from "../event-line.ts";
 import { present, valueOf } from "../input.ts";
 import { exact } from "../moment.ts";
+import { placeOf } from "../place.ts";
 import type { Screen } from "../screen.ts";
 import { cut, oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
@@ -29,11 +30,12 @@ export const merge = verb({
       "things is a conflict; until each is resolved nothing is changed, and the exit code is 1.",
     "ours keeps what ID has, theirs takes what FROM has, both keeps theirs beside it as KEY (from …). " +
       "Values are copied with their origin, and ID is told in one summary what came in. Merging again " +
-      "brings only what is new.",
+      "brings only what is new. FROM@SEQ brings what it had at that position, as of a report that was read.",
   ],
   examples: [
     { command: "skein merge 4x8kz1 9m2c7q --dry-run", what: "what would come in" },
     { command: "skein merge 4x8kz1 9m2c7q", what: "if there is no conflict, it comes in" },
+    { command: "skein merge 4x8kz1 9m2c7q@40", what: "and not what it learned after 40" },
     {
       command: 'skein merge 4x8kz1 9m2c7q --resolve fact/base-rate=theirs --because "it is newer"',
       what: "with a conflict resolved, and why",
@@ -43,8 +45,10 @@ export const merge = verb({
   async run({ args, options, out, session }) {
     const found = await session(args.ID);
     const resolve = answersOf(options.resolve, options.value, options.because);
+    const from = await placeOf("merge", args.FROM, undefined, session);
     const report = await found.merge({
-      from: args.FROM,
+      from: from.session.id,
+      ...(from.seq === null ? {} : { toSeq: from.seq }),
       resolve,
       ...(options["dry-run"] ? { dryRun: true } : {}),
       ...present({ summary: options.summary }),

@@ -77,7 +77,7 @@ async function withTrial(store: Store, row: StandingRow): Promise<StandingRow> {
 }
 
 /** Far enough for what was written under a lease, and after it. */
-const trialRecords = 1_000;
+const trialRecords = 200;
 const trialTypes = ["lease.taken", "lease.released", "turn.ended", "session.suspended"];
 
 /** The index counts requests that wait for a reply along with what is not delivered: they are told apart. */

@@ -386,3 +386,23 @@ test("what cannot be is refused at the start", async () => {
   await assert.rejects(engine.work({ concurrency: 0 }), { code: "invalid" });
   await assert.rejects(engine.work({ limits: [{ running: 1 }] }), { code: "invalid" });
 });
+test("what somebody else has done since it was looked at is not told as run once more", async () => {
+  const inner = kind().store({ world, workspace });
+  const script = scripted(["done"]);
+  const quicker = engineWith(script, { store: inner, holder: "quicker" });
+  const session = await openOne(quicker);
+  const told: Told[] = [];
+  let takes = 0;
+  const append: typeof inner.append = async (parts) => {
+    const isTake = parts.some(({ lease }) => lease !== undefined && lease !== "release");
+    if (isTake && takes++ === 0) await session.run();
+    return inner.append(parts);
+  };
+  const late = engineWith(script, { store: { ...inner, append }, holder: "late" });
+  await using worker = await late.work({ tell: (one) => void told.push(one) });
+  await until(async () => takes > 1 && (await isIdle(session)));
+  await worker.stop();
+  assert.deepEqual([told, await turnsOf(session)], [[], 1]);
+  await late.close();
+});
+

@@ -353,7 +353,9 @@ export class Worker implements AsyncDisposable {
     // Without it, the run is one that somebody else of this process began.
     let began = false;
     const admit = async (): Promise<boolean> => {
-      began = await this.#hasRoom(row);
+      // Somebody else may have done it all since it was looked at.
+      const isDue = dueOf(await this.#context.writer.current(session)) === 0;
+      began = isDue && (await this.#hasRoom(row));
       if (began) await this.#tellBegan(session);
       return began;
     };

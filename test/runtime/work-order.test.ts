@@ -215,6 +215,66 @@ test("one whose model cannot be had says so at once, unless another worker may h
   await until(async () => (await left.fold()).standing.status === "suspended");
 });
 
+/** A world in which time passes so many times as fast. */
+function hasty(times: number): World {
+  const { steady: _, ...rest } = world;
+  const began = world.now();
+  const now = (): number => began + (world.now() - began) * times;
+  return { ...rest, now, sleep: (ms, signal) => world.sleep(ms / times, signal) };
+}
+
+const keyless = (meanwhile = async (): Promise<unknown> => undefined) => {
+  const script = scripted(["done"]);
+  const model = async (name: string) => {
+    await meanwhile();
+    throw new SkeinError("unavailable", `${name} needs a key`);
+  };
+  return { ...script, models: { ...script.models, model } };
+};
+
+test("a session whose model no worker has says so soon, and its log is left alone meanwhile", async () => {
+  const quick = hasty(10);
+  const store = kind().store({ world: quick, workspace });
+  await using engine = engineWith(keyless(), { store, world: quick, holder: "one" });
+  await using other = engineWith(keyless(), { store, world: quick, holder: "two" });
+  const [one, two] = [await engine.work(), await other.work()];
+  await until(async () => (await engine.workers()).length === 2);
+  const session = await openOne(engine, { model: "test/none" });
+  await until(async () => (await session.fold()).standing.status === "suspended");
+  assert.equal((await session.state()).why?.reason, "it could not be run: test/none needs a key");
+  const types: string[] = [];
+  for await (const { type } of session.events()) types.push(type);
+  assert.ok(types.filter((type) => type === "lease.taken").length <= 2, types.join(" "));
+  await one.stop();
+  await two.stop();
+});
+
+test("one whose model is missing here is left to others that have no place, or try it", async () => {
+  const quick = hasty(40);
+  for (const other of ["has room", "is full", "tries"] as const) {
+    const store = kind().store({ world: quick, workspace });
+    const row = { name: "other", sinceMs: 0, untilMs: Infinity, limits: [] };
+    const workers = async () => [{ ...row, concurrency: other === "is full" ? 0 : 4 }];
+    const failures: (number | null)[] = [];
+    const there = { ...store, workers };
+    const tried = async (): Promise<void> => (await session.lease({ holder: "other" })).release();
+    // While it is held here it cannot be tried there.
+    const script = keyless(other === "tries" ? () => tried().catch(() => undefined) : undefined);
+    await using engine = engineWith(script, { store: there, world: quick, holder: "keyless" });
+    const session = await openOne(engine, { model: "test/none" });
+    const tell = (told: Told): void => {
+      if (told.told === "failed") failures.push(told.againMs);
+    };
+    await using worker = await engine.work({ tell });
+    await until(() => failures.length >= (other === "has room" ? 4 : 6));
+    await worker.stop();
+    const { status } = (await session.fold()).standing;
+    if (other === "has room")
+      assert.deepEqual([failures, status], [[1_000, 2_000, 4_000, null], "suspended"]);
+    else assert.deepEqual([failures.includes(null), status], [false, "open"], other);
+  }
+});
+
 test("a binding that is gone does not come back by itself: three times, and it is suspended", async () => {
   const told: Told[] = [];
   await using engine = engineWith(scripted(["done"]));
@@ -367,25 +427,6 @@ test("two workers of an engine and one of another share what there is; each is r
   );
 });
 
-test("an engine that is closed takes its workers with it", async () => {
-  const told: Told[] = [];
-  const engine = engineWith(scripted(["done"]));
-  const session = await openOne(engine);
-  const worker = await engine.work({ tell: (one) => void told.push(one) });
-  await until(() => isIdle(session));
-  await engine.close();
-  await worker.stop();
-  assert.deepEqual(
-    told.map((one) => one.told),
-    ["began", "ended"],
-  );
-});
-
-test("what cannot be is refused at the start", async () => {
-  await using engine = engineWith(scripted(["done"]));
-  await assert.rejects(engine.work({ concurrency: 0 }), { code: "invalid" });
-  await assert.rejects(engine.work({ limits: [{ running: 1 }] }), { code: "invalid" });
-});
 test("what somebody else has done since it was looked at is not told as run once more", async () => {
   const inner = kind().store({ world, workspace });
   const script = scripted(["done"]);
@@ -406,3 +447,22 @@ test("what somebody else has done since it was looked at is not told as run once
   await late.close();
 });
 
+test("an engine that is closed takes its workers with it", async () => {
+  const told: Told[] = [];
+  const engine = engineWith(scripted(["done"]));
+  const session = await openOne(engine);
+  const worker = await engine.work({ tell: (one) => void told.push(one) });
+  await until(() => isIdle(session));
+  await engine.close();
+  await worker.stop();
+  assert.deepEqual(
+    told.map((one) => one.told),
+    ["began", "ended"],
+  );
+});
+
+test("what cannot be is refused at the start", async () => {
+  await using engine = engineWith(scripted(["done"]));
+  await assert.rejects(engine.work({ concurrency: 0 }), { code: "invalid" });
+  await assert.rejects(engine.work({ limits: [{ running: 1 }] }), { code: "invalid" });
+});

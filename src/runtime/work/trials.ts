@@ -5,11 +5,13 @@
 import { SkeinError, type ErrorCode } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { dueOf } from "../../core/schedule.ts";
+import { dueOf, heldBy } from "../../core/schedule.ts";
 import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/suppressed.ts";
+import type { WorkerRow } from "../../store/port.ts";
 import { agentOf, modelOf } from "../crew.ts";
 import type { Context } from "../engine-context.ts";
+import { isFree } from "../lease.ts";
 import type { Told } from "./worker.ts";
 
 export interface Trials {
@@ -19,6 +21,11 @@ export interface Trials {
   untilMs(session: SessionId): number;
   /** When the next of them may be tried. */
   nextMs(): number;
+  /**
+   * Rejects when it failed before and its model still cannot be had: it is not taken from others for that,
+   * and nothing is written.
+   */
+  check(session: SessionId): Promise<void>;
   failed(session: SessionId, error: unknown): Promise<void>;
   /** Leaves it alone for a moment; nothing failed. */
   pause(session: SessionId): void;
@@ -28,7 +35,12 @@ export interface Trials {
 interface Trial {
   readonly times: number;
   readonly untilMs: number;
+  /** Where its log ended, and how often in a row it still ended there the next time. */
+  readonly seq: number;
+  readonly calm: number;
 }
+
+const fresh: Trial = { times: 0, untilMs: 0, seq: 0, calm: 0 };
 
 /** Twice as long each time. */
 const firstMs = 1_000;
@@ -43,6 +55,8 @@ const lasting = ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "EISDIR", "ELOOP"];
 /** How often it is tried before it is suspended. */
 const timesMax = 3;
 const passingTimesMax = 8;
+/** So often nobody has touched it: about a quarter of a minute, in which every worker looks many times. */
+const calmMin = 3;
 
 function mayPass(error: unknown): boolean {
   if (!(error instanceof SkeinError) || !passing.includes(error.code)) return false;
@@ -60,31 +74,42 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
       if (untilMs + 2 * mostMs < world.now()) trials.delete(session);
   }
 
+  async function modelOfSession(session: SessionId): Promise<string | undefined> {
+    const state = await writer.current(session);
+    const { agent } = await agentOf(context, session, state);
+    return state.standing.model ?? agent?.model;
+  }
+
   /** Its model cannot be had here, for want of a key or of a provider: only a person can change that. */
   async function lacksModel(session: SessionId, error: unknown): Promise<boolean> {
     if (!(error instanceof SkeinError)) return false;
-    try {
-      const state = await writer.current(session);
-      const { agent } = await agentOf(context, session, state);
-      const asked = modelOf(context, state.standing.model ?? agent?.model);
-      return await asked.then(
-        () => false,
-        (cause: unknown) => cause instanceof SkeinError,
-      );
-    } catch {
-      return false;
-    }
+    return modelOf(context, await modelOfSession(session)).then(
+      () => false,
+      (cause: unknown) => cause instanceof SkeinError,
+    );
   }
 
-  /** Another worker may have the key that is missing here. */
-  async function isAlone(): Promise<boolean> {
-    const others = (await store.workers()).filter(({ name }) => name !== worker);
-    return others.every(({ untilMs }) => untilMs <= store.now());
+  /** Whether none of them has all places taken, or a limit in the way. */
+  async function haveRoom(workers: readonly WorkerRow[], session: SessionId): Promise<boolean> {
+    const [row] = await store.scheduled([session]);
+    const leased = (await store.leased()).filter(({ lease }) => !isFree(context, lease));
+    const runs = (name: string): number =>
+      leased.filter(({ lease }) => `${lease?.holder}@`.startsWith(`${name}@`)).length;
+    const limits = workers.flatMap((one) => one.limits);
+    const isHeld = row === undefined || heldBy(row, leased, limits) !== null;
+    return !isHeld && workers.every(({ name, concurrency }) => runs(name) < concurrency);
   }
 
-  async function timesFor(session: SessionId, error: unknown): Promise<number> {
-    if ((await lacksModel(session, error)) && (await isAlone().catch(() => false))) return 1;
-    return mayPass(error) ? passingTimesMax : timesMax;
+  /** Whether it has been tried often enough. */
+  async function isHopeless(session: SessionId, error: unknown, { times, calm }: Trial): Promise<boolean> {
+    const most = mayPass(error) ? passingTimesMax : timesMax;
+    if (!(await lacksModel(session, error))) return times >= most;
+    // Another worker may have the key that is missing here. It would have taken it by now, if it has a place.
+    const others = (await store.workers()).filter(
+      ({ name, untilMs }) => name !== worker && untilMs > store.now(),
+    );
+    if (others.length === 0) return true;
+    return calm < calmMin ? times >= most : haveRoom(others, session);
   }
 
   async function suspended(session: SessionId, error: unknown): Promise<boolean> {
@@ -114,21 +139,29 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
       const times = [...trials.values()].map(({ untilMs }) => untilMs);
       return Math.min(Infinity, ...times.filter((atMs) => atMs > world.now()));
     },
+    async check(session) {
+      if ((trials.get(session)?.times ?? 0) > 0) await modelOf(context, await modelOfSession(session));
+    },
     async failed(session, error) {
       const code = error instanceof SkeinError ? error.code : null;
       forget();
       if (code !== null && overtaken.includes(code)) return this.pause(session);
-      if ((await store.head(session).catch(() => null)) === undefined) return void trials.delete(session);
-      const times = (trials.get(session)?.times ?? 0) + 1;
+      const head = await store.head(session).catch(() => null);
+      if (head === undefined) return void trials.delete(session);
+      const before = trials.get(session) ?? fresh;
+      const times = before.times + 1;
       const againMs = Math.min(mostMs, firstMs * 2 ** (times - 1));
-      trials.set(session, { times, untilMs: world.now() + againMs });
-      const isOver = times >= (await timesFor(session, error)) && (await suspended(session, error));
+      const seq = head?.seq ?? 0;
+      const calm = seq === before.seq ? before.calm + 1 : 0;
+      const trial = { times, untilMs: world.now() + againMs, seq, calm };
+      trials.set(session, trial);
+      const hopeless = await isHopeless(session, error, trial).catch(() => false);
+      const isOver = hopeless && (await suspended(session, error));
       if (isOver) trials.delete(session);
       tell({ told: "failed", session, error, againMs: isOver ? null : againMs });
     },
     pause(session) {
-      const times = trials.get(session)?.times ?? 0;
-      trials.set(session, { times, untilMs: world.now() + overtakenMs });
+      trials.set(session, { ...(trials.get(session) ?? fresh), untilMs: world.now() + overtakenMs });
     },
     passed: (session) => void trials.delete(session),
   };

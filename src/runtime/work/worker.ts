@@ -363,6 +363,7 @@ export class Worker implements AsyncDisposable {
     const options = { holder, signal, admit, ...(leaseMs === undefined ? {} : { leaseMs }) };
     const run = async (): Promise<void> => {
       try {
+        await this.#trials.check(session);
         const ran = await this.#context.runs.run(session, options);
         if (!began) return;
         this.#trials.passed(session);

@@ -8,6 +8,9 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, suite, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { build } from "vite";
+import type * as Client from "../../src/client/connect.ts";
 import { runCommand } from "./command.ts";
 import { blocksOf } from "./markdown.ts";
 import { root } from "./source.ts";
@@ -48,6 +51,7 @@ suite("the packed package, installed in an empty folder", () => {
       "dist/index.js",
       "dist/index.d.ts",
       "dist/store/conformance.js",
+      "dist/client/connect.js",
       "dist/cli/main.js",
       "dist/console/index.html",
     ]) {
@@ -66,9 +70,18 @@ suite("the packed package, installed in an empty folder", () => {
     assert.ok(program, "README.md has no ts block");
     writeFileSync(join(app, "program.ts"), program.code);
     await run(process.execPath, ["program.ts"], app);
-    const compiler = [join(root, "node_modules/.bin/tsc"), "--noEmit", "--strict", "--module", "nodenext"];
-    const types = ["--target", "esnext", "--types", "node", "--typeRoots", join(root, "node_modules/@types")];
-    await run(process.execPath, [...compiler, ...types, "program.ts"], app);
+    writeFileSync(
+      join(app, "others.ts"),
+      'import { connect } from "skein/client";\nimport { conformance } from "skein/conformance";\n' +
+        "export const given: readonly [number, number] = [connect.length, conformance.length];\n",
+    );
+    const compiler = [join(root, "node_modules/.bin/tsc"), "--noEmit", "--strict", "--target", "esnext"];
+    const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")];
+    for (const found of [
+      ["--module", "nodenext"],
+      ["--module", "esnext", "--moduleResolution", "bundler"],
+    ])
+      await run(process.execPath, [...compiler, ...types, ...found, "program.ts", "others.ts"], app);
   });
 
   test("says its version", async () => {
@@ -79,15 +92,7 @@ suite("the packed package, installed in an empty folder", () => {
   });
 
   test("serves the console, with what the page asks for", async () => {
-    const words = ["--store", join(app, "skein.db"), "serve", "--port", "0", "--concurrency", "0", "--json"];
-    const child = spawn(process.execPath, [bin, ...words], {
-      cwd: app,
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const ended = once(child, "exit");
-    try {
-      const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-      const { url } = JSON.parse(line) as { readonly url: string };
+    await whileServed(async ({ url }) => {
       const page = await (await fetch(`${url}/s/any`)).text();
       const [, script = ""] = /<script type="module"[^>]* src="(\/assets\/[^"]+\.js)"/.exec(page) ?? [];
       const answer = await fetch(url + script);
@@ -96,10 +101,22 @@ suite("the packed package, installed in an empty folder", () => {
         [200, "text/javascript; charset=utf-8", "gzip"],
       );
       assert.ok((await answer.text()).length > 10_000);
-    } finally {
-      child.kill("SIGINT");
-      await ended;
-    }
+    });
+  });
+
+  test("has a client that a bundle for browsers takes whole", async () => {
+    const entry = join(app, "page.js");
+    writeFileSync(entry, 'export { connect } from "skein/client";\n');
+    const lib = { entry, formats: ["es" as const], fileName: "bundle" };
+    await build({ root: app, configFile: false, logLevel: "silent", build: { lib, outDir: "bundled" } });
+    const file = join(app, "bundled/bundle.js");
+    assert.doesNotMatch(readFileSync(file, "utf8"), /^import\b|\bfrom ?["']node:|browser-external/m);
+    const { connect } = (await import(pathToFileURL(file).href)) as typeof Client;
+    await whileServed(async ({ url, tokenFile }) => {
+      await using engine = await connect(url, { token: readFileSync(tokenFile, "utf8").trim() });
+      const { id } = await engine.open({ objective: "Keep the rates", model: "offline/offline" });
+      assert.equal((await engine.session(id)).id, id);
+    });
   });
 
   test("says in one line that Node is too old", async (t) => {
@@ -111,6 +128,25 @@ suite("the packed package, installed in an empty folder", () => {
     assert.match(stderr, /^.*Node(\.js)? (>= ?)?24.*\n$/);
   });
 });
+
+interface Served {
+  readonly url: string;
+  readonly tokenFile: string;
+}
+
+/** Runs the installed server for as long as the work takes. */
+async function whileServed(work: (served: Served) => Promise<void>): Promise<void> {
+  const words = ["--store", join(app, "skein.db"), "serve", "--port", "0", "--concurrency", "0", "--json"];
+  const child = spawn(process.execPath, [bin, ...words], { cwd: app, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "exit");
+  try {
+    const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+    await work(JSON.parse(line) as Served);
+  } finally {
+    child.kill("SIGINT");
+    await ended;
+  }
+}
 
 /** Builds and packs a copy, so that the checkout's own dist is left alone. Returns what is in the tarball. */
 async function pack(): Promise<string[]> {

@@ -55,7 +55,7 @@ const lasting = ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "EISDIR", "ELOOP"];
 /** How often it is tried before it is suspended. */
 const timesMax = 3;
 const passingTimesMax = 8;
-/** So often nobody has touched it: about a quarter of a minute, in which every worker looks many times. */
+/** So often nobody has touched it: 7 to 15 seconds after the first try; every worker looks each second. */
 const calmMin = 3;
 
 function mayPass(error: unknown): boolean {

@@ -99,6 +99,58 @@ suite("what is said", { skip }, () => {
     shown.calm();
   });
 
+  test("what cannot be is refused in words, and nothing is made of a blank", async () => {
+    const session = await stand.engine.open({
+      objective: "Be asked nonsense",
+      bind: [{ kind: "directory", path: stand.folder, name: "here" }],
+    });
+    await using shown = await stand.page(browser, { at: `/s/${session.id}` });
+    const { page } = shown;
+    for (const name of ["Triggers", "Scores"]) await page.getByRole("button", { name }).click();
+    const dialog = page.getByRole("dialog");
+    /** Fills in a form that is refused with these words. */
+    const refused = async (name: string, given: Record<string, string>, words: string): Promise<void> => {
+      await page.getByRole("button", { name, exact: true }).click();
+      for (const [field, value] of Object.entries(given)) {
+        const element = dialog.locator(`[name=${field}]`);
+        await (field === "kind" ? element.selectOption(value) : element.fill(value));
+      }
+      await dialog.locator("button[data-kind=main]").click();
+      await dialog.getByText(words).waitFor();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+    };
+    await refused("Add a score", { name: "useful", value: "very" }, "A score is a number");
+    await refused("Add a score", { name: "useful", value: " " }, "Number: this is missing.");
+    await refused("Add a trigger", { name: "once", kind: "at" }, "Time, for once: this is missing.");
+    await refused("Bind a resource", { kind: "shell", path: " " }, "Path: this is missing.");
+    await page.getByRole("button", { name: "Change the budget" }).click();
+    await dialog.getByLabel("Tokens").fill("1.5");
+    assert.ok(await dialog.getByLabel("Tokens").evaluate((field) => field.matches(":invalid")));
+    const { scores, bindings } = await session.state();
+    assert.deepEqual(
+      [scores, bindings.map(({ name }) => name), await session.triggers()],
+      [{}, ["here"], []],
+    );
+    shown.calm();
+  });
+
+  test("a position that one of two branches does not have is said not to be there, in place", async () => {
+    const session = await stand.engine.open({ objective: "The first branch" });
+    const fork = await session.fork({ name: "The second branch" });
+    await using shown = await stand.page(browser, { at: `/s/${session.id}/compare?with=${fork.id}` });
+    const { page } = shown;
+    for (const typed of ["9999", "abc", "0"]) {
+      await page.getByLabel("Position of The first branch").fill(typed);
+      await page.keyboard.press("Enter");
+      await page.getByText(`There is no position ${typed} of “The first branch”: they are 1 to 1.`).waitFor();
+    }
+    await page.getByLabel("Position of The second branch").fill("1");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/withAt=1$/);
+    shown.calm();
+  });
+
   test("a filter that is none is said to be none, whether typed or in the address", async () => {
     await stand.engine.open({ objective: "Of a team", labels: { team: "blue" } });
     await using shown = await stand.page(browser, { at: "/?status=foo" });

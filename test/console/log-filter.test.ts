@@ -37,8 +37,10 @@ test("a position, a time of today, a moment, and how long ago are places", () =>
   assert.deepEqual(placeOf("14:02", now), { time: new Date(2026, 10, 15, 14, 2).getTime() });
   assert.deepEqual(placeOf("2026-11-03T14:02:00Z", now), { time: Date.UTC(2026, 10, 3, 14, 2) });
   assert.deepEqual(placeOf("3 h", now), { time: now - 3 * 3_600_000 });
-  assert.equal(placeOf("nowhere", now), null);
-  assert.equal(placeOf("", now), null);
+  // As the rows of the log have it.
+  assert.deepEqual(placeOf("Nov 3, 14:02:07", now), { time: new Date(2026, 10, 3, 14, 2, 7).getTime() });
+  for (const none of ["nowhere", "", "0", "-4", "12.5", "1e9", "99:99", "now", "2026-13-45"])
+    assert.equal(placeOf(none, now), null, none);
 });
 
 test("a text is found in what is shown of an event, and in what it holds", () => {

@@ -7,7 +7,8 @@ import { Trouble } from "./trouble.tsx";
 export interface Field {
   readonly name: string;
   readonly label: string;
-  readonly kind?: "line" | "text" | "number" | "choice" | "moment" | "tick";
+  /** `count`: a whole number. */
+  readonly kind?: "line" | "text" | "number" | "count" | "choice" | "moment" | "tick";
   readonly value?: string;
   readonly choices?: readonly (readonly [value: string, title: string])[];
   readonly required?: boolean;
@@ -46,6 +47,11 @@ export function FormDialog({ form, close }: FormDialogProps): ReactNode {
         typeof value === "string" ? value : "",
       ]),
     );
+    // A browser takes a space for an answer.
+    const missing = form.fields.find(
+      ({ name, required }) => required === true && (given[name] ?? "").trim() === "",
+    );
+    if (missing !== undefined) return setError(new Error(`${missing.label.split(";")[0]}: this is missing.`));
     setBusy(true);
     setError(null);
     try {
@@ -102,11 +108,11 @@ function FieldOf({ field, isFirst }: { readonly field: Field; readonly isFirst: 
           ))}
         </select>
       ) : null}
-      {kind === "line" || kind === "number" || kind === "moment" ? (
+      {kind === "line" || kind === "number" || kind === "count" || kind === "moment" ? (
         <input
           {...shared}
-          type={{ line: "text", number: "number", moment: "datetime-local" }[kind]}
-          {...(kind === "number" ? { min: 0, step: "any" } : {})}
+          type={{ line: "text", number: "number", count: "number", moment: "datetime-local" }[kind]}
+          {...(kind === "number" ? { min: 0, step: "any" } : kind === "count" ? { min: 0, step: 1 } : {})}
         />
       ) : null}
     </label>

@@ -1,7 +1,9 @@
 /** Two branches side by side: what each of them knows, has said and is, since they were one log. */
 import { useState, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
+import { count } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
+import { tell } from "../../part/toast.tsx";
 import { Empty, WhenRead } from "../../part/trouble.tsx";
 import { brief } from "../../part/visible.ts";
 import { useReading } from "../../reading.ts";
@@ -42,39 +44,46 @@ export interface Side {
   readonly seq: number;
   /** Null: now. */
   readonly at: number | null;
+  /** The last position that its log has. */
+  readonly lastSeq: number;
 }
 
 interface Read {
   readonly diff: Diff;
   readonly items: readonly Compared[];
   readonly right: Titled;
+  readonly lastSeqs: readonly [left: number, right: number];
 }
 
 const place = (session: string, at: number | null) => (at === null ? { session } : { session, at });
 
 function Both({ other, otherAt }: BothProps): ReactNode {
   const { id, at, session, state } = useScope();
-  const read = useReading(`session/${id}/diff/${at ?? "now"}/${other}/${otherAt ?? "now"}`, async () => {
-    const against = await sessionOf(other);
-    const diff = await session.diff(place(id, at), place(against.id, otherAt), {
-      only: ["state", "items", "transcript", "files"],
-    });
-    const base = diff.common === null ? [] : await session.items({ atSeq: diff.common.seq });
-    const there = await against.state(otherAt === null ? {} : { atSeq: otherAt });
-    const items = compareItems(diff.items ?? [], base);
-    return { diff, items, right: there } satisfies Read;
-  });
+  const read = useReading(
+    `session/${id}/diff/${at ?? "now"}/${other}/${otherAt ?? "now"}`,
+    async (): Promise<Read> => {
+      const against = await sessionOf(other);
+      const diff = await session.diff(place(id, at), place(against.id, otherAt), {
+        only: ["state", "items", "transcript", "files"],
+      });
+      const base = diff.common === null ? [] : await session.items({ atSeq: diff.common.seq });
+      const there = await against.state(otherAt === null ? {} : { atSeq: otherAt });
+      const items = compareItems(diff.items ?? [], base);
+      const [ours, theirs] = await Promise.all([session.head(), against.head()]);
+      return { diff, items, right: there, lastSeqs: [ours.seq, theirs.seq] };
+    },
+  );
   return (
     <WhenRead of={read}>
-      {({ diff, items, right }) => {
+      {({ diff, items, right, lastSeqs: [ours, theirs] }) => {
         const titleOf = titlesAmong(right.session === id ? [] : [state, right]);
         const { session: there } = right;
         return (
           <SideBySide
             diff={diff}
             items={items}
-            left={{ session: id, title: titleOf(state), seq: diff.from.seq, at }}
-            right={{ session: there, title: titleOf(right), seq: diff.to.seq, at: otherAt }}
+            left={{ session: id, title: titleOf(state), seq: diff.from.seq, at, lastSeq: ours }}
+            right={{ session: there, title: titleOf(right), seq: diff.to.seq, at: otherAt, lastSeq: theirs }}
           />
         );
       }}
@@ -146,12 +155,17 @@ function Common({ common, left }: { readonly common: Diff["common"]; readonly le
 
 /** Its name, and the position that is compared. */
 function SideHead({ side, param }: { readonly side: Side; readonly param: "at" | "withAt" }): ReactNode {
-  const { session, title, seq, at } = side;
+  const { session, title, seq, at, lastSeq } = side;
   const [typed, setTyped] = useState<string | null>(null);
   const travel = (): void => {
     if (typed === null) return;
     setTyped(null);
-    goWith({ [param]: /^\d{1,15}$/.test(typed) ? typed : null });
+    const text = typed.trim();
+    const isThere = /^\d{1,15}$/.test(text) && Number(text) >= 1 && Number(text) <= lastSeq;
+    if (isThere || text === "") return goWith({ [param]: text });
+    tell(
+      `There is no position ${brief(text, 20)} of “${brief(title, 60)}”: they are 1 to ${count(lastSeq)}.`,
+    );
   };
   return (
     <div className="compare-side">

@@ -54,15 +54,20 @@ export function placeOf(typed: string, nowMs: number): Place | null {
   }
   const ago = /^(\d{1,6})\s*(s|min|m|h|d)$/.exec(text);
   if (ago !== null) return { time: nowMs - Number(ago[1]) * (unitMs[ago[2] ?? "s"] ?? 1_000) };
-  const clock = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
+  const clock = /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text);
   if (clock !== null) {
     const day = new Date(nowMs);
     day.setHours(Number(clock[1]), Number(clock[2]), Number(clock[3] ?? 0), 0);
     return { time: day.getTime() };
   }
-  const time = Date.parse(text);
+  // Of what names no year a browser makes one of 2001, and of any number a month of it.
+  const isWhole = /\d{4}/.test(text);
+  if (!isWhole && !monthForm.test(text)) return null;
+  const time = Date.parse(isWhole ? text : `${text} ${new Date(nowMs).getFullYear()}`);
   return Number.isNaN(time) ? null : { time };
 }
+
+const monthForm = /\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)/i;
 
 const unitMs: Readonly<Record<string, number>> = {
   s: 1_000,

@@ -78,10 +78,15 @@ function Amount({ title, used, limit, say }: AmountProps): ReactNode {
 
 function budgetForm({ session, state, reread }: Scope): Form {
   const { limits } = state.budget;
-  const field = (name: string, label: string, value: number | undefined): Field => ({
+  const field = (
+    name: string,
+    label: string,
+    value: number | undefined,
+    kind: Field["kind"] = "count",
+  ): Field => ({
     name,
     label,
-    kind: "number",
+    kind,
     value: value === undefined ? "" : String(value),
   });
   const per = (value: number | undefined, unit: number): number | undefined =>
@@ -90,12 +95,12 @@ function budgetForm({ session, state, reread }: Scope): Form {
     title: "Budget",
     lead: "The most it may use in all. Empty is without limit. At a limit it is suspended, and can go on.",
     fields: [
-      field("usd", "Money, in dollars", per(limits.nanoUsd, 1e9)),
+      field("usd", "Money, in dollars", per(limits.nanoUsd, 1e9), "number"),
       field("tokens", "Tokens", limits.tokens),
       field("turns", "Turns", limits.turns),
       field("steps", "Steps", limits.steps),
       field("toolCalls", "Tool calls", limits.toolCalls),
-      field("minutes", "Time, in minutes", per(limits.wallMs, 60_000)),
+      field("minutes", "Time, in minutes", per(limits.wallMs, 60_000), "number"),
     ],
     confirm: "Set",
     act: async (given) => {

@@ -136,6 +136,7 @@ const triggerForm = ({ session, reread, id }: Scope): Form => ({
     const { kind, minutes = "0", cron = "", at = "" } = filled(given, "kind", "minutes", "cron", "at");
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     const name = given["name"]?.trim() ?? "";
+    if (kind === "at" && at === "") throw new Error("Time, for once: this is missing.");
     if (kind === "cron") await session.trigger(name, { kind, cron, zone });
     else if (kind === "at") await session.trigger(name, { kind, at: new Date(at).getTime() });
     else await session.trigger(name, { kind: "every", everyMs: Math.round(Number(minutes) * 60_000) });
@@ -277,7 +278,9 @@ const scoreForm = ({ session, reread }: Scope): Form => ({
   ],
   confirm: "Add",
   act: async (given) => {
-    await session.score(given["name"]?.trim() ?? "", Number(given["value"]), filled(given, "because"));
+    const value = Number(given["value"]);
+    if (!Number.isFinite(value)) throw new Error("A score is a number, such as 0.8 or -1.");
+    await session.score(given["name"]?.trim() ?? "", value, filled(given, "because"));
     reread();
   },
 });

@@ -9,6 +9,7 @@ import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { sizeOf, type LivePart } from "../runtime/live.ts";
 import type { Hub } from "./hub.ts";
+import { isLoopback } from "./origin.ts";
 import { connectRelay, type RelayConnection, type Server } from "./relay-connection.ts";
 
 export interface Fetching {
@@ -25,6 +26,16 @@ const lookMs = 1_000;
 /** Whether a lease is held by this process: a worker has a name or a number besides. */
 export const isHeldBy = (holder: string, server: string): boolean =>
   holder === server || holder.endsWith(`@${server}`) || holder.startsWith(`${server}+`);
+
+/** Whether a server is reached from this process only by mistake: who is at that address here is another. */
+export function isOutOfReach({ holder, address }: Pick<Server, "holder" | "address">, own: string): boolean {
+  const [there, here] = [machineOf(holder), machineOf(own)];
+  const host = URL.parse(address)?.hostname.replace(/^\[(.*)\]$/, "$1") ?? "";
+  return isLoopback(host) && there !== undefined && here !== undefined && there !== here;
+}
+
+/** The name of the machine that a process is on, as its holder says; undefined when it says nothing of it. */
+const machineOf = (holder: string): string | undefined => /^(.+):\d+(?:\/\d+)?$/.exec(holder)?.[1];
 
 export function makeFetching(engine: Engine, hub: Hub): Fetching {
   const context = Engine.contextOf(engine);
@@ -73,7 +84,8 @@ function followOne({ engine, hub, heard }: Given, session: SessionId): { stop():
   async function server(): Promise<Server | null> {
     const lease = (await store.head(session))?.lease ?? null;
     if (lease === null || lease.untilMs <= store.now() || isHeldBy(lease.holder, own)) return null;
-    return (await store.servers()).find(({ holder }) => isHeldBy(lease.holder, holder)) ?? null;
+    const found = (await store.servers()).find(({ holder }) => isHeldBy(lease.holder, holder)) ?? null;
+    return found === null || isOutOfReach(found, own) ? null : found;
   }
 
   async function going(): Promise<void> {
@@ -118,7 +130,9 @@ function followAll({ engine, heard }: Given): { stop(): void } {
   const open = new Map<string, RelayConnection>();
 
   async function look(): Promise<void> {
-    const servers = (await store.servers()).filter(({ holder }) => holder !== own);
+    const servers = (await store.servers()).filter(
+      (server) => server.holder !== own && !isOutOfReach(server, own),
+    );
     const secrets = new Set(servers.map(({ secret }) => secret));
     for (const [secret, connection] of open) if (!secrets.has(secret)) connection.stop();
     for (const server of servers) {

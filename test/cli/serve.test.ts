@@ -3,6 +3,10 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { realWorld } from "../../src/runtime/world.ts";
+import { sqliteStore } from "../../src/store/sqlite.ts";
+import { workspace } from "../runtime/place.ts";
+import { until } from "../server/until.ts";
 import { endOf, makeFolder, skeinIn, type Skein } from "./skein.ts";
 
 /** The first lines that it prints. */
@@ -57,6 +61,23 @@ test("skein serve serves, runs what is due, says that its port is taken, and end
   await assert.rejects(fetch(`${url}/healthz`));
   const [known] = await skein.look("state", session);
   assert.match(JSON.stringify(known), /"colour"/);
+});
+
+test("skein up says in the store where servers hear what its models say, and takes it back", async () => {
+  const folder = makeFolder();
+  const skein = skeinIn(folder);
+  await skein.open();
+  const store = await sqliteStore({ path: `${folder}/skein.db`, world: realWorld(), workspace });
+  const child = skein.start(["up", "--json"]);
+  const ended = endOf(child);
+  await until(async () => (await store.servers()).length === 1, 20_000);
+  const [row] = await store.servers();
+  assert.match(row?.address ?? "", /^http:\/\/127\.0\.0\.1:\d+$/);
+  assert.equal((await fetch(`${row?.address}/v1/relay`)).status, 401);
+  child.kill("SIGINT");
+  assert.equal((await ended).code, 130);
+  assert.deepEqual(await store.servers(), []);
+  await store.close();
 });
 
 test("npm start is the server, and npm run demo the tour", () => {

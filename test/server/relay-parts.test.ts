@@ -9,7 +9,7 @@ import { Engine } from "../../src/runtime/engine.ts";
 import { makeLive, type LiveDelta, type LivePart } from "../../src/runtime/live.ts";
 import type { Hub } from "../../src/server/hub.ts";
 import { parsePart } from "../../src/server/relay-connection.ts";
-import { isHeldBy, makeFetching, makeParts } from "../../src/server/relay-fetched.ts";
+import { isHeldBy, isOutOfReach, makeFetching, makeParts } from "../../src/server/relay-fetched.ts";
 import { inMemory } from "../runtime/place.ts";
 
 const session = makeSessionId({ nowMs: 1, random: new Uint8Array(10) });
@@ -117,6 +117,19 @@ test("a lease is of the process whose worker has it, by number or by name", () =
     assert.equal(isHeldBy(holder, process), true, holder);
   for (const holder of ["host:123/4026", "host:1/4026", "", "builder@host:2/4026"])
     assert.equal(isHeldBy(holder, process), false, holder);
+});
+
+test("what another machine calls itself is not asked for here", () => {
+  const own = "here:12/4026";
+  const near = ["http://127.0.0.1:7717", "http://localhost:7717", "http://[::1]:7717"];
+  for (const address of near) {
+    assert.equal(isOutOfReach({ holder: "there:12/4026", address }, own), true, address);
+    // Of this machine, or of one that nobody knows.
+    for (const holder of ["here:13/4026", "here:13/4027", "here:13", "test"])
+      assert.equal(isOutOfReach({ holder, address }, own), false, `${holder} ${address}`);
+  }
+  for (const address of ["http://10.0.0.5:7717", "https://skein.example.com", "nowhere"])
+    assert.equal(isOutOfReach({ holder: "there:12/4026", address }, own), false, address);
 });
 
 test("so many sessions are followed elsewhere and no more; those that nobody hears are left", async () => {

@@ -8,6 +8,7 @@ import { Engine } from "../../src/runtime/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/authorize.ts";
 import { serve, type ServeOptions, type Serving } from "../../src/server/listen.ts";
+import { listenRelay } from "../../src/server/relay-listen.ts";
 import { proofHeader, proofOf } from "../../src/server/relay-proof.ts";
 import { oneTenant } from "../../src/server/tenants.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -39,17 +40,25 @@ interface Listening extends Disposable {
   until(holds: (heard: readonly Frame[]) => boolean): Promise<void>;
 }
 
-/** A server as one process would have it; `holder` is who it is to the others. */
-async function oneOf(
+/** An engine as one process would have it; `holder` is who it is to the others. */
+async function engineOf(
   open: () => Promise<Store>,
   holder: string,
   { models }: Pick<SlowModel, "models">,
+): Promise<Engine> {
+  const world = { ...realWorld(), self: holder };
+  const tools = async () => makeToolSource({ world, tools: [] });
+  return new Engine({ store: await open(), world, holder, models: async () => models, tools });
+}
+
+async function oneOf(
+  open: () => Promise<Store>,
+  holder: string,
+  model: Pick<SlowModel, "models">,
   more: Partial<ServeOptions> = {},
 ): Promise<One> {
-  const world = { ...realWorld(), self: holder };
-  const store = await open();
-  const tools = async () => makeToolSource({ world, tools: [] });
-  const engine = new Engine({ store, world, holder, models: async () => models, tools });
+  const engine = await engineOf(open, holder, model);
+  const { store, world } = Engine.contextOf(engine);
   const { token } = await engine.addToken({ scopes: ["admin"] });
   const server = await serve({
     world,
@@ -164,6 +173,38 @@ test("without an address there are finished messages, and no trouble", async () 
     model.go("all");
     await reader.until(isThere("model.responded"));
     assert.deepEqual(shown(reader.heard), ["model.requested", "model.responded"]);
+  }
+  remove();
+});
+
+test("a worker without a server is heard at servers of its machine, and answers nobody else", async () => {
+  const { path, remove } = newPath();
+  const open = () => sqliteStore({ path, world: realWorld(), workspace, durability: "process" as const });
+  const model = slowModel(words);
+  {
+    await using reads = await oneOf(open, "reads", slowModel([]));
+    const holders = async () => (await reads.store.servers()).map(({ holder }) => holder);
+    {
+      await using engine = await engineOf(open, "runs", model);
+      await using _ = await listenRelay(engine);
+      const session = await engine.open({ objective: "Tell a tale" });
+      using reader = reads.listen(`/v1/sessions/${session.id}/events`);
+      await using _worker = await engine.work({ concurrency: 1 });
+      await session.append("Begin.");
+      model.go();
+      await reader.until(() => reader.texts() === "Once ");
+      model.go("all");
+      await reader.until(isThere("model.responded"));
+      const { address = "" } = (await reads.store.servers()).find(({ holder }) => holder === "runs") ?? {};
+      const status = async (asked: string, method = "GET"): Promise<number> => {
+        const headers = { authorization: `Bearer ${reads.token}` };
+        return (await fetch(address + asked, { method, headers })).status;
+      };
+      assert.equal(await status("/v1/relay"), 401);
+      assert.equal(await status("/v1/relay", "POST"), 405);
+      for (const other of ["/", "/healthz", "/v1/sessions"]) assert.equal(await status(other), 404, other);
+    }
+    assert.deepEqual(await holders(), ["reads"], "a worker that has stopped is not there any more");
   }
   remove();
 });

@@ -6,6 +6,7 @@ import { limit } from "../../core/limit.ts";
 import { checkLimit, type RunLimit } from "../../core/schedule.ts";
 import { errorText, firstError } from "../../core/suppressed.ts";
 import type { Told } from "../../runtime/work/worker.ts";
+import { listenRelay } from "../../server/relay-listen.ts";
 import { present } from "../input.ts";
 import { isThere } from "../opening.ts";
 import { exact, roughly } from "../moment.ts";
@@ -45,6 +46,8 @@ export const up = verb({
     "Each happening is told in a line. Ctrl-C finishes the steps in progress and gives everything back; a " +
       "second Ctrl-C ends it at once, and others take over. A session that cannot be run is tried again " +
       "later, and suspended when that does not help.",
+    "What a model says just now is heard at servers of the store on this machine (skein serve); at those " +
+      "on others where the worker is a server itself: skein serve --relay-address.",
   ],
   examples: [
     { command: "skein up", what: "until Ctrl-C" },
@@ -63,6 +66,8 @@ export const up = verb({
     const opened = await engine({ create: true });
     if (fresh) out.note(out.dim(`made a new store: ${place}`));
     const stopped = untilStopped();
+    // Where that cannot be had, readers get finished messages.
+    await using _ = await listenRelay(opened).catch(() => null);
     let telling = Promise.resolve();
     const tell = (told: Told): void => {
       telling = telling.then(() => tellOne(out, told));

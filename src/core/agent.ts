@@ -3,7 +3,7 @@
  * out comes from `agentDefaults`. Versions are events of the workspace's log (runtime/agents.ts), files are
  * read in runtime/agent-file.ts; here a definition is checked.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { ItemKind } from "./catalogue/durable.ts";
 import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "./catalogue/entry.ts";
 import type { Digest } from "./chain.ts";

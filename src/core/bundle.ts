@@ -14,7 +14,7 @@
  * records in order of seq, and every blob before the records that refer to it. A payload of L is lines as in
  * an export (docs/log-format.md); of B, the 32 bytes of the blob's hash and then bytes of it.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { Count, Key, Millis, Seq, SessionRef, Sha256 } from "./catalogue/entry.ts";
 import { headerField, type StoredRecord } from "./chain.ts";
 import { SkeinError } from "./error.ts";

@@ -4,7 +4,7 @@
  * An entry is never edited once it is written to a log somewhere: it gains a version, and an upcaster from
  * the one before (upcast.ts). Bodies are loose, so that a field of a newer program passes through untouched.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { contextEvents, itemEvents, messageEvents, triggerEvents } from "./catalogue/durable.ts";
 import type { Entry } from "./catalogue/entry.ts";
 import { governanceEvents, workspaceEvents } from "./catalogue/governance.ts";

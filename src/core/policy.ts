@@ -11,7 +11,7 @@
  *   delete   the session is gone for good; forks keep what they share
  *   limit    at most `running` of them are run at once, by all workers together
  */
-import { z } from "zod";
+import * as z from "zod";
 import { AgentName, Key, ModelName } from "./catalogue/entry.ts";
 import { SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";

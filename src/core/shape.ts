@@ -1,5 +1,5 @@
 /** Holds what people wrote against a schema: says where the first mistake is, and how it is spelled right. */
-import { z } from "zod";
+import * as z from "zod";
 import { nearest, SkeinError } from "./error.ts";
 import { quote } from "./ids.ts";
 import { checkJson } from "./json.ts";

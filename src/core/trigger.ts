@@ -7,7 +7,7 @@
  *   message  a message came                          session  other sessions ended, or recorded something
  *   query    a check gives another result            resource a bound resource is not what it was
  */
-import { z } from "zod";
+import * as z from "zod";
 import { itemKinds, type TriggerKind } from "./catalogue/durable.ts";
 import { Key, SessionRef } from "./catalogue/entry.ts";
 import { SkeinError } from "./error.ts";

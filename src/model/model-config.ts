@@ -18,7 +18,7 @@
  * A provider that is not built in speaks Chat Completions at its `url`. Prices are nano-dollars for one
  * token: a dollar for a million tokens is 1000. A price of null says that nobody knows.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { nearest, SkeinError } from "../core/error.ts";
 import { errorText } from "../core/suppressed.ts";
 

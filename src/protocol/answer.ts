@@ -1,5 +1,5 @@
 /** What comes back: loose, so that a client of today reads what a server of tomorrow adds. */
-import { z } from "zod";
+import * as z from "zod";
 import { Count, Json, Millis, Seq, Sha256 } from "../core/catalogue/entry.ts";
 import { statuses } from "../core/lifecycle.ts";
 

@@ -1,5 +1,5 @@
 /** The calls of an engine, as operations: sessions as a whole, and what is asked of all of them. */
-import { z } from "zod";
+import * as z from "zod";
 import { scopes } from "../core/access-token.ts";
 import { AgentDefinition } from "../core/agent.ts";
 import { statuses } from "../core/lifecycle.ts";

@@ -1,5 +1,5 @@
 /** What callers may give: the fields that several operations share. Strict, so that a misspelling is told. */
-import { z } from "zod";
+import * as z from "zod";
 import { ItemKind } from "../core/catalogue/durable.ts";
 import {
   AgentName,

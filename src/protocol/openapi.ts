@@ -1,5 +1,5 @@
 /** OpenAPI 3.1: a description of the HTTP API for programs, made from the table of operations. */
-import { z } from "zod";
+import * as z from "zod";
 import { limit } from "../core/limit.ts";
 import type { Operation } from "./operation.ts";
 import { operationIds, operationOf } from "./operations.ts";

@@ -1,5 +1,5 @@
 /** What one operation of the HTTP API says of itself. The tables are in the files beside this one. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Scope } from "../core/access-token.ts";
 
 type Fields = z.core.$ZodLooseShape;

@@ -1,5 +1,5 @@
 /** Problems (RFC 9457): what goes wrong over HTTP, with our codes, messages and hints. */
-import { z } from "zod";
+import * as z from "zod";
 import { withoutTokens } from "../core/access-token.ts";
 import { errorCodes, SkeinError, type ErrorCode } from "../core/error.ts";
 

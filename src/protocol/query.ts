@@ -2,7 +2,7 @@
  * Parameters in the query of an address. A text stands as it is; a list is the same name several times; any
  * other value is JSON.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Operation } from "./operation.ts";
 
 type Form = "text" | "list" | "json";

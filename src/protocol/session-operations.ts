@@ -1,5 +1,5 @@
 /** The calls that change one session, as operations. */
-import { z } from "zod";
+import * as z from "zod";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
 import * as field from "./field.ts";

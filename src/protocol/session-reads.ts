@@ -1,5 +1,5 @@
 /** The calls that read one session, as operations. */
-import { z } from "zod";
+import * as z from "zod";
 import { partKinds } from "../core/context/source.ts";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";

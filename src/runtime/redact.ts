@@ -2,7 +2,7 @@
  * Secrets at the doors of the engine: which values are registered, and what becomes of texts, values and
  * bytes that are about to be stored. Contents of records go through the seal; all else goes through here.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { entryOf, eventTypes } from "../core/catalogue.ts";
 import type { Binding } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";

@@ -2,7 +2,7 @@
  * Holding a value to a JSON Schema: the keywords that a contract may use, each as draft 2020-12 means it, or
  * draft 7 where only that has it. Which those are is for contract.ts to see to.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { sameJson } from "../core/json.ts";
 
 export type Plain = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 /** The tool `query_database`: SQL on bound databases, for reading only unless a binding says `write`. */
-import { z } from "zod";
+import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
 import { secretsOf } from "./environment.ts";

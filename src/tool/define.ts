@@ -1,6 +1,6 @@
 /** `defineTool`: a tool from a name, a schema and a function, whatever library the schema is written with. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
-import { z } from "zod";
+import * as z from "zod";
 import type { SessionAct } from "../core/act.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { errorText } from "../core/suppressed.ts";

@@ -1,6 +1,6 @@
 /** Finding files by name and by what they say, below bound roots, with a bound on all of it. */
 import { lstat, readdir } from "node:fs/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
 import { isBinary, readUpTo } from "./file-text.ts";

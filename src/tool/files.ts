@@ -1,6 +1,6 @@
 /** The tools of bound files and directories. Nothing outside of what is bound can be named or reached. */
 import { readdir } from "node:fs/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
 import { applyEdit, edited, type Edit } from "./file-edit.ts";

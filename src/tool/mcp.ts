@@ -4,7 +4,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
 import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
 import type { JsonSchemaType } from "@modelcontextprotocol/sdk/validation";
-import { z } from "zod";
+import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { errorText } from "../core/suppressed.ts";
 import { version } from "../core/version.ts";

@@ -1,5 +1,5 @@
 /** Session tools: what a model may do to its own session. Each is an act of core/act.ts. */
-import { z } from "zod";
+import * as z from "zod";
 import { itemKinds } from "../core/catalogue/durable.ts";
 import { Key as StoredKey } from "../core/catalogue/entry.ts";
 import { limit } from "../core/limit.ts";

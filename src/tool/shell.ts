@@ -1,7 +1,7 @@
 /** The tool `shell`: command lines in a bound directory, under a time-out, and all they start ended. */
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { makeCapture } from "./capture.ts";
 import { watchChanges } from "./changes.ts";

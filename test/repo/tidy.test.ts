@@ -23,7 +23,7 @@ test("all code keeps the rules of size, naming and shape", () => {
 });
 
 test("src speaks the words of the glossary, and every file says what it is", () => {
-  assertKept(readSources("src"), tidy.avoidedWord, tidy.header);
+  assertKept(readSources("src"), tidy.avoidedWord, tidy.wholeZod, tidy.header);
 });
 
 test("Markdown keeps to the width, tables and the generated catalogue aside", () => {
@@ -96,6 +96,16 @@ test("no enum, namespace, default export or star export", () => {
   for (const bad of [...shapes, "const a = 1; export { a as default };"]) {
     assertTells(tidy.shape, { path, good, bad, says: /:1: no / });
   }
+});
+
+test("zod is imported so that a bundle takes what it needs", () => {
+  const bad = 'import { z } from "zod";';
+  for (const good of [
+    'import * as z from "zod";',
+    'import type { z } from "zod";',
+    'import { z } from "./z.ts";',
+  ])
+    assertTells(tidy.wholeZod, { path, good, bad, says: /:1: write `import \* as z/ });
 });
 
 test("a file of src begins with a sentence about itself", () => {

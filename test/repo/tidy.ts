@@ -122,6 +122,15 @@ export function shape(source: Source): Finding[] {
   });
 }
 
+/** Of `{ z }` a bundler keeps every part, with all languages; of a namespace only what is used. */
+export function wholeZod(source: Source): Finding[] {
+  return [...placesIn(source.program)].flatMap(({ node, parent }) => {
+    const isPart = node.type === "ImportSpecifier" && nameOf(parent["source"]) === "zod";
+    if (!isPart || parent["importKind"] === "type") return [];
+    return [finding(source, node.start, 'write `import * as z from "zod"`; the client goes into pages')];
+  });
+}
+
 export function header({ path, text, comments }: Source): Finding[] {
   const first = comments[0];
   const before = first ? text.slice(0, first.start).replace(/^#!.*/, "").trim() : "";

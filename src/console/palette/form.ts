@@ -1,5 +1,5 @@
 /** The form of an operation, made from the schema of what it takes; and what was typed, as it is sent. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Operation } from "../../protocol/operation.ts";
 
 export type Kind = "text" | "long" | "number" | "flag" | "choice" | "list" | "pairs" | "loose" | "json";

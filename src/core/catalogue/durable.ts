@@ -1,5 +1,5 @@
 /** Events of the durable tier, scratch, the context, messages and triggers. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   bare,
   Blocks,

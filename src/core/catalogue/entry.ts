@@ -1,5 +1,5 @@
 /** What one entry of the event catalogue says, and the small schemas that entries are made of. */
-import { z } from "zod";
+import * as z from "zod";
 import { limit } from "../limit.ts";
 
 export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.ZodType> {

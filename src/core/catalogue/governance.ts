@@ -1,5 +1,5 @@
 /** Events of governance in a session, and of the workspace's own log. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   AgentName,
   Amounts,

@@ -1,5 +1,5 @@
 /** Events of hooks, in the workspace's own log: which addresses are told of what happens. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   AgentName,
   Count,

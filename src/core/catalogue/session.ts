@@ -1,5 +1,5 @@
 /** Events of a session's life, and of the right to run it. */
-import { z } from "zod";
+import * as z from "zod";
 import { limit } from "../limit.ts";
 import {
   AgentName,

@@ -1,5 +1,5 @@
 /** Events of tokens, in the workspace's own log: who may come in over the network, and as whom. */
-import { z } from "zod";
+import * as z from "zod";
 import { event, Key, MayReason, Millis, Sha256, Word } from "./entry.ts";
 
 const TokenRef = z.string().regex(/^tok_[0-9a-z]{26}$/);

@@ -1,5 +1,5 @@
 /** Events of bootstrap, turns and tool calls. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   AgentName,
   Amounts,

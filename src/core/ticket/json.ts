@@ -1,5 +1,5 @@
 /** A plan in JSON: a list of tickets, or an object with a name and such a list. */
-import { z } from "zod";
+import * as z from "zod";
 import { quote } from "../ids.ts";
 import { checkShape } from "../shape.ts";
 import { errorText } from "../suppressed.ts";

@@ -56,8 +56,9 @@ test("skein serve serves, runs what is due, says that its port is taken, and end
   assert.match(second.stderr, /hint: .*port/);
 
   child.kill("SIGINT");
-  const { code, signal } = await ended;
+  const { code, signal, stderr } = await ended;
   assert.deepEqual([code, signal], [130, null]);
+  assert.match(stderr, /^made a new store: \.\/skein\.db\n/);
   await assert.rejects(fetch(`${url}/healthz`));
   const [known] = await skein.look("state", session);
   assert.match(JSON.stringify(known), /"colour"/);

@@ -19,7 +19,7 @@ import { addressWith, isPostgresAddress, tenantAt } from "../../store/postgres/a
 import { oneOf } from "../args.ts";
 import { present } from "../input.ts";
 import { readConsole } from "../console-files.ts";
-import { fileOf, makeOpening } from "../opening.ts";
+import { fileOf, isThere, makeOpening } from "../opening.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
 
@@ -101,7 +101,9 @@ export const serve = verb({
       });
     }
     checkBinding(host, { named: options.host !== undefined });
+    const fresh = !isThere(place);
     const opened = await engine({ create: true, walled: true });
+    if (fresh) out.note(out.dim(`made a new store: ${place}`));
     const world = realWorld();
     const tokenFile = localTokenPath(
       isPostgresAddress(place) ? place : resolve(fileOf(place)),

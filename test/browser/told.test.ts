@@ -138,6 +138,19 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
+  test("a first message begins the work, also where no worker is", async () => {
+    await using shown = await stand.page(browser);
+    const { page } = shown;
+    await page.getByRole("button", { name: "New session" }).first().click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Objective").fill("Begin at once");
+    await dialog.getByText("More", { exact: true }).click();
+    await dialog.getByLabel("First message").fill("Note that a is 1.");
+    await dialog.getByRole("button", { name: "Open" }).click();
+    await entriesOf(page).getByText("Recorded the fact a: 1.").waitFor();
+    shown.calm();
+  });
+
   test("a merge brings what was shown, and says when the other has gone on since", async () => {
     const ours = await stand.engine.open({ objective: "Take it in" });
     const theirs = await ours.fork({ name: "The other one" });

@@ -12,6 +12,7 @@ import { engine } from "../server.ts";
 import { freshKey } from "../world.ts";
 import "../style/palette.css";
 import "../style/sessions.css";
+import { runWithoutWorker } from "./session/pending.ts";
 import { fieldsOf, lastUsed, openingOf, type Fields, type LastUsed } from "./opening.ts";
 
 const kept = "skein-opened-with";
@@ -95,6 +96,7 @@ async function openWith(fields: Fields): Promise<void> {
   if (first.trim() === "") return;
   try {
     await session.input(first, { key: freshKey() });
+    await runWithoutWorker(session);
   } catch (error) {
     tell("The session is open, but its first message did not get through.");
     tellError(error);

@@ -32,13 +32,18 @@ suite("a call whose outcome is unknown", { skip }, () => {
 
   const payments = (): string[] => readFileSync(bookOf(stand.folder), "utf8").trim().split("\n");
 
-  /** A session whose process was killed once the money was gone, taken up by somebody else. */
-  async function cutOff(input: string): Promise<Session> {
+  /** A session whose process was killed once the money was gone. */
+  async function killed(input: string): Promise<Session> {
     const child = join(import.meta.dirname, "cut-off.ts");
     const args = [...process.execArgv, child, stand.store, bookOf(stand.folder), input];
     const { signal, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
     assert.equal(signal, "SIGKILL", stderr);
-    const session = await stand.engine.session(stdout.trim());
+    return stand.engine.session(stdout.trim());
+  }
+
+  /** One that was taken up by somebody else since. */
+  async function cutOff(input: string): Promise<Session> {
+    const session = await killed(input);
     const ran = await session.run();
     assert.deepEqual([ran.status, (await session.state()).why?.by], ["suspended", "unknown"]);
     return session;
@@ -87,6 +92,18 @@ suite("a call whose outcome is unknown", { skip }, () => {
     await statusOf(page, "open").waitFor();
     assert.equal(await goneOn(session), "The call of pay (to: Eve) did not happen.");
     assert.deepEqual(payments(), paid);
+    shown.calm();
+  });
+
+  test("before that, a call that nobody runs any more is not said to be running", async () => {
+    const session = await killed('call pay {"to":"Sue"}');
+    const lease = await session.lease({ holder: "passing by" });
+    await lease.release();
+    await using shown = await stand.page(browser, { at: `/s/${session.id}` });
+    const { page } = shown;
+    await page.locator(".call").getByText("cut off", { exact: true }).waitFor();
+    await page.goto(`${stand.url}/s/${session.id}?at=${(await session.head()).seq - 2}`);
+    await page.locator(".call").getByText("running", { exact: true }).waitFor();
     shown.calm();
   });
 });

@@ -40,7 +40,9 @@ export function CallEntry({ call, isOpen, toggle }: CallProps): ReactNode {
   const { at, state } = useScope();
   const { request, settled, started } = call;
   const phase = phaseOf(call);
-  const [word, tone] = phases[phase];
+  // Whoever ran it is gone, and nobody has taken it up yet.
+  const isLeft = phase === "running" && state.lease === null && (started?.seq ?? Infinity) <= state.seq;
+  const [word, tone] = isLeft ? (["cut off", "warn"] as const) : phases[phase];
   const waits = at === null && state.calls.some((one) => one.seq === request.seq && one.phase === "asked");
   const ms = settled?.body.ms ?? (settled && started ? settled.at - started.at : undefined);
   return (
@@ -51,7 +53,7 @@ export function CallEntry({ call, isOpen, toggle }: CallProps): ReactNode {
         <span className="call-input cut">{inputWords(request.content?.input)}</span>
         {ms === undefined || ms < 1 ? null : <span className="faint small number">{span(ms)}</span>}
         <span className="mark" data-tone={tone}>
-          {phase === "running" ? <span className="dot" data-beats /> : null}
+          {phase === "running" && !isLeft ? <span className="dot" data-beats /> : null}
           {word}
         </span>
       </button>

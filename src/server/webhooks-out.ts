@@ -41,6 +41,7 @@ const idleMs = 60_000;
 const graceMs = 2_000;
 /** So much of the feed may have to be read again after a restart. */
 const passedMax = 10_000;
+const pageRecords = 200;
 
 /** What is written down names the epoch of the duty: nothing is, once somebody else has it. */
 type OnDuty = WebhooksOutOptions & { readonly epoch: number };
@@ -203,6 +204,35 @@ async function isWanted({ store }: Context, hook: HookEntry, record: StoredRecor
     (hook.agent === null || row.agent === hook.agent) &&
     labels.every(([key, value]) => row.labels[key] === value)
   );
+}
+
+export interface HookWaiting {
+  /** Events that the hook is still to be told of, as far as it is written down which it was told. */
+  readonly waiting: number;
+  /** When the first of them was written; null: there is none. */
+  readonly waitingSince: number | null;
+}
+
+/**
+ * What a hook waits for, as any process can tell: the wanted ones of the next 10,000 events after the last
+ * that is written down as told.
+ */
+export async function waitingFor(context: Context, hook: HookEntry): Promise<HookWaiting> {
+  let place = parsePlace(hook.position);
+  let waiting = 0;
+  let waitingSince: number | null = null;
+  for (let read = 0; read < passedMax && hook.url !== null;) {
+    const { records, position } = await context.store.feed(place.after, pageRecords);
+    if (records.length === 0) break;
+    for (const record of after(records, place)) {
+      if (!(await isWanted(context, hook, record))) continue;
+      waiting += 1;
+      waitingSince ??= record.at;
+    }
+    place = { after: position, last: null };
+    read += records.length;
+  }
+  return { waiting, waitingSince };
 }
 
 interface Telling {

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { toldOf } from "../../src/cli/verb/hooks.ts";
 import { makeFolder, skeinIn } from "./skein.ts";
 
 test("a hook is added, listed, tried and removed", async () => {
@@ -47,6 +48,25 @@ test("a hook is added, listed, tried and removed", async () => {
   delete process.env["TEST_TOLD_SECRET"];
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
+});
+
+test("what waits is counted; it is shown when it waits for longer than takes to write down", async () => {
+  const skein = skeinIn(makeFolder());
+  const how = ["--events", "session.opened", "--secret", "S"];
+  await skein.here("hooks", "add", "ops", "https://example.com/", ...how);
+  await skein.here("open", "One");
+  await skein.here("open", "Two");
+  const [hook] = await skein.look("hooks");
+  assert.equal(hook?.["waiting"], 2);
+  const nowMs = Date.now();
+  assert.ok(Math.abs(Number(hook?.["waitingSince"]) - nowMs) < 60_000);
+  const told = { delivered: 3, abandoned: 0, waiting: 2 };
+  assert.equal(toldOf({ ...told, waitingSince: nowMs - 60_000 }, nowMs), "3");
+  assert.equal(toldOf({ ...told, waitingSince: null }, nowMs), "3");
+  assert.equal(
+    toldOf({ ...told, abandoned: 1, waitingSince: nowMs - 300_000 }, nowMs),
+    "3, 1 given up; 2 wait, the first for 5 m",
+  );
 });
 
 test("mistakes are told with a hint", async () => {

@@ -9,9 +9,9 @@ import { limit } from "../../src/core/limit.ts";
 import { Engine } from "../../src/runtime/engine.ts";
 import { isPrivate, post } from "../../src/runtime/outbound.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
-import { openWebhooksOut, type WebhooksOutOptions } from "../../src/server/webhooks-out.ts";
+import { openWebhooksOut, waitingFor, type WebhooksOutOptions } from "../../src/server/webhooks-out.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { workspace } from "../runtime/place.ts";
+import { all, workspace } from "../runtime/place.ts";
 import { until } from "./until.ts";
 
 interface Got {
@@ -157,6 +157,35 @@ test("hooks say what goes wrong just now and when they are tried again, where th
   await until(async () => (await entry("away")).failures === 0);
   assert.deepEqual(await entry("away"), { ...unknown, failures: 0 });
   await again.stop();
+});
+
+test("any process finds what a hook waits for, by what is written down", async () => {
+  await using place = await receiver((count) => (count === 2 ? 503 : 200));
+  await using engine = engineOn();
+  const context = Engine.contextOf(engine);
+  const waits = async () => {
+    const [hook] = await engine.hooks();
+    return waitingFor(context, hook!);
+  };
+  const opened = { ...closed, events: ["session.opened"] };
+  await engine.setHook("ops", place.url, opened);
+  assert.deepEqual(await waits(), { waiting: 0, waitingSince: null });
+  // It is told of the first; the second it does not take, and nothing after it.
+  const out = await openWebhooksOut(engine, { ...near, againMs: 60_000 });
+  await engine.open({ objective: "One" });
+  await until(async () => (await engine.hooks())[0]?.delivered === 1);
+  const second = await engine.open({ objective: "Two" });
+  await second.append("not wanted");
+  await engine.open({ objective: "Three" });
+  await until(async () => place.got.length === 2);
+  const [event] = await all(second.events({ limit: 1 }));
+  assert.deepEqual(await waits(), { waiting: 2, waitingSince: event?.at });
+  await out.stop();
+  const again = await openWebhooksOut(engine, near);
+  await until(async () => (await waits()).waiting === 0);
+  await again.stop();
+  assert.equal((await waits()).waitingSince, null);
+  assert.equal(place.got.length, 4);
 });
 
 test("what could not be told within a day is given up, in the log, and the next is told", async () => {

@@ -2,10 +2,10 @@
 import { SkeinError } from "../../core/error.ts";
 import { Engine } from "../../runtime/engine.ts";
 import { hookCalled, type HookEntry } from "../../runtime/hooks.ts";
-import { tellHook } from "../../server/webhooks-out.ts";
+import { tellHook, waitingFor, type HookWaiting } from "../../server/webhooks-out.ts";
 import { oneOf } from "../args.ts";
 import { present } from "../input.ts";
-import { ago } from "../moment.ts";
+import { ago, roughly } from "../moment.ts";
 import { table } from "../table.ts";
 import { oneLine } from "../text.ts";
 import { verb, type Call, type OptionValues } from "../verb.ts";
@@ -37,6 +37,8 @@ export const hooks = verb({
       "is tried again for a day. Of what was said nothing goes out.",
     "Calls are signed with what the variable --secret holds where the server runs; the store keeps its " +
       "name alone. test makes one call from here, with the variable as it is here.",
+    "The list says what waits for longer than two minutes, of the next 10,000 events after the last that a " +
+      "hook was told: then no server tells it, or it does not take them; the server's log says why.",
   ],
   examples: [
     { command: "skein hooks", what: "those there are" },
@@ -122,7 +124,10 @@ async function tryOut({ out, engine, options: given }: Here, name: string): Prom
 }
 
 async function list({ out, engine, nowMs }: Here): Promise<void> {
-  const found = await (await engine()).hooks();
+  const opened = await engine();
+  const found: (HookEntry & HookWaiting)[] = [];
+  for (const hook of await opened.hooks())
+    found.push({ ...hook, ...(await waitingFor(Engine.contextOf(opened), hook)) });
   if (out.json) {
     for (const one of found) await out.emit(one);
     return;
@@ -148,10 +153,16 @@ async function list({ out, engine, nowMs }: Here): Promise<void> {
   for (const line of table(columns, rows, { width: out.columns, heading: out.bold })) await out.line(line);
 }
 
-function toldOf({ delivered, abandoned, lastError, nextTryAt }: HookEntry, nowMs: number): string {
+/** What goes wrong is known where the hook is told; here it is seen by what waits. */
+export function toldOf(
+  { delivered, abandoned, waiting, waitingSince }: Pick<HookEntry, "delivered" | "abandoned"> & HookWaiting,
+  nowMs: number,
+): string {
   const gone = abandoned === 0 ? "" : `, ${abandoned} given up`;
-  if (lastError === null) return `${delivered}${gone}`;
-  const again =
-    nextTryAt === null ? "" : `, again in ${Math.max(0, Math.ceil((nextTryAt - nowMs) / 1_000))} s`;
-  return `${delivered}${gone}; ${oneLine(lastError)}${again}`;
+  const waitedMs = waitingSince === null ? 0 : nowMs - waitingSince;
+  const left = waitedMs < unnotedMs ? "" : `; ${waiting} wait, the first for ${roughly(waitedMs)}`;
+  return `${delivered}${gone}${left}`;
 }
+
+/** What was told in the last minute is not written down yet, and may be taken for what waits. */
+const unnotedMs = 120_000;

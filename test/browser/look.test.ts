@@ -64,7 +64,7 @@ suite("how it looks and is reached", { skip }, () => {
   };
 
   test(
-    "every main view fits a phone, and axe finds nothing serious in it",
+    "every main view fits small screens, and axe finds nothing serious in it",
     { timeout: 200_000 },
     async () => {
       await using shown = await stand.page(browser, { reducedMotion: "reduce", bypassCSP: true });
@@ -75,13 +75,23 @@ suite("how it looks and is reached", { skip }, () => {
         await page.setViewportSize({ width: 1280, height: 800 });
         await show(page, view);
         await page.evaluate(axe);
-        const seen = [...(await lookedAt(page)), ...(await inTheDark(page)), ...(await onAPhone(page))];
+        const seen = [...(await lookedAt(page)), ...(await inTheDark(page)), ...(await onSmallScreens(page))];
         found.push(...seen.map((one) => `${view[0]}: ${one}`));
       }
       assert.deepEqual(found, []);
       shown.calm();
     },
   );
+
+  test("with little room beside the places the names of sessions are still read", async () => {
+    for (const width of [761, 1000, 1001]) {
+      await using shown = await stand.page(browser, { viewport: { width, height: 800 } });
+      const name = shown.page.getByRole("link", { name: "Payment provider" });
+      await name.waitFor();
+      const room = (await name.boundingBox())?.width ?? 0;
+      assert.ok(room >= 90, `at ${width} it has ${room} pixels`);
+    }
+  });
 
   test("whatever kind of button is pointed at, what it says can be read, in both themes", async () => {
     await using shown = await stand.page(browser, { at: `/s/${center}/merge?from=${other}` });
@@ -257,10 +267,15 @@ async function inTheDark(page: Page): Promise<string[]> {
   return [...isDark, ...(await lookedAt(page, "color-contrast"))].map((one) => `in the dark, ${one}`);
 }
 
-async function onAPhone(page: Page): Promise<string[]> {
-  await page.setViewportSize({ width: 390, height: 844 });
-  const [scrolled, width] = await page.evaluate(
-    () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const,
-  );
-  return scrolled > width ? [`on a phone it is ${scrolled} pixels wide`] : [];
+/** A tablet, a phone, and a small one. */
+async function onSmallScreens(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const size of [768, 390, 320]) {
+    await page.setViewportSize({ width: size, height: 844 });
+    const [scrolled, width] = await page.evaluate(
+      () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const,
+    );
+    if (scrolled > width) found.push(`with ${size} pixels of room it is ${scrolled} pixels wide`);
+  }
+  return found;
 }

@@ -142,7 +142,7 @@ export const limit = {
   liveAnswerCharsMax: 1_048_576,
   /** Sessions, and other servers, whose deltas a server fetches from elsewhere at once. */
   relaysMax: 1_000,
-  /** Spans that wait for a collector, past which they are dropped; and those that are sent at once. */
+  /** Spans that wait for a collector, past which the oldest go; and those that are sent at once. */
   telemetrySpansMax: 10_000,
   telemetryBatchMax: 500,
   /** Hooks of one workspace, the address of one, how long a call may take, and how long it is tried. */

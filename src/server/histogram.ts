@@ -1,6 +1,6 @@
 /** Counts of how long things took, or how large they were, in steps; one series for each set of labels. */
 
-export type Labels = Readonly<Record<string, string>>;
+export type Labels = Readonly<Record<string, string | number>>;
 
 export interface Series {
   readonly labels: Labels;

@@ -226,7 +226,7 @@ function histogramLines(name: string, help: string, histogram: Histogram): strin
 }
 
 function labelText(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(`${value}`)}"`);
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }
 

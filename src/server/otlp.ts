@@ -1,6 +1,6 @@
 /**
  * Sends spans and figures to a collector, by OTLP over HTTP as JSON. It never holds up work: what cannot be
- * sent soon is dropped, and how much was is known.
+ * sent waits as long as there is room, then the oldest is dropped, and how much was is known.
  */
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
@@ -37,7 +37,7 @@ export interface OtlpOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly service: { readonly name: string; readonly version: string };
   readonly world: Pick<World, "now" | "sleep">;
-  /** Told the first time that a collector cannot be reached, and after each time that it could. */
+  /** Told the first time that a collector takes nothing, and after each time that it did. */
   readonly trouble: (error: unknown) => void;
   readonly everyMs?: number;
 }
@@ -49,7 +49,7 @@ export interface Otlp {
   readonly dropped: number;
   /** Sends what there is now; resolves also when it could not be sent. */
   flush(): Promise<void>;
-  /** Sends what is left, and ends. */
+  /** Sends what is left, and ends; what is not taken then is gone. */
   stop(): Promise<void>;
 }
 
@@ -83,6 +83,12 @@ function decoded(text: string): string {
 const everyUsualMs = 5_000;
 const answerMs = 10_000;
 
+/** Answers after which OTLP wants the same to be sent again; any other that is no success is final. */
+const passing: readonly number[] = [429, 502, 503, 504];
+
+/** What became of something that was sent. */
+type Sent = "taken" | "refused" | "away";
+
 export function makeOtlp(options: OtlpOptions): Otlp {
   const { world, trouble, everyMs = everyUsualMs } = options;
   const base = options.endpoint.replace(/\/+$/, "");
@@ -92,38 +98,48 @@ export function makeOtlp(options: OtlpOptions): Otlp {
   const measures: Measure[] = [];
   let waiting: Span[] = [];
   let dropped = 0;
-  let isAway = false;
+  let isTold = false;
   let sending = Promise.resolve();
 
-  async function post(path: string, body: object): Promise<boolean> {
+  async function post(path: string, body: object): Promise<Sent> {
+    let sent: Sent = "away";
     const late = new AbortController();
     const done = new AbortController();
     void world.sleep(answerMs, done.signal).then(() => late.abort());
     try {
       const text = JSON.stringify(body);
-      const init = { method: "POST", headers, body: text, signal: late.signal, redirect: "error" } as const;
+      const init = { method: "POST", headers, body: text, signal: late.signal, redirect: "manual" } as const;
       const response = await fetch(`${base}${path}`, init);
+      sent = response.ok ? "taken" : passing.includes(response.status) ? "away" : "refused";
       await response.body?.cancel();
       if (!response.ok) throw new Error(`the collector answered ${response.status} at ${path}`);
-      isAway = false;
-      return true;
+      isTold = false;
     } catch (error) {
-      if (!isAway) trouble(error);
-      isAway = true;
-      return false;
+      if (!isTold) trouble(error);
+      isTold = true;
     } finally {
       done.abort();
     }
+    return sent;
+  }
+
+  /** The oldest go first: what happens now is asked about sooner. */
+  function makeRoom(): void {
+    const excess = waiting.length - limit.telemetrySpansMax;
+    if (excess <= 0) return;
+    waiting.splice(0, excess);
+    dropped += excess;
   }
 
   async function send(): Promise<void> {
     while (waiting.length > 0) {
       const batch = waiting.slice(0, limit.telemetryBatchMax);
       waiting = waiting.slice(batch.length);
-      if (await post("/v1/traces", spansBody(options, batch))) continue;
-      // The collector is away. What comes meanwhile is kept as long as there is room; this batch is not.
-      dropped += batch.length;
-      return;
+      const sent = await post("/v1/traces", spansBody(options, batch));
+      if (sent === "refused") dropped += batch.length;
+      if (sent !== "away") continue;
+      waiting = [...batch, ...waiting];
+      return makeRoom();
     }
     const filled = measures.filter(({ histogram }) => histogram.series().length > 0);
     if (filled.length > 0)
@@ -142,8 +158,8 @@ export function makeOtlp(options: OtlpOptions): Otlp {
   const going = sendOn();
   return {
     span(span) {
-      if (waiting.length >= limit.telemetrySpansMax) dropped += 1;
-      else waiting.push(span);
+      waiting.push(span);
+      makeRoom();
     },
     measure: (measure) => void measures.push(measure),
     get dropped() {

@@ -8,6 +8,7 @@
 import type { StoredRecord } from "../core/chain.ts";
 import type { BodyOf, EventType } from "../core/catalogue.ts";
 import { SkeinError } from "../core/error.ts";
+import { operationOf } from "../protocol/operations.ts";
 import { Engine } from "../runtime/engine.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
 import { makeHistogram } from "./histogram.ts";
@@ -57,9 +58,9 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
 
   return {
     told({ method, operation, status, ms }) {
-      const labels = { [names.httpMethod]: method, [names.httpStatus]: `${status}` };
+      const labels = { [names.httpMethod]: method, [names.httpStatus]: status };
       requests.record(
-        { ...labels, ...(operation === null ? {} : { [names.httpRoute]: operation }) },
+        { ...labels, ...(operation === null ? {} : { [names.httpRoute]: operationOf(operation).path }) },
         ms / 1_000,
       );
     },

@@ -146,9 +146,9 @@ const sentMetric = {
     dataPoints: [
       {
         attributes: [
-          { key: "http.request.method", value: { stringValue: "GET" } },
-          { key: "http.response.status_code", value: { stringValue: "200" } },
-          { key: "http.route", value: { stringValue: "engine.sessions" } },
+          { key: "http.request.method", value: { stringValue: "POST" } },
+          { key: "http.response.status_code", value: { intValue: "200" } },
+          { key: "http.route", value: { stringValue: "/v1/sessions/{id}/append" } },
         ],
         startTimeUnixNano: "1700000002000000000",
         timeUnixNano: "1700000002000000000",
@@ -170,9 +170,9 @@ test("spans and figures go out as OTLP says", async () => {
   const otlp = makeOtlp({ ...place, headers, service, world, trouble: assert.ifError, everyMs: 60_000 });
   const telemetry = makeTelemetry(otlp);
   telemetry.told({
-    method: "GET",
-    path: "/v1/sessions",
-    operation: "engine.sessions",
+    method: "POST",
+    path: "/v1/sessions/x/append",
+    operation: "session.append",
     status: 200,
     ms: 30,
     tenant: "default",
@@ -189,23 +189,54 @@ test("spans and figures go out as OTLP says", async () => {
   );
 });
 
-test("a collector that is away costs spans and nothing else, and is told of once", async () => {
+const idOf = (number: number): string => number.toString(16).padStart(16, "0");
+const numbered = (number: number): Span => ({ ...span, spanId: idOf(number) });
+const idsIn = ({ body }: Received): string[] =>
+  (body as typeof tracesBody).resourceSpans[0]?.scopeSpans[0]?.spans.map(({ spanId }) => spanId) ?? [];
+
+test("spans wait for a collector that is away, the newest of them, and it is told of once", async () => {
   let status = 503;
   await using place = await collector(() => status);
   const troubles: unknown[] = [];
   const trouble = (error: unknown): void => void troubles.push(error);
   const service = { name: "skein", version: "1" };
   const otlp = makeOtlp({ ...place, service, world: realWorld(), trouble, everyMs: 60_000 });
-  for (let left = limit.telemetrySpansMax + 5; left > 0; left--) otlp.span(span);
+  const count = limit.telemetrySpansMax + 5;
+  for (let at = 0; at < count; at++) otlp.span(numbered(at));
   assert.equal(otlp.dropped, 5);
-  await otlp.flush();
-  await otlp.flush();
-  assert.equal(otlp.dropped, 5 + 2 * limit.telemetryBatchMax);
+  for (status of [429, 502, 503, 504]) await otlp.flush();
+  const going = otlp.flush();
+  // What is under way counts, too, when it comes back.
+  otlp.span(numbered(count));
+  await going;
+  assert.equal(otlp.dropped, 6);
   assert.equal(troubles.length, 1);
+  place.received.length = 0;
   status = 200;
   await otlp.stop();
-  assert.equal(otlp.dropped, 5 + 2 * limit.telemetryBatchMax);
-  assert.equal(place.received.length, 2 + limit.telemetrySpansMax / limit.telemetryBatchMax - 2);
+  assert.equal(otlp.dropped, 6);
+  const expected = Array.from({ length: limit.telemetrySpansMax }, (_, at) => idOf(at + 6));
+  assert.deepEqual(place.received.flatMap(idsIn), expected);
+});
+
+test("spans wait for a collector that cannot be reached, and what it refuses is not sent again", async () => {
+  const down = await collector(() => 200);
+  await down[Symbol.asyncDispose]();
+  const service = { name: "skein", version: "1" };
+  const trouble = (): void => undefined;
+  const options = { service, world: realWorld(), trouble, everyMs: 60_000 };
+  const away = makeOtlp({ ...options, endpoint: down.endpoint });
+  away.span(span);
+  await away.flush();
+  assert.equal(away.dropped, 0);
+  await away.stop();
+  await using place = await collector(() => 400);
+  const refused = makeOtlp({ ...options, endpoint: place.endpoint });
+  refused.span(span);
+  await refused.flush();
+  await refused.stop();
+  assert.equal(refused.dropped, 1);
+  assert.equal(place.received.length, 1);
 });
 
 test("nothing is sent unless the environment, or an option, says where", () => {

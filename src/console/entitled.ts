@@ -8,7 +8,7 @@ type Scope = Me["scopes"][number];
 type Scopes = Pick<Me, "scopes"> | undefined;
 
 /** Undefined: it may. Until it is known who asks, nothing is held back: the server says no where it must. */
-function refusalOf(me: Scopes, needed: readonly Scope[]): string | undefined {
+export function refusalOf(me: Scopes, needed: readonly Scope[]): string | undefined {
   if (me === undefined || me.scopes.includes("admin")) return undefined;
   const missing = needed.find((scope) => !me.scopes.includes(scope));
   return missing === undefined ? undefined : `This login may not do that: it needs the scope ${missing}.`;

@@ -60,6 +60,23 @@ suite("what is said", { skip }, () => {
     await page.getByRole("button", { name: "Fire now" }).waitFor();
     await isOff(page, "Fire now", "operate");
     await isOff(page, "Remove", "operate");
+    const { rows } = await stand.engine.sessions({ text: "Only read" });
+    const path = `${stand.url}/s/${rows[0]?.session ?? ""}`;
+    await page.goto(`${path}?at=1`);
+    for (const name of ["Fork from here", "Rewind to here", "Rewind…"]) await isOff(page, name, "write");
+    await page.goto(`${path}/family`);
+    await isOff(page, "Fork…", "write");
+    await page.keyboard.press("f");
+    await page.locator(".toast").getByText("it needs the scope write").waitFor();
+    await page.getByRole("button", { name: "More that can be done" }).click();
+    for (const [name, scope] of [
+      ["Hold…", "write"],
+      ["Delete…", "admin"],
+    ] as const) {
+      const choice = page.getByRole("menuitem", { name });
+      assert.ok(await choice.isDisabled(), name);
+      assert.match((await choice.getAttribute("title")) ?? "", new RegExp(`needs the scope ${scope}`));
+    }
     await page.goto(`${stand.url}/memory`);
     await isOff(page, "Remember", "write");
     await page.getByRole("button", { name: "Forget rate" }).waitFor();

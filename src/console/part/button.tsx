@@ -31,9 +31,9 @@ export function Button({ kind, size, act, refusal, disabled, children, ...rest }
       data-size={size}
       aria-busy={isBusy || undefined}
       disabled={disabled === true || isBusy || refusal !== undefined}
-      {...(refusal === undefined ? {} : { title: refusal })}
       {...(act === undefined ? {} : { onClick: () => void run() })}
       {...rest}
+      {...(refusal === undefined ? {} : { title: refusal })}
     >
       {children}
     </button>

@@ -6,6 +6,8 @@ export interface Choice {
   readonly name: string;
   /** Absent: it cannot be done now. */
   readonly act?: (() => unknown) | undefined;
+  /** Why it cannot be done by this login: it is said to whoever points at it. */
+  readonly refusal?: string | undefined;
   readonly key?: string;
   /** A line above it. */
   readonly apart?: boolean;
@@ -91,7 +93,8 @@ export function Menu({ label, choices, children, kind }: MenuProps): ReactNode {
               <button
                 type="button"
                 role="menuitem"
-                disabled={choice.act === undefined}
+                disabled={choice.act === undefined || choice.refusal !== undefined}
+                title={choice.refusal}
                 onClick={() => void choose(choice)}
               >
                 <span>{choice.name}</span>

@@ -11,6 +11,8 @@ export interface Acts {
   readonly titleOf: (node: Node, chars?: number) => string;
   readonly fork: (node: Node) => void;
   readonly pick: (node: Node) => void;
+  /** Why this login may fork and merge nothing. */
+  readonly refusal: string | undefined;
 }
 
 /** Whether something can be merged into it. */
@@ -19,11 +21,11 @@ const takes = ({ status, copy }: Node): boolean =>
 
 /** The main ones first. Of an absent session nothing is left to do. */
 export function choicesOf(node: Node, acts: Acts): readonly Choice[] {
-  const { other, fork, pick } = acts;
+  const { other, fork, pick, refusal } = acts;
   const { session, status } = node;
   if (status === "absent") return [];
   const open: Choice = { name: "Open", act: () => go(sessionPath(session)) };
-  const forking: Choice = { name: "Fork…", act: () => fork(node) };
+  const forking: Choice = { name: "Fork…", act: () => fork(node), refusal };
   const picking: Choice = { name: "Choose, to compare or merge with", act: () => pick(node), apart: true };
   if (other === null || other.session === session || other.status === "absent")
     return [open, forking, picking];
@@ -38,8 +40,8 @@ export function choicesOf(node: Node, acts: Acts): readonly Choice[] {
       act: () => go(sessionPath(other.session, "compare", { with: session })),
       apart: true,
     },
-    { name: `Merge it into ${name}`, act: merge(other, node) },
-    { name: `Merge ${name} into it`, act: merge(node, other) },
+    { name: `Merge it into ${name}`, act: merge(other, node), refusal },
+    { name: `Merge ${name} into it`, act: merge(node, other), refusal },
     picking,
   ];
 }

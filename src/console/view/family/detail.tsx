@@ -59,13 +59,14 @@ export function Detail({ node, nodes, acts, costs }: DetailProps): ReactNode {
         )}
       </dl>
       <div className="family-acts">
-        {choicesOf(node, acts).map(({ name, act }, place) => (
+        {choicesOf(node, acts).map(({ name, act, refusal }, place) => (
           <Button
             key={name}
             size="small"
             {...(place === 0 ? { kind: "main" as const } : {})}
             act={() => act?.()}
             disabled={act === undefined}
+            refusal={refusal}
           >
             <span className="cut">{name}</span>
           </Button>

@@ -1,5 +1,6 @@
 /** The family as a graph: who was forked from whom, what was merged into whom, what can be made of it. */
 import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { useRefusal } from "../../entitled.ts";
 import { plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { WhenRead } from "../../part/trouble.tsx";
@@ -53,6 +54,7 @@ function Drawn({ lineage }: { readonly lineage: Lineage }): ReactNode {
     titleOf: titlesAmong(byId),
     fork: setForked,
     pick: (node: Node) => goWith({ pick: node.session }),
+    refusal: useRefusal("session.fork"),
   };
   return (
     <div className="family">

@@ -5,6 +5,7 @@
  */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
+import { tell } from "../../part/toast.tsx";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
 import { choicesOf, type Acts } from "./act.ts";
@@ -140,9 +141,9 @@ function useKeys({ current, nodes, acts, move }: Keys): void {
   const choose = (word: string) => (): void => {
     const node = nodes.get(current);
     if (node === undefined) return;
-    choicesOf(node, acts)
-      .find(({ name }) => name.startsWith(word))
-      ?.act?.();
+    const choice = choicesOf(node, acts).find(({ name }) => name.startsWith(word));
+    if (choice?.refusal === undefined) choice?.act?.();
+    else tell(choice.refusal);
   };
   useShortcuts([
     { key: "j", what: "Next session of the family", act: () => move("down") },

@@ -1,6 +1,7 @@
 /** What else can be done with a session: the choices of its menu, and what each asks first. */
 import { mayIn } from "../../../protocol/library.ts";
 import type { Me } from "../../../client/connect.ts";
+import { refusalOf } from "../../entitled.ts";
 import { plural, tokens } from "../../part/amount.ts";
 import { copyText } from "../../part/copy.tsx";
 import type { Form, Given } from "../../part/form-dialog.tsx";
@@ -25,18 +26,16 @@ export function filled<N extends string>(given: Given, ...names: readonly N[]): 
 
 export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly Choice[] {
   const { state, session, id } = scope;
-  const scopes = me?.scopes ?? ["admin"];
-  const has = (needed: Me["scopes"][number]): boolean => scopes.includes(needed) || scopes.includes("admin");
   const may = (command: Parameters<typeof mayIn>[1]): boolean =>
-    has("write") && state.newer === null && mayIn(state.status, command);
+    state.newer === null && mayIn(state.status, command);
   const when = (allowed: boolean, form: () => Form): (() => void) | undefined =>
     allowed ? () => ask(form()) : undefined;
   const lifts = state.holds.map((name) => ({
     name: `Lift the hold “${name.slice(0, 40)}”`,
-    act: has("write") ? async () => done(scope, session.lift(name), "Lifted.") : undefined,
+    act: async () => done(scope, session.lift(name), "Lifted."),
   }));
-  return [
-    { name: "Fork…", act: when(has("write"), () => forkForm(scope)) },
+  const writes: readonly Choice[] = [
+    { name: "Fork…", act: () => ask(forkForm(scope)) },
     { name: "Save a checkpoint…", act: when(may("describe"), () => saveForm(scope)) },
     { name: "Compress…", act: when(may("compact") && state.status !== "running", () => compressForm(scope)) },
     { name: "Clear…", act: when(may("close"), () => clearForm(scope)) },
@@ -50,7 +49,14 @@ export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly 
     { name: "Cancel…", act: when(may("cancel"), () => cancelForm(scope)) },
     { name: "Hold…", act: when(may("govern"), () => holdForm(scope)) },
     ...lifts,
-    { name: "Delete…", act: when(has("admin") && state.status !== "running", () => deleteForm(scope)) },
+  ];
+  return [
+    ...writes.map((choice) => ({ ...choice, refusal: refusalOf(me, ["write"]) })),
+    {
+      name: "Delete…",
+      act: when(state.status !== "running", () => deleteForm(scope)),
+      refusal: refusalOf(me, ["admin"]),
+    },
     { name: "Export", apart: true, act: async () => exportBundle(id) },
     { name: "Copy its id", act: async () => copyText(id, "the id") },
     {

@@ -4,6 +4,7 @@
  */
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useCell } from "../../cell.ts";
+import { useRefusal } from "../../entitled.ts";
 import { count } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { actorWords, wordsOfEvent } from "../../part/event-words.ts";
@@ -15,9 +16,7 @@ import { go, sessionPath, useRoute } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
 import type { LogEvent } from "../session/event-log.ts";
-import { useMe } from "../session/entry.tsx";
 import { useScope, type Scope, type State } from "../session/scope.ts";
-import { mayWrite } from "../session/standing.tsx";
 import { ContextSummary } from "./context-summary.tsx";
 import { marksKey, turnFrom, useEventAt, useMarks } from "./reading.ts";
 import { RewindDialog, useRewind } from "./rewind-dialog.tsx";
@@ -144,7 +143,7 @@ function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolea
   const { id, session, travel } = useScope();
   const [asks, setAsks] = useState(false);
   const rewind = useRewind(seq);
-  const isShut = !mayWrite(useMe());
+  const refusal = useRefusal("session.fork", "session.rewind");
   const route = useRoute();
   const showsContext = route.at === "session" && route.aspect === "context";
   const fork = async (): Promise<void> => {
@@ -160,17 +159,18 @@ function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolea
     <>
       {showsContext ? null : <ContextSummary seq={seq} isDrawn={isDrawn} />}
       <div className="row time-ways">
-        <Button size="small" disabled={isDrawn || isShut} act={fork}>
+        <Button size="small" disabled={isDrawn} refusal={refusal} act={fork}>
           Fork from here
         </Button>
-        <Button size="small" disabled={isDrawn || isShut} act={() => rewind()}>
+        <Button size="small" disabled={isDrawn} refusal={refusal} act={() => rewind()}>
           Rewind to here
         </Button>
         <Button
           size="small"
           kind="quiet"
           title="See what is left out, and say what becomes of inputs and files"
-          disabled={isDrawn || isShut}
+          disabled={isDrawn}
+          refusal={refusal}
           act={() => setAsks(true)}
         >
           Rewind…

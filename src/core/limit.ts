@@ -123,7 +123,10 @@ export const limit = {
   /** Queries of one store that a program runs at once, and that wait; of each caller a quarter of them. */
   queriesMax: 2,
   queriesWaitingMax: 32,
-  /** One request to a server: its headers, its address, its body; and how long it may take to come in. */
+  /**
+   * One request to a server: its headers, its address, its body; and how long it may take to come in, or of
+   * bytes, how long that many may take.
+   */
   requestHeaderBytesMax: 16_384,
   requestTargetCharsMax: 8_192,
   requestPathCharsMax: 2_048,
@@ -135,6 +138,9 @@ export const limit = {
   keptAnswersMax: 10_000,
   keptAnswerBytesMax: 65_536,
   /** How often a stream that has nothing to tell says that it is there. */
+  uploadPaceBytes: 65_536,
+  /** An answer of which nothing is taken for so long is broken off. */
+  unreadMs: 30_000,
   streamBeatMs: 15_000,
   /** Deltas that wait for the event before them; past that the rest of the answer is not heard live. */
   waitingDeltasMax: 1_000,

@@ -87,13 +87,17 @@ export class Drive implements AsyncDisposable {
   }
 
   /** Any command of a turn, for loops that decide on the state themselves. */
-  change(build: Build, options: { readonly actor?: string; readonly also?: Also } = {}): Promise<Change> {
+  change(
+    build: Build,
+    options: { readonly actor?: string; readonly also?: Also; readonly asked?: boolean | undefined } = {},
+  ): Promise<Change> {
     const { writer } = this.#context;
     return writer.change(this.session, build, {
       actor: options.actor ?? this.#actor,
       epoch: this.lease.epoch,
       history: this.lease.history,
       also: options.also,
+      asked: options.asked,
     });
   }
 
@@ -266,12 +270,13 @@ function freshId(wanted: string, taken: ReadonlySet<string>): string {
 export async function takeDrive(
   context: Context,
   session: SessionId,
-  options: DriveOptions & { readonly actor?: string } = {},
+  options: DriveOptions & { readonly actor?: string; readonly expectSeq?: number } = {},
 ): Promise<Drive> {
-  const { holder = context.holder, leaseMs = context.leaseMs, actor = context.actor } = options;
+  const { holder = context.holder, leaseMs = context.leaseMs, actor = context.actor, expectSeq } = options;
   const lease = await takeLease(context, session, {
     holder,
     ...(leaseMs === undefined ? {} : { leaseMs }),
+    ...(expectSeq === undefined ? {} : { expectSeq }),
   });
   return new Drive(context, lease, actor);
 }

@@ -128,9 +128,9 @@ export function isFree(
 export async function takeLease(
   context: Context,
   session: SessionId,
-  options: { readonly holder: string; readonly leaseMs?: number },
+  options: { readonly holder: string; readonly leaseMs?: number; readonly expectSeq?: number },
 ): Promise<Lease> {
-  const { holder, leaseMs = leaseMsDefault } = options;
+  const { holder, leaseMs = leaseMsDefault, expectSeq } = options;
   const { store, world, writer, actor } = context;
   let asked = momentOf(world);
   let rivalMs = 0;
@@ -145,6 +145,7 @@ export async function takeLease(
   const { firstSeq: epoch } = await writer.change(session, build, {
     actor,
     history,
+    expectSeq,
     lease: { holder, leaseMs },
   });
   const aloneFromMs = momentOf(world).steadyMs + rivalMs;

@@ -27,6 +27,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Asked once the lease is held, before anything is done. False: it is given back at once. */
   readonly admit?: () => Promise<boolean>;
+  /** The lease is taken only if this is the head. */
+  readonly expectSeq?: number;
 }
 
 /** Why a run ended. */

@@ -29,6 +29,9 @@ export function makeRuns(context: () => Context): Runs {
   async function run(session: SessionId, options: RunOptions = {}, within = context()): Promise<Ran> {
     const before = going.get(session);
     if (before !== undefined) {
+      // Whoever started that one has changed the session already, or is about to.
+      if (options.expectSeq !== undefined)
+        throw new SkeinError("conflict", `${session} is run already`, { hint: "read what is new first" });
       const ran = await before;
       // The run may have looked into the inbox for the last time just before this was asked for.
       const { standing } = await within.writer.current(session);

@@ -11,6 +11,7 @@ import { hasGoneOn, type Asked } from "../runtime/asked.ts";
 import { Engine } from "../runtime/engine.ts";
 import { isReused } from "../runtime/same-change.ts";
 import { Session } from "../runtime/session.ts";
+import type { Arrivals } from "./arrival.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
 import { readBytes, readParams, readText } from "./body.ts";
 import type { Call, Handler } from "./call.ts";
@@ -29,6 +30,7 @@ import { streamed, streamOpeners, wantsStream, type Streamed, type StreamGiven }
 
 export interface Desk {
   readonly authorizer: Authorizer;
+  readonly arrivals: Arrivals;
   readonly kept: KeptAnswers;
   readonly gather: Gather;
   hubOf(engine: Engine): Hub;
@@ -63,6 +65,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   exchange.came(who);
   desk.relay.attend(who.engine);
   checkAccept(request, route);
+  if (operation.takes === "bytes") desk.arrivals.pace(request);
   const text = operation.takes === "json" ? await readText(request) : "";
   const params = readParams(operation, target.query, text);
   if (operation.method !== "GET") await desk.gather.join();

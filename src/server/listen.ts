@@ -23,6 +23,7 @@ import type { Context } from "../runtime/engine-context.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { World } from "../runtime/world.ts";
 import { answerCall, type Desk } from "./answer.ts";
+import { makeArrivals, type Arrivals } from "./arrival.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
 import { isVisit, makePageSender, pageFileAt, type PageFiles } from "./console.ts";
 import { makeGather } from "./gather.ts";
@@ -97,15 +98,18 @@ export interface Serving extends AsyncDisposable {
 /** How long requests under way are waited for when the server stops. */
 const stopGraceMs = 5_000;
 const stopLookMs = 10;
+/** How often it is looked who takes too long. */
+const lookMs = 1_000;
 
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { host = "127.0.0.1", world } = options;
   const stopping = new AbortController();
   const server = createServer({
     maxHeaderSize: limit.requestHeaderBytesMax,
-    requestTimeout: limit.requestMs,
+    // How long a body may take depends on what it is: arrival.ts.
+    requestTimeout: 0,
     headersTimeout: limit.requestMs,
-    connectionsCheckingInterval: 1_000,
+    connectionsCheckingInterval: lookMs,
     keepAliveTimeout: 65_000,
     // One that is missing is refused below, as a problem.
     requireHostHeader: false,
@@ -129,8 +133,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     random: world.random,
   });
   for (const engine of options.engines ?? []) relay.attend(engine);
+  const arrivals = makeArrivals(() => world.steady?.() ?? world.now());
+  void lookOn(arrivals, world, stopping.signal);
   const desk: Desk = {
     authorizer,
+    arrivals,
     kept: makeKeptAnswers(),
     gather: makeGather(world.defer),
     hubOf: hubs.of,
@@ -217,6 +224,11 @@ function makeHubs(trouble: (error: unknown) => void) {
   };
 }
 
+const rawDetails: Partial<Record<ProblemCode, string>> = {
+  "header-too-large": `the headers of a request have at most ${limit.requestHeaderBytesMax} bytes`,
+  "timed-out": `no whole head of a request came within ${limit.requestMs / 1_000} seconds`,
+};
+
 /** What could not even be read as a request. */
 function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): void {
   const codes: Readonly<Record<string, ProblemCode>> = {
@@ -227,7 +239,8 @@ function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): v
     socket.destroy();
     return;
   }
-  const problem = makeProblem(codes[error.code ?? ""] ?? "invalid", "this is no request that can be read");
+  const code = codes[error.code ?? ""] ?? "invalid";
+  const problem = makeProblem(code, rawDetails[code] ?? "this is no request that can be read");
   const text = JSON.stringify(problem);
   const head = [
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ""}`,
@@ -236,6 +249,18 @@ function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): v
     "connection: close",
   ];
   socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
+}
+
+/** Keeps looking until the server stops: then connections are closed, whatever comes. */
+async function lookOn(
+  arrivals: Pick<Arrivals, "look">,
+  { sleep }: Pick<World, "sleep">,
+  stopping: AbortSignal,
+): Promise<void> {
+  while (!stopping.aborted) {
+    await sleep(lookMs, stopping);
+    arrivals.look();
+  }
 }
 
 function makeListener(desk: Desk, options: ServeOptions) {
@@ -334,6 +359,11 @@ function makeListener(desk: Desk, options: ServeOptions) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     const startedMs = clock();
     const told: Mutable<Told> = { ...nobody, method: request.method ?? "" };
+    desk.arrivals.begin(request, (problem) => {
+      if (response.headersSent) return void request.socket.destroy();
+      const headers = { ...safe, ...gate.corsHeaders(request), connection: "close" };
+      return sendProblem(request, response, problem, headers);
+    });
     request.on("error", ignore);
     response.on("error", ignore);
     answer(request, response, told)
@@ -346,7 +376,10 @@ function makeListener(desk: Desk, options: ServeOptions) {
         return sendProblem(request, response, problem, headers);
       })
       .catch(desk.trouble)
-      .finally(() => options.tell?.({ ...told, status: response.statusCode, ms: clock() - startedMs }));
+      .finally(() => {
+        desk.arrivals.end(request);
+        options.tell?.({ ...told, status: response.statusCode, ms: clock() - startedMs });
+      });
   };
 }
 

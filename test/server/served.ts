@@ -50,6 +50,8 @@ export interface ServedOptions {
   readonly streaming?: ServeOptions["streaming"];
   readonly isReady?: ServeOptions["isReady"];
   readonly page?: ServeOptions["page"];
+  /** What the server has instead of the real world's. */
+  readonly world?: Partial<ServeOptions["world"]>;
   readonly otherStores?: boolean;
   readonly openStore?: OpenStore;
 }
@@ -68,7 +70,7 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
   const troubles: unknown[] = [];
   const again = (): Promise<Serving> =>
     serve({
-      world,
+      world: { ...world, ...options.world },
       version: "0.0.0",
       authorizer: (bound) =>
         makeAuthorizer({

@@ -4,7 +4,7 @@
  * session is where the caller knew it to be.
  */
 import { SkeinError } from "../core/error.ts";
-import { makeSessionId, type SessionId } from "../core/ids.ts";
+import { makeSessionId, type LogId, type SessionId } from "../core/ids.ts";
 import type { Context } from "./engine-context.ts";
 import { isReused, isSameChange, reusedKey } from "./same-change.ts";
 import type { Build, Writer } from "./writer.ts";
@@ -15,17 +15,23 @@ export interface Asked {
   readonly key?: string | undefined;
   /** When the call was first made, if its key tells: the id of a session that it makes bears it. */
   readonly madeMs?: number | undefined;
-  /** The session, and where it must be. */
-  readonly expect?: { readonly session: SessionId; readonly seq: number } | undefined;
+  /** The session, and where it must be; unless what was asked was written with this key before. */
+  readonly expect?: Expected | undefined;
   /** Where the call takes a key of its own: what was written with it before must be this very change. */
   readonly same?: boolean | undefined;
+}
+
+interface Expected {
+  readonly session: SessionId;
+  readonly seq: number;
+  readonly key?: string | undefined;
 }
 
 /** The same engine's context, for this one call. */
 export function askedContext(context: Context, { key, madeMs, expect, same }: Asked): Context {
   if (key === undefined && expect === undefined && same !== true) return context;
   const made = key === undefined ? {} : { newSession: () => derivedId(context, key, madeMs ?? 0) };
-  return { ...context, ...made, writer: askedWriter(context, { key, expect, same }) };
+  return { ...context, ...made, ...askedParts(context, { key, expect, same }) };
 }
 
 /** The id of the session that is made here: one of its own, or the one that follows from the caller's key. */
@@ -47,24 +53,29 @@ function derivedId({ world, store, tenant }: Context, key: string, nowMs: number
   return makeSessionId({ nowMs, random });
 }
 
-function askedWriter(context: Context, { key, expect, same }: Asked): Writer {
-  const { writer } = context;
+function askedParts(context: Context, { key, expect, same }: Asked): Pick<Context, "writer" | "runs"> {
+  const { writer, runs } = context;
   let done = false;
   const after = async <T>(work: Promise<T>): Promise<T> => {
     const result = await work;
     done = true;
     return result;
   };
-  const held = (session: string, seq: number): void => {
-    if (!done && expect !== undefined && expect.session === session && expect.seq !== seq)
-      throw moved(expect.session, expect.seq, seq);
+  const wanted = (session: string): number | undefined =>
+    !done && expect?.session === session ? expect.seq : undefined;
+  const hold = async (session: LogId, seq: number): Promise<void> => {
+    const wantedSeq = wanted(session);
+    if (wantedSeq === undefined || wantedSeq === seq) return;
+    const own = expect?.key;
+    if (own !== undefined && (await writer.keyed(session as SessionId, own)) !== undefined) return;
+    throw moved(session, wantedSeq, seq);
   };
-  return {
+  const asked: Writer = {
     ...writer,
     change(session, build, options) {
       if (done) return writer.change(session, build, options);
-      const expectSeq = expect?.session === session ? expect.seq : undefined;
-      const more = { key: options.key ?? key, expectSeq: options.expectSeq ?? expectSeq };
+      // Where it was when it was read counts less than where the caller knew it to be.
+      const more = { key: options.key ?? key, expectSeq: wanted(session) ?? options.expectSeq };
       const changing = writer.change(session, build, { ...options, ...more });
       return after(same === true && options.key !== undefined ? checked(changing) : changing);
 
@@ -79,6 +90,12 @@ function askedWriter(context: Context, { key, expect, same }: Asked): Writer {
     },
     begin: (session, start, options) =>
       after(writer.begin(session, start, { ...options, key: options.key ?? key })),
+    // Whoever decides on a state, and again on the next, must not decide on one that the caller never saw.
+    async current(session) {
+      const state = await writer.current(session);
+      await hold(session, state.seq);
+      return state;
+    },
     together(members, options) {
       const watched = members.map((member) => ({
         ...member,
@@ -87,15 +104,26 @@ function askedWriter(context: Context, { key, expect, same }: Asked): Writer {
       return after(writer.together(watched, options));
     },
     async commit(parts) {
-      for (const { session, expect: given } of parts) if (typeof given === "object") held(session, given.seq);
+      for (const { session, expect: given } of parts)
+        if (typeof given === "object") await hold(session, given.seq);
       return after(writer.commit(parts));
+    },
+  };
+  return {
+    writer: asked,
+    runs: {
+      ...runs,
+      run(session, options, within) {
+        const expectSeq = wanted(session);
+        return runs.run(session, expectSeq === undefined ? options : { ...options, expectSeq }, within);
+      },
     },
   };
 
   function heldBuild(session: SessionId, build: Build): Build {
     if (expect?.session !== session) return build;
-    return (state) => {
-      held(session, state.seq);
+    return async (state) => {
+      await hold(session, state.seq);
       return typeof build === "function" ? build(state) : build;
     };
   }

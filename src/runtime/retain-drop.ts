@@ -10,6 +10,7 @@ import type { Part } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
 import { expectAt } from "./noted.ts";
 import { paybackOf } from "./payback.ts";
+import { headOf } from "./place.ts";
 import { decideSealed, seal } from "./seal.ts";
 
 export interface Dropped {
@@ -28,10 +29,11 @@ export async function dropSessions(context: Context, dropped: readonly Dropped[]
   for (const { session, reason, check } of dropped) {
     const state = await writer.current(session);
     check?.(state);
-    const head = await store.head(session);
-    if (head?.copy !== true) refuseIfNeeded(session, state);
+    // Somebody else may have deleted it since.
+    const head = await headOf({ store }, session);
+    if (head.copy !== true) refuseIfNeeded(session, state);
     const { seq } = state;
-    const body = { session, headSeq: seq, headHash: head?.hash ?? "" };
+    const body = { session, headSeq: seq, headHash: head.hash };
     events.push({ type: "session.deleted", body, ...(reason === undefined ? {} : { content: { reason } }) });
     parts.push({ session, expect: expectAt(state), drafts: [], drop: true });
     parts.push(...(await givenBack(context, state, doomed)));

@@ -84,16 +84,22 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
     bytes: () => readBytes(request),
   };
   try {
-    await perform(desk, exchange, { route, call, params, who, text });
+    await perform(desk, exchange, { route, call, params, who, text, asked });
   } catch (error) {
-    if (isReused(error)) throw reusedProblem();
-    if (!hasGoneOn(error, asked)) throw error;
-    const { message, hint } = error as SkeinError;
-    throw new ProblemError(makeProblem("precondition-failed", message, { hint, field: "If-Match" }));
+    throw askedError(error, asked);
   }
 }
 
+/** What is told of an error, where it is due to the caller's key or expectation. */
+function askedError(error: unknown, asked: Asked): unknown {
+  if (isReused(error)) return reusedProblem();
+  if (!hasGoneOn(error, asked)) return error;
+  const { message, hint } = error as SkeinError;
+  return new ProblemError(makeProblem("precondition-failed", message, { hint, field: "If-Match" }));
+}
+
 interface Performance {
+  readonly asked: Asked;
   readonly route: Route;
   readonly call: Call;
   readonly params: unknown;
@@ -140,12 +146,12 @@ const isStreamed = (id: OperationId): id is Streamed => streamed.some((one) => o
 async function stream(
   desk: Desk,
   { request, response, headers }: Exchange,
-  { call, params, who, id }: Performance & { readonly id: Streamed },
+  { call, params, who, id, asked }: Performance & { readonly id: Streamed },
 ): Promise<void> {
   const given: StreamGiven = {
     hub: desk.hubOf(call.engine),
     lastEventId: lastEventIdIn(request),
-    problemOf: (error) => problemOf(firstError(error), desk.trouble),
+    problemOf: (error) => problemOf(askedError(firstError(error), asked), desk.trouble),
   };
   const run = await streamOpeners[id](call, params as never, given);
   const sink = openSink(response, headers, desk.stopping);
@@ -216,7 +222,7 @@ async function askedOf(
       }),
     );
   }
-  return { key: own, madeMs, same, expect: { session: id, seq } };
+  return { key: own, madeMs, same, expect: { session: id, seq, key: stored } };
 }
 
 /** A key that a call gave to the library itself stands in the log as it is. */

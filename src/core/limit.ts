@@ -118,6 +118,10 @@ export const limit = {
   /** Hits of one search. */
   searchMax: 200,
   queryRowsMax: 10_000,
+  /** What one query may give, and any single value in it. */
+  queryBytesMax: 16_777_216,
+  /** The memory of the process that runs a query, where it is one of its own. */
+  queryMemoryBytesMax: 536_870_912,
   queryMs: 30_000,
   queryCharsMax: 10_000,
   /** Queries of one store that a program runs at once, and that wait; of each caller a quarter of them. */

@@ -221,7 +221,8 @@ export class Engine implements AsyncDisposable {
     const { store, states, actor } = this.#context;
     const { progress, signal } = options;
     await catchUp(store, states, progress);
-    const how = { limit: limit.queryRowsMax, timeoutMs: limit.queryMs, ...(signal && { signal }) };
+    const { queryRowsMax, queryBytesMax: bytesMax, queryMs: timeoutMs } = limit;
+    const how = { limit: queryRowsMax, bytesMax, timeoutMs, ...(signal && { signal }) };
     return queryLine(store)({ actor, signal }, () => store.query(sql, how));
   }
 

@@ -103,7 +103,10 @@ export function realWorld(): World {
         });
         child.once("message", resolve);
         child.once("error", reject);
-        child.once("exit", (code) => reject(new Error(`${file.pathname} ended with ${code} and no answer`)));
+        child.once("exit", (code, killedBy) => {
+          const how = code ?? killedBy;
+          reject(new Error(`${file.pathname} ended with ${how} and no answer`, { cause: killedBy }));
+        });
         child.send(message);
       }),
     digest(prefixHex, text) {

@@ -130,7 +130,7 @@ async function figures(bench: Bench): Promise<void> {
 /** A driver without SQL says that it is unavailable. */
 async function queryRefuses(bench: Bench): Promise<void> {
   const session = await opened(bench, 2);
-  const options = { limit: 10, timeoutMs: 20_000 };
+  const options = { limit: 10, bytesMax: 1_000_000, timeoutMs: 20_000 };
   for (const sql of [
     "delete from sqlite_master",
     "select 1; select 2",
@@ -177,7 +177,7 @@ async function closing(bench: Bench): Promise<void> {
     projected: () => store.projected(),
     project: () => store.project({ from: null, to: "0", texts: [], items: [] }),
     search: () => store.search("a", { limit: 1 }),
-    query: () => store.query("select 1", { limit: 1, timeoutMs: 1_000 }),
+    query: () => store.query("select 1", { limit: 1, bytesMax: 1_000_000, timeoutMs: 1_000 }),
     clearDerived: () => store.clearDerived(),
     sweep: () => store.sweep(),
     check: () => store.check(),

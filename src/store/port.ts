@@ -13,6 +13,7 @@
 import type { Digest, StoredRecord } from "../core/chain.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import type { Status } from "../core/lifecycle.ts";
+import type { Answer, QueryOptions } from "./answer.ts";
 import type { ScheduleStore } from "./port-schedule.ts";
 
 export type { DueRow, RunMatch, ScheduledRow, ServerRow, WorkerRow } from "./port-schedule.ts";
@@ -27,7 +28,8 @@ export interface StoreWorld {
   readonly digest: Digest;
   /**
    * Runs a file in a process of its own, gives it the message, and resolves to the one it answers with. The
-   * process is ended when the signal is aborted, whatever it is doing. A world may lack it.
+   * process is ended when the signal is aborted, whatever it is doing; one that was killed rejects with the
+   * name of what killed it as the cause. A world may lack it.
    */
   apart?(file: URL, message: object, signal: AbortSignal): Promise<unknown>;
 }
@@ -460,10 +462,7 @@ export interface Store extends ScheduleStore {
    * Runs one read-only statement over the documented views. Rejects with `invalid` for anything else. Ended
    * early, where the driver can, when the signal is aborted.
    */
-  query(
-    sql: string,
-    options: { readonly limit: number; readonly timeoutMs: number; readonly signal?: AbortSignal },
-  ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }>;
+  query(sql: string, options: QueryOptions): Promise<Answer>;
 
   /**
    * Forgets snapshots, search and items. Logs stay, and so does the index: `index` corrects it entry by

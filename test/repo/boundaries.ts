@@ -16,7 +16,7 @@ const ports = ["store/port", "model/port", "tool/port"];
 const layers: Readonly<Record<string, Layer>> = {
   core: { src: ["core"], node: "none", packages: ["zod"] },
   store: {
-    src: ["core", "store/port", "store/parts", "store/scheduling", "own"],
+    src: ["core", "store/port", "store/parts", "store/scheduling", "store/answer", "own"],
     node: "all",
     packages: "all",
   },

@@ -220,7 +220,7 @@ const itemOf = (key: string, seq: number, value: string): ItemRow => ({
 /** What `items` shows of a session, by key. */
 async function itemsOf(store: Store, session: SessionId): Promise<readonly (readonly unknown[])[]> {
   const sql = `SELECT key, value, because FROM items WHERE session = '${session}' ORDER BY key`;
-  return (await store.query(sql, { limit: 100, timeoutMs: 10_000 })).rows;
+  return (await store.query(sql, { limit: 100, bytesMax: 1_000_000, timeoutMs: 10_000 })).rows;
 }
 
 test("titles, items, blobs and what is packed lose it too, for all who share it", async (t) => {

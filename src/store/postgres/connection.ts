@@ -11,7 +11,7 @@ import { makePool } from "./pool.ts";
 import { failure, openSingle, type Single } from "./single.ts";
 import { makePatience } from "./patience.ts";
 import { usualSettings } from "./settings.ts";
-import { asSkeinError, Lost, troubleOf } from "./trouble.ts";
+import { asSkeinError, Lost, TooLong, troubleOf } from "./trouble.ts";
 
 /** Arrays are given as texts, see literal.ts. */
 export type Value = string | number | boolean | Uint8Array | null;
@@ -22,9 +22,15 @@ export type Row = Readonly<Record<string, unknown>>;
 export type Statement = <T extends Row = Row>(
   sql: string,
   values?: readonly Value[],
-  /** `prepare: false` for a text that will not come again: the server keeps nothing of it. */
-  options?: { readonly prepare?: false },
+  options?: StatementOptions,
 ) => Promise<readonly T[] & { readonly count: number }>;
+
+export interface StatementOptions {
+  /** `false` for a text that will not come again: the server keeps nothing of it. */
+  readonly prepare?: false;
+  /** Of the answer, as it comes in. A longer one is not taken in to its end: it rejects with `TooLong`. */
+  readonly bytesMax?: number;
+}
 
 export interface Database {
   /** A statement that may be done twice without harm, on its own: tried again after any outage. */
@@ -75,6 +81,8 @@ const firstAnswerMs = 8_000;
 /** For so long it is relied on what was heard of the store's clock. */
 const clockMs = 10_000;
 const clockTripMsMax = 250;
+/** So often it is looked how long an answer has become: a server nearby sends some megabytes meanwhile. */
+const lookMs = 10;
 
 export interface DatabaseOptions {
   readonly address: Address;
@@ -122,9 +130,11 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
 
   const ask =
     (single: Single): Statement =>
-    async (text, values = [], { prepare = !address.pooled } = {}) => {
+    async (text, values = [], { prepare = !address.pooled, bytesMax } = {}) => {
       // The library would connect again, and what belongs together would not be done together.
       if (single.isGone) throw new Lost("the connection is gone");
+      const over = new AbortController();
+      if (bytesMax !== undefined) void endIfLonger(single, bytesMax, over.signal);
       try {
         const waitMs = reached ? answerMs : firstAnswerMs;
         const asked = { connection: single, text, waitMs };
@@ -140,8 +150,19 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
         const trouble = troubleOf(error);
         if (trouble === "lost" || trouble === "away") void single.end().catch(() => undefined);
         throw trouble === "lost" ? orShutOut(single, error) : error;
+      } finally {
+        over.abort();
       }
     };
+
+  /** The library holds an answer, or an error, until it is whole, and has no way to leave the rest of it. */
+  async function endIfLonger(single: Single, bytesMax: number, over: AbortSignal): Promise<void> {
+    const before = single.bytes;
+    while (!over.aborted && single.bytes - before <= bytesMax) await world.sleep(lookMs, over);
+    if (over.aborted) return;
+    patience.lose(single, new TooLong("the answer is too long"));
+    await single.end().catch(() => undefined);
+  }
 
   const alone =
     (use: "append" | "single"): Statement =>

@@ -1,10 +1,12 @@
 /** Read-only SQL over the documented views, in a transaction that can neither write nor last long. */
 import { SkeinError } from "../../core/error.ts";
+import { rowBytes, saidOf, tooMuch, type Answer } from "../answer.ts";
 import type { Store } from "../port.ts";
 import type { Row, Statement } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import { arrayOf } from "./literal.ts";
 import { readQuery, type QueryText } from "./query-text.ts";
+import { TooLong } from "./trouble.ts";
 import { viewNames } from "./views.ts";
 
 /** So many at once; the other connections are for the work of sessions. */
@@ -15,6 +17,11 @@ const hint = `one SELECT over the views ${viewNames.join(", ")}; see docs/views.
 const invalid = (message: string, advice = hint): SkeinError =>
   new SkeinError("invalid", `the query failed: ${message}`, { hint: advice });
 
+const tooMany = (bytesMax: number): SkeinError => {
+  const { error, hint: advice } = tooMuch(bytesMax);
+  return invalid(error, advice);
+};
+
 const endedError = (cause?: unknown): SkeinError =>
   new SkeinError("unavailable", "the query was ended before it had an answer", { cause });
 
@@ -22,7 +29,7 @@ export function makeQuery(driver: Driver): Pick<Store, "query"> {
   const { database, tenant } = driver;
   const turn = makeTurns(atOnce);
   return {
-    async query(sql, { limit, timeoutMs, signal }) {
+    async query(sql, { limit, bytesMax, timeoutMs, signal }) {
       const query = readQuery(sql);
       if (typeof query === "string") throw invalid(query);
       const work = async (run: Statement): Promise<Answer> => {
@@ -30,9 +37,10 @@ export function makeQuery(driver: Driver): Pick<Store, "query"> {
         await checkNames(run, query);
         const ended = endedBy(driver, row?.pid ?? 0, signal);
         try {
-          return await answer(run, query.text, limit);
+          return await answer(run, query.text, { limit, bytesMax });
         } catch (error) {
-          throw signal?.aborted === true ? endedError(error) : asQueryError(error, timeoutMs);
+          if (signal?.aborted === true) throw endedError(error);
+          throw error instanceof TooLong ? tooMany(bytesMax) : asQueryError(error, timeoutMs);
         } finally {
           await ended();
         }
@@ -88,18 +96,29 @@ async function checkNames(run: Statement, { owners, called }: QueryText): Promis
   if (found !== undefined) throw invalid(`${found.name} is not open to queries`);
 }
 
-type Answer = Awaited<ReturnType<Store["query"]>>;
-
 interface Column {
   readonly name: string;
   /** The number PostgreSQL has for it. */
   readonly type: number;
 }
 
-async function answer(run: Statement, text: string, limit: number): Promise<Answer> {
+/**
+ * Numbers come as text, and each value with its length. So much comes only of what gives too much, as a
+ * single value or an error that repeats it may: that is not waited for.
+ */
+const wireFactor = 4;
+
+async function answer(
+  run: Statement,
+  text: string,
+  { limit, bytesMax }: { readonly limit: number; readonly bytesMax: number },
+): Promise<Answer> {
   // A parameter makes it one statement by protocol, whatever the text may hold.
   const ask = (names: string) =>
-    run(`SELECT * FROM (${text}\n) AS answer ${names} LIMIT $1::bigint`, [limit + 1], { prepare: false });
+    run(`SELECT * FROM (${text}\n) AS answer ${names} LIMIT $1::bigint`, [limit + 1], {
+      prepare: false,
+      bytesMax: bytesMax * wireFactor,
+    });
   let rows = await ask("");
   const { columns } = rows as unknown as { readonly columns: readonly Column[] };
   const names = columns.map(({ name }) => name);
@@ -110,12 +129,14 @@ async function answer(run: Statement, text: string, limit: number): Promise<Answ
   if (!distinct) rows = await ask(`(${places.join(", ")})`);
   if (rows.length > limit) throw invalid(`more than ${limit} rows`, "add a LIMIT");
   const fields = distinct ? names : places;
-  return {
-    columns: names,
-    rows: rows.map((row: Row) =>
-      fields.map((field, place) => plainOf(row[field] ?? null, columns[place]?.type ?? 0)),
-    ),
+  let bytes = 0;
+  const plainRow = (row: Row): readonly unknown[] => {
+    const plain = fields.map((field, place) => plainOf(row[field] ?? null, columns[place]?.type ?? 0));
+    bytes += rowBytes(plain);
+    if (bytes > bytesMax) throw tooMany(bytesMax);
+    return plain;
   };
+  return { columns: names, rows: rows.map(plainRow) };
 }
 
 const numericType = 1700;
@@ -136,7 +157,7 @@ function asQueryError(error: unknown, timeoutMs: number): unknown {
     });
   }
   const own = /^(?:0A|21|22|25|2F|34|38|39|42|44|54|P0)/.test(code);
-  return own && error instanceof Error ? invalid(error.message) : error;
+  return own && error instanceof Error ? invalid(saidOf(error.message)) : error;
 }
 
 /** Lets so many work at once, and the others wait in a row. */

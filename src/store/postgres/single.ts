@@ -24,6 +24,8 @@ interface OneSocket {
   give(target: Target): Promise<Socket>;
   /** Ends it whatever the library thinks of it. */
   drop(): void;
+  /** What came in through it. */
+  readonly bytes: number;
 }
 
 function oneSocket(world: Pick<StoreWorld, "sleep">, broke: () => void): OneSocket {
@@ -59,6 +61,9 @@ function oneSocket(world: Pick<StoreWorld, "sleep">, broke: () => void): OneSock
       dropped = true;
       socket?.destroy();
     },
+    get bytes() {
+      return socket?.bytesRead ?? 0;
+    },
   };
 }
 
@@ -72,6 +77,8 @@ export interface Single {
   appends: number;
   /** The server has let it in, and said how it is set: before that nothing of what was asked is sent. */
   readonly isLetIn: boolean;
+  /** What came from the server so far, also of an answer that is not whole yet. */
+  readonly bytes: number;
   /** A transaction is under way on it. */
   taken: boolean;
   /** Ends it, at once or as soon as it has answered; what is not answered in time fails. */
@@ -125,6 +132,9 @@ export function openSingle(
     },
     get isLetIn() {
       return isLetIn;
+    },
+    get bytes() {
+      return socket.bytes;
     },
     end,
   };

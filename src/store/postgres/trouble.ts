@@ -14,6 +14,11 @@ export class Lost extends Error {
   override readonly name = "Lost";
 }
 
+/** An answer was not taken in to its end, and its connection given up. */
+export class TooLong extends Error {
+  override readonly name = "TooLong";
+}
+
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 

@@ -4,10 +4,12 @@
  * thread.
  */
 import { constants, DatabaseSync } from "node:sqlite";
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort, Worker, workerData } from "node:worker_threads";
 import { hash } from "node:crypto";
 import type { LogId } from "../../core/ids.ts";
+import { limit as limits } from "../../core/limit.ts";
 import { errorText } from "../../core/suppressed.ts";
+import { rowBytes, saidOf, tooMuch, type Answer } from "../answer.ts";
 import { queryViews, unpackField, unpackPositions, viewNames } from "./schema.ts";
 import { makeSegments, type PackedField } from "./segments.ts";
 
@@ -15,23 +17,44 @@ export interface QueryRequest {
   readonly path: string;
   readonly sql: string;
   readonly limit: number;
+  readonly bytesMax: number;
 }
 
-export type QueryAnswer =
-  | { readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }
-  | { readonly error: string; readonly hint: string };
+export type QueryAnswer = Answer | { readonly error: string; readonly hint: string };
 
 const hint = `one SELECT over the views ${viewNames.join(", ")}; see docs/views.md`;
+
+/** SQLite's code for a value that is longer than allowed. */
+const sqliteTooBig = 18;
+
+/** Bytes in hexadecimal, as on PostgreSQL: JSON has none. */
+const plainOf = (value: unknown): unknown =>
+  value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value;
 
 if (parentPort !== null) parentPort.postMessage(answer(workerData as QueryRequest));
 else {
   process.once("message", (request: QueryRequest) => {
+    endWhenLarge(limits.queryMemoryBytesMax);
     process.send?.(answer(request), () => process.disconnect?.());
   });
 }
 
-function answer({ path, sql, limit }: QueryRequest): QueryAnswer {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
+/**
+ * Ends this process when it takes more than so much. SQLite sorts in memory, since what was erased must not
+ * be left in files, and Node builds it without a limit of its own; while a query runs, only a thread is free
+ * to look.
+ */
+function endWhenLarge(bytesMax: number): void {
+  const look = `const clock = new Int32Array(new SharedArrayBuffer(4));
+    while (process.memoryUsage.rss() <= ${bytesMax}) Atomics.wait(clock, 0, 0, 20);
+    process.kill(process.pid, "SIGKILL");`;
+  new Worker(look, { eval: true }).unref();
+}
+
+function answer({ path, sql, limit, bytesMax }: QueryRequest): QueryAnswer {
+  // No value is longer than that, on the way to the answer either.
+  const lengths = { length: limits.queryBytesMax };
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000, limits: lengths });
   try {
     const unpacking = addUnpacking(database);
     const inner = hideViews(database, sql);
@@ -45,13 +68,19 @@ function answer({ path, sql, limit }: QueryRequest): QueryAnswer {
     if (columns.length === 0) return { error: "it gives no rows", hint };
     statement.setReturnArrays(true);
     const rows: unknown[][] = [];
-    for (const row of statement.iterate() as unknown as Iterable<unknown[]>) {
+    let bytes = 0;
+    for (const given of statement.iterate() as unknown as Iterable<unknown[]>) {
       if (rows.length === limit) return { error: `more than ${limit} rows`, hint: "add a LIMIT" };
+      const row = given.map(plainOf);
+      bytes += rowBytes(row);
+      if (bytes > bytesMax) return tooMuch(bytesMax);
       rows.push(row);
     }
     return { columns, rows };
   } catch (error) {
-    return { error: errorText(error), hint };
+    const isTooLong = error instanceof Error && "errcode" in error && error.errcode === sqliteTooBig;
+    if (isTooLong) return { ...tooMuch(bytesMax), error: `a value of more than ${lengths.length} bytes` };
+    return { error: saidOf(errorText(error)), hint };
   } finally {
     database.close();
   }

@@ -1,25 +1,22 @@
 /** Read-only SQL over the documented views, apart from this process so that a slow query holds up nothing. */
 import { Worker } from "node:worker_threads";
 import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { Answer, QueryOptions } from "../answer.ts";
 import type { StoreWorld } from "../port.ts";
 import type { QueryAnswer, QueryRequest } from "./query-worker.ts";
 
 export async function query(
   path: string,
   sql: string,
-  options: {
-    readonly limit: number;
-    readonly timeoutMs: number;
-    readonly signal?: AbortSignal;
-    readonly world: StoreWorld;
-  },
-): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
+  options: QueryOptions & { readonly world: StoreWorld },
+): Promise<Answer> {
   // The worker's file has the extension of this one: .ts in a checkout, .js in the package.
   const file = new URL(
     import.meta.url.endsWith(".ts") ? "./query-worker.ts" : "./query-worker.js",
     import.meta.url,
   );
-  const request: QueryRequest = { path, sql, limit: options.limit };
+  const request: QueryRequest = { path, sql, limit: options.limit, bytesMax: options.bytesMax };
   const ended = new AbortController();
   const { world, timeoutMs, signal } = options;
   const leave = (): void => ended.abort();
@@ -45,13 +42,25 @@ export async function query(
       throw new SkeinError("invalid", `the query failed: ${answer.error}`, { hint: answer.hint });
     return answer;
   } catch (error) {
-    if (signal?.aborted !== true || error instanceof SkeinError) throw error;
-    throw new SkeinError("unavailable", "the query was ended before it had an answer", { cause: error });
+    if (error instanceof SkeinError) throw error;
+    if (signal?.aborted === true)
+      throw new SkeinError("unavailable", "the query was ended before it had an answer", { cause: error });
+    throw wasKilled(error) ? tooLarge(error) : error;
   } finally {
     signal?.removeEventListener("abort", leave);
     ended.abort();
   }
 }
+
+/** By itself, see query-worker.ts, or by a system that has no memory left. */
+const wasKilled = (error: unknown): boolean => error instanceof Error && error.cause === "SIGKILL";
+
+const tooLarge = (cause: unknown): SkeinError =>
+  new SkeinError(
+    "refused",
+    `the query took more memory than the ${limit.queryMemoryBytesMax} bytes that it may have, and was ended`,
+    { hint: "narrow it down: name a session, a type or a time; sort fewer and shorter texts", cause },
+  );
 
 /** A thread is ended only between two rows; but it needs no process. */
 function inWorker(file: URL, request: QueryRequest, signal: AbortSignal): Promise<unknown> {

@@ -20,7 +20,7 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
   let own: string;
 
   const ask = (sql: string, more: object = {}) =>
-    mine.store.query(sql, { limit: 100, timeoutMs: 10_000, ...more });
+    mine.store.query(sql, { limit: 100, bytesMax: 1_000_000, timeoutMs: 10_000, ...more });
   const rowsOf = async (sql: string) => (await ask(sql)).rows;
 
   before(async () => {
@@ -198,6 +198,34 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
     await assert.rejects(ask(endless, { timeoutMs: 150 }), refused);
     assert.equal((await ask("SELECT seq FROM events LIMIT 2", { limit: 2 })).rows.length, 2);
     await assert.rejects(ask("SELECT seq FROM events", { limit: 2 }), { code: "invalid", hint: /LIMIT/ });
+  });
+
+  test("more bytes than allowed are refused, as many as allowed are given", async () => {
+    const two = "SELECT 'abcd', 1 UNION ALL SELECT 'é', 2";
+    assert.equal((await ask(two, { bytesMax: 12 + 8 + 10 + 8 })).rows.length, 2);
+    const refused = { code: "invalid", message: /more than 37 bytes/, hint: /fewer rows or columns/ };
+    await assert.rejects(ask(two, { bytesMax: 37 }), refused);
+  });
+
+  test("a value that is longer than memory bears does not come in, nor does an error with it", async () => {
+    const long = [
+      "SELECT format('%300000000s', 'x') AS a",
+      "SELECT format('%300000000s', 'x') AS a, 1 AS a",
+      "SELECT format('%300000000s', 'x')::integer AS a",
+      "SELECT format('%30000000s', 'x') AS a FROM generate_series(1, 20)",
+      "SELECT 'x'::char(10000000) AS a FROM generate_series(1, 60)",
+    ];
+    const refused = { code: "invalid", message: /more than 1000000 bytes/, hint: /part of a text/ };
+    const before = process.resourceUsage().maxRSS;
+    for (const sql of long) await assert.rejects(ask(sql), refused, sql);
+    assert.ok(process.resourceUsage().maxRSS - before < 200_000, "kilobytes");
+    const short = ask("SELECT format('%3000s', 'x')::integer AS a");
+    await assert.rejects(
+      short,
+      (error: Error) => error.message.length < 600 && /integer/.test(error.message),
+    );
+    assert.deepEqual(await rowsOf("SELECT objective FROM sessions"), [["Mine to see"]]);
+    assert.deepEqual((await theirs.engine.query("SELECT 1 AS one")).rows, [[1]]);
   });
 
   test("a query that nobody waits for is ended on the server, and nothing else with it", async () => {

@@ -80,7 +80,7 @@ const statements = [
   "SELECT seq, body FROM events WHERE session = (SELECT max(session) FROM sessions) AND seq = 7",
 ];
 
-const ask = (sql: string) => store.query(sql, { limit: 10_000, timeoutMs: 60_000 });
+const ask = (sql: string) => store.query(sql, { limit: 10_000, bytesMax: 1_000_000, timeoutMs: 60_000 });
 const answers = async () => {
   const found: unknown[] = [];
   for (const sql of statements) found.push(await ask(sql));

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
+import { limit } from "../../../src/core/limit.ts";
 import type { Session } from "../../../src/runtime/session.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { samples } from "../../core/samples.ts";
@@ -36,8 +37,8 @@ before(async () => {
 });
 after(() => place[Symbol.asyncDispose]());
 
-const ask = (sql: string, more: { limit?: number; timeoutMs?: number } = {}) =>
-  place.store.query(sql, { limit: 100, timeoutMs: 10_000, ...more });
+const ask = (sql: string, more: { limit?: number; bytesMax?: number; timeoutMs?: number } = {}) =>
+  place.store.query(sql, { limit: 100, bytesMax: 1_000_000, timeoutMs: 10_000, ...more });
 const rowsOf = async (sql: string) => (await place.engine.query(sql)).rows;
 
 test("each view gives its rows", async () => {
@@ -168,7 +169,7 @@ test("tables, settings, other files and changes are out of reach", async () => {
   const before = await place.store.stats();
   const inThread = await place.open({ world: madeWorld() });
   for (const sql of reaching) {
-    const answer = inThread.query(sql, { limit: 9, timeoutMs: 9_000 });
+    const answer = inThread.query(sql, { limit: 9, bytesMax: 1_000_000, timeoutMs: 9_000 });
     await assert.rejects(answer, { code: "invalid", hint: /SELECT over the views/ }, sql);
   }
   assert.deepEqual(await place.store.stats(), before);
@@ -181,6 +182,60 @@ test("tables, settings, other files and changes are out of reach", async () => {
 test("more rows than allowed are refused, as many as allowed are given", async () => {
   assert.equal((await ask("SELECT seq FROM events LIMIT 5", { limit: 5 })).rows.length, 5);
   await assert.rejects(ask("SELECT seq FROM events", { limit: 5 }), { code: "invalid", hint: /LIMIT/ });
+});
+
+test("more bytes than allowed are refused, as many as allowed are given", async () => {
+  const two = "SELECT 'abcd', 1 UNION ALL SELECT 'é', x'0a0b'";
+  const { rows } = await ask(two, { bytesMax: 12 + 8 + 10 + 12 });
+  assert.deepEqual(rows, [
+    ["abcd", 1],
+    ["é", "0a0b"],
+  ]);
+  const refused = { code: "invalid", message: /more than 41 bytes/, hint: /fewer rows or columns/ };
+  await assert.rejects(ask(two, { bytesMax: 41 }), refused);
+  const half = limit.queryBytesMax / 2 - 4;
+  const [row] = await rowsOf(`SELECT hex(zeroblob(${half}))`);
+  assert.equal(String(row?.[0]).length, limit.queryBytesMax - 8);
+  await assert.rejects(rowsOf(`SELECT hex(zeroblob(${half + 1}))`), { code: "invalid", message: /bytes/ });
+});
+
+test("a value that is longer than memory bears is refused before it is there", async () => {
+  const long = [
+    "SELECT hex(zeroblob(200000000))",
+    "SELECT hex(zeroblob(400000000))",
+    "SELECT zeroblob(900000000)",
+    "SELECT length(zeroblob(900000000))",
+    "SELECT printf('%.*c', 300000000, 'x')",
+    "SELECT replace(hex(zeroblob(10000)), '0', hex(zeroblob(10000)))",
+    "SELECT group_concat(hex(zeroblob(1000000))) FROM json_each('[1,2,3,4,5,6,7,8,9]')",
+  ];
+  const inThread = await place.open({ world: madeWorld() });
+  const refused = {
+    code: "invalid",
+    message: /^the query failed: a value of more than 16777216 bytes$/,
+    hint: /part/,
+  };
+  const before = process.resourceUsage().maxRSS;
+  for (const sql of long) {
+    await assert.rejects(ask(sql), refused, sql);
+    await assert.rejects(inThread.query(sql, { limit: 9, bytesMax: 9, timeoutMs: 9_000 }), refused, sql);
+  }
+  assert.ok(process.resourceUsage().maxRSS - before < 200_000, "kilobytes");
+});
+
+test("what SQLite says of a long value is told in short", async () => {
+  const answer = ask("SELECT json_extract('{}', hex(zeroblob(1000000)))");
+  await assert.rejects(
+    answer,
+    (error: Error) => error.message.length < 600 && /JSON path/.test(error.message),
+  );
+});
+
+test("a query that takes more memory than it may have is ended", async () => {
+  const sorted = `WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000)
+    SELECT count(*), max(v) FROM (SELECT hex(randomblob(500000)) AS v FROM c ORDER BY v LIMIT 2000 OFFSET 1)`;
+  const refused = { code: "refused", message: /took more memory than/, hint: /narrow it down/ };
+  await assert.rejects(ask(sorted, { timeoutMs: 60_000 }), refused);
 });
 
 test("a query that does not end is ended", async () => {
@@ -200,7 +255,11 @@ test("the engine refuses what is no query before anybody is asked", async () => 
 
 test("a world that starts no processes asks in a thread", async () => {
   const store = await place.open({ world: madeWorld() });
-  const { rows } = await store.query("SELECT count(*) FROM sessions", { limit: 9, timeoutMs: 9_000 });
+  const { rows } = await store.query("SELECT count(*) FROM sessions", {
+    limit: 9,
+    bytesMax: 1_000_000,
+    timeoutMs: 9_000,
+  });
   assert.deepEqual(rows, [[2]]);
 });
 

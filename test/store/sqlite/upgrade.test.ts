@@ -72,7 +72,7 @@ test("a store of any older layout keeps its records, which can be packed", async
       const found = await engine.verify();
       const before = await store.feed(null, 1_000);
       assert.equal((await store.stats()).segments > 0, layout === 3);
-      const ask = { limit: 10_000, timeoutMs: 30_000 };
+      const ask = { limit: 10_000, bytesMax: 1_000_000, timeoutMs: 30_000 };
       const events = "SELECT * FROM events ORDER BY session, seq";
       const shown = await store.query(events, ask);
       for (const log of await store.logs(null, 1_000)) await store.pack(log, Number.MAX_SAFE_INTEGER);

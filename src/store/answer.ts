@@ -1,0 +1,33 @@
+/** What a query gives, and how much of it, counted alike by every driver that has SQL. */
+
+export interface Answer {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly unknown[])[];
+}
+
+/** More rows or bytes than these are refused, and a value that is longer is never held here whole. */
+export interface QueryOptions {
+  readonly limit: number;
+  /** A text has those of its UTF-8, and every value eight besides. */
+  readonly bytesMax: number;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Whatever it is: many small ones take room too. */
+const valueBytes = 8;
+
+export function rowBytes(row: readonly unknown[]): number {
+  let sum = row.length * valueBytes;
+  for (const value of row) if (typeof value === "string") sum += Buffer.byteLength(value);
+  return sum;
+}
+
+/** What is wrong with a query that gives too much, and what to do about it. */
+export const tooMuch = (bytesMax: number): { readonly error: string; readonly hint: string } => ({
+  error: `it gives more than ${bytesMax} bytes`,
+  hint: "ask for fewer rows or columns, or for a part of a text: substr(content, 1, 1000)",
+});
+
+/** What a database says of a query may repeat its values, which may be as long as any. */
+export const saidOf = (text: string): string => (text.length > 500 ? `${text.slice(0, 500)}…` : text);

@@ -36,16 +36,30 @@ export function parsePlace(text: string | undefined): FeedPlace {
   });
 }
 
-/** Throws when it is no place of the feed, or is that of an event which is not there (any more). */
+/** Throws when it is no place of the feed, or is one that is not there (any more). */
 export async function checkPlace(engine: Engine, text: string): Promise<void> {
   const { after, last } = parsePlace(text);
   const { store } = Engine.contextOf(engine);
-  await store.feed(after, 1);
+  const { records } = await store.feed(after, 1);
+  const end = after === null || records.length > 0 ? null : await store.feedEnd();
+  if (after !== null && end !== null && isPast(after, end)) {
+    throw new SkeinError("invalid", `after: the feed ends at ${end}, and has no position ${after}`, {
+      hint: setBack,
+    });
+  }
   const head = last === null ? undefined : await store.head(last.session);
   if (last === null || head === undefined || head.seq >= last.seq) return;
   throw new SkeinError("invalid", `after: ${last.session} is at ${head.seq}, and has no event ${last.seq}`, {
-    hint: "the store may have been set back; read the feed again from the beginning",
+    hint: setBack,
   });
+}
+
+const setBack = "the store may have been set back; read the feed again from the beginning";
+
+/** A position begins with the number of a record, or of a transaction; what follows lies before the next. */
+function isPast(after: string, end: string): boolean {
+  const [found, last] = [after, end].map((position) => /^\d+/.exec(position)?.[0]);
+  return found !== undefined && last !== undefined && BigInt(found) > BigInt(last);
 }
 
 /** An event of the feed with its own place, written out when the first reader is given it. */
@@ -98,6 +112,8 @@ export async function readFeed(
   const count = Math.min(params.limit ?? pageUsual, limit.pageRecordsMax);
   const family = params.family === undefined ? null : await familyOf(engine, params.family);
   const { entries, next } = await stepFeed(engine, parsePlace(params.after), count);
+  // Whoever knows more than there is would ask for ever.
+  if (entries.length === 0 && params.after !== undefined) await checkPlace(engine, params.after);
   const wanted = entries.map(({ event }) => event).filter((event) => family?.has(event) ?? true);
   return { events: wanted, position: placeText(next) };
 }

@@ -117,7 +117,10 @@ async function openFeed(
   const family = params.family === undefined ? null : await familyOf(engine, params.family);
   const after = lastEventId === undefined || lastEventId === "" ? params.after : lastEventId;
   if (after !== undefined) await checkPlace(engine, after);
-  return (sink) => streamFeed({ engine, hub, sink }, { after, family, follow: params.follow });
+  return async (sink) => {
+    await streamFeed({ engine, hub, sink }, { after, family, follow: params.follow });
+    sink.write(endFrame);
+  };
 }
 
 async function openAsk(

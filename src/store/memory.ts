@@ -80,7 +80,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     keyed: open((session, key) => log(session)?.seqOfKey.get(key)),
     seqAt: open((session, at) => mapped(log(session), (found) => seqAtOf(found, at)) ?? 1),
     feed: open((after, count) => feed(logs, after, count)),
-    feedEnd: open(() => String(logs.journal.at(-1)?.position ?? 0)),
+    feedEnd: open(() => String(logs.position)),
     watch: (changed) => watch(state, changed),
     receive: open((reception) => receive(logs, receptions, reception)),
     put: open((session, records) => {

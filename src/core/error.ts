@@ -22,16 +22,24 @@ export class SkeinError extends Error {
    * said: whoever passes the error on to others leaves it out, and the hint with it.
    */
   readonly where: string | undefined;
+  /** What of the input it is about, as `bind[0].kind`, where that is known. */
+  readonly field: string | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { hint?: string | undefined; where?: string | undefined; cause?: unknown } = {},
+    options: {
+      hint?: string | undefined;
+      where?: string | undefined;
+      field?: string | undefined;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.hint = options.hint;
     this.where = options.where;
+    this.field = options.field;
   }
 }
 

@@ -49,6 +49,10 @@ export const isPrincipalId = (text: unknown): text is PrincipalId =>
 export const isTokenId = (text: unknown): text is TokenId =>
   typeof text === "string" && patterns.tok.test(text);
 
+/** Whether it may be a session's id, or an ending of one. */
+export const isSessionName = (text: string): boolean => namePattern.test(text);
+export const namePattern = /^[0-9a-z_]{1,30}$/;
+
 export function parseSessionId(text: string): SessionId {
   if (isSessionId(text)) return text;
   if (typeof text === "string" && isWorkspaceId(text)) {

@@ -12,13 +12,14 @@ import {
   Reason,
   Seq,
 } from "../core/catalogue/entry.ts";
+import { namePattern } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { missedRules, triggerSchemas } from "../core/trigger.ts";
 
 export { AgentName, ItemKind, Key, Millis, ModelName, Reason, Seq };
 
 /** A session's id, or any ending that only one session has. */
-export const SessionName = z.string().min(1).max(64);
+export const SessionName = z.string().regex(namePattern, "that is no session id, and no ending of one");
 export const Path = z.string().min(1).max(4_096);
 export const Name = z.string().max(limit.nameCharsMax);
 export const Objective = z.string().max(limit.objectiveCharsMax);
@@ -32,7 +33,7 @@ export const Value = z.unknown();
 /** A position, or the name of a checkpoint. */
 export const Place = z.union([Seq, Key]);
 
-const Amount = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
+const Amount = z.int().nonnegative();
 
 export const Budget = z.strictObject({
   usd: z

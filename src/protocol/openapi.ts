@@ -3,6 +3,7 @@ import * as z from "zod";
 import { limit } from "../core/limit.ts";
 import type { Operation } from "./operation.ts";
 import { operationIds, operationOf } from "./operations.ts";
+import { meOperation, mePath } from "./me.ts";
 import { Problem, problemStatuses, type ProblemCode } from "./problem.ts";
 import { queryForms } from "./query.ts";
 
@@ -29,8 +30,10 @@ const ofChanges: readonly ProblemCode[] = ["conflict", "precondition-failed", "t
 export interface DescribeOptions {
   readonly version: string;
 }
+  /** The name of the cookie that a login is in. */
+  readonly cookie: string;
 
-export function describeApi({ version }: DescribeOptions): Json {
+export function describeApi({ version, cookie }: DescribeOptions): Json {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const id of operationIds) {
     const operation = operationOf(id);
@@ -54,11 +57,12 @@ export function describeApi({ version }: DescribeOptions): Json {
       { name: "engine", description: "Sessions as a whole, and what the workspace knows." },
       { name: "session", description: "One session." },
     ],
-    paths,
+      { name: "server", description: "The server itself, and who comes in." },
+    paths: { ...paths, ...describeBesides() },
     components: {
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
-        cookie: { type: "apiKey", in: "cookie", name: "skein" },
+        cookie: { type: "apiKey", in: "cookie", name: cookie },
       },
       schemas: { Problem: schemaOf(Problem, "output") },
     },
@@ -174,4 +178,83 @@ function problemsOf(codes: readonly ProblemCode[]): Json {
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
   return rest;
+}
+
+interface Beside {
+  readonly id: string;
+  readonly summary: string;
+  readonly parameters?: readonly Json[];
+  readonly body?: Json;
+  /** Whether no token is needed. */
+  readonly open?: boolean;
+  readonly answers: Json;
+}
+
+const describeBeside = ({ id, summary, parameters = [], body, open = false, answers }: Beside): Json => ({
+  operationId: `server.${id}`,
+  tags: ["server"],
+  summary,
+  parameters,
+  ...(body === undefined ? {} : { requestBody: body }),
+  ...(open ? { security: [] } : {}),
+  responses: { ...answers, ...problemsOf(always) },
+});
+
+const jsonAnswer = (status: number, schema: Json): Json => ({
+  [status]: { description: "The answer.", content: { "application/json": { schema } } },
+});
+const done = { "204": { description: "Done." } };
+const isUp = jsonAnswer(200, { type: "object", properties: { status: { const: "ok" } } });
+
+/** No page of somebody else can send it. */
+const clientHeader = {
+  name: "Skein-Client",
+  in: "header",
+  required: true,
+  description: "That it is meant.",
+  schema: { type: "string", const: "1" },
+};
+const hookToken = {
+  name: "token",
+  in: "path",
+  required: true,
+  description: "Of the webhook; TENANT~TOKEN where it is of another tenant than the server's own.",
+  schema: { type: "string", minLength: 1, maxLength: 300 },
+};
+
+/** What is at an address of its own, and no call of the library. */
+function describeBesides(): Json {
+  const { summary, answer } = meOperation;
+  const parameters = [clientHeader];
+  const text = { "200": { description: "The figures.", content: { "text/plain": { schema: {} } } } };
+  const took = {
+    type: "object",
+    properties: { session: { type: "string" }, duplicate: { type: "boolean" } },
+  };
+  const gets: Readonly<Record<string, Beside>> = {
+    [mePath]: { id: "me", summary, answers: jsonAnswer(200, schemaOf(answer, "output")) },
+    "/metrics": { id: "metrics", summary: "Figures for Prometheus.", answers: text },
+    "/healthz": { id: "healthz", summary: "Whether the process lives.", open: true, answers: isUp },
+    "/readyz": { id: "readyz", summary: "Whether the store answers.", open: true, answers: isUp },
+  };
+  const posts: Readonly<Record<string, Beside>> = {
+    "/v1/login": {
+      id: "login",
+      summary: "Logs a page in: from the token in Authorization to a cookie.",
+      parameters,
+      answers: done,
+    },
+    "/v1/logout": { id: "logout", summary: "Takes the cookie away.", parameters, open: true, answers: done },
+    "/v1/hooks/{token}": {
+      id: "hook",
+      summary: "Fires the trigger of a webhook, with whatever body there is.",
+      parameters: [hookToken],
+      body: { content: { "*/*": { schema: {} } } },
+      open: true,
+      answers: jsonAnswer(202, took),
+    },
+  };
+  const described = (method: string, all: Readonly<Record<string, Beside>>): [string, Json][] =>
+    Object.entries(all).map(([path, one]) => [path, { [method]: describeBeside(one) }]);
+  return Object.fromEntries([...described("get", gets), ...described("post", posts)]);
 }

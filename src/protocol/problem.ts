@@ -108,4 +108,8 @@ function errorCodeOf(code: string): ErrorCode {
 
 /** What the library would have thrown; its cause is the problem as it came. */
 export const errorOf = (problem: Problem): SkeinError =>
-  new SkeinError(errorCodeOf(problem.code), problem.detail, { hint: problem.hint, cause: problem });
+  new SkeinError(errorCodeOf(problem.code), problem.detail, {
+    hint: problem.hint,
+    field: problem.field,
+    cause: problem,
+  });

@@ -1,12 +1,12 @@
 /** Finding a session by its id, or by any ending that only one session has. */
 import { SkeinError } from "../core/error.ts";
-import { parseSessionId, quote, type SessionId } from "../core/ids.ts";
+import { isSessionName, parseSessionId, quote, type SessionId } from "../core/ids.ts";
 import type { Store } from "../store/port.ts";
 
 export async function findSession(store: Store, idOrEnding: string): Promise<SessionId> {
   if (typeof idOrEnding !== "string")
     throw new SkeinError("invalid", `not a session id: ${quote(idOrEnding)}`);
-  if (!/^[0-9a-z_]{1,30}$/.test(idOrEnding)) return parseSessionId(idOrEnding);
+  if (!isSessionName(idOrEnding)) return parseSessionId(idOrEnding);
   if (idOrEnding.length === 30) {
     const id = parseSessionId(idOrEnding);
     if ((await store.head(id)) !== undefined) return id;

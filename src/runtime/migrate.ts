@@ -27,6 +27,7 @@ export async function migrateSession(
   if ((model === undefined) === (to === undefined)) {
     throw new SkeinError("invalid", "migrate: give a model or a store, and not both", {
       hint: 'for example { model: "anthropic/…" } or { to: "./other.db" }',
+      field: "model",
     });
   }
   if (model !== undefined) return changeModel(context, session, model);

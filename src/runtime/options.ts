@@ -108,11 +108,12 @@ export function checkBudget(budget: Budget): void {
     if (
       typeof value === "number" &&
       value >= 0 &&
+      (name === "usd" || Number.isInteger(value)) &&
       value <= Number.MAX_SAFE_INTEGER / 1e9 ** Number(name === "usd")
     )
       continue;
     throw new SkeinError("invalid", `budget: ${name} is ${quote(value)}`, {
-      hint: "limits are numbers, not negative",
+      hint: "limits are whole numbers, not negative; only usd may have a fraction",
     });
   }
 }

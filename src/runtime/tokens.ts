@@ -145,6 +145,7 @@ function findToken(all: ReadonlyMap<string, TokenRef>, idOrEnding: unknown): Tok
   if (typeof idOrEnding !== "string" || !/^(tok_)?[0-9a-z]{4,26}$/.test(idOrEnding)) {
     throw new SkeinError("invalid", "that is no id of a token", {
       hint: "an id is tok_ and 26 characters; an ending of at least 4 will do",
+      field: "token",
     });
   }
   const found = isTokenId(idOrEnding)
@@ -202,6 +203,7 @@ function checkExpiry(expiresAt: unknown, nowMs: number): void {
   if (expiresAt === undefined || (Number.isSafeInteger(expiresAt) && (expiresAt as number) > nowMs)) return;
   throw new SkeinError("invalid", `addToken: expiresAt is ${quote(expiresAt)}, which is not to come`, {
     hint: "a moment in milliseconds since 1970, such as Date.now() + 86_400_000",
+    field: "expiresAt",
   });
 }
 
@@ -210,6 +212,7 @@ function checkPrincipal({ world }: Context, given: unknown): PrincipalId {
   if (isPrincipalId(given)) return given;
   throw new SkeinError("invalid", `addToken: ${quote(given)} is no principal`, {
     hint: "prn_ and 26 characters, as the actor of events: user:prn_…",
+    field: "principal",
   });
 }
 

@@ -1,7 +1,7 @@
 /** One request to an operation: who asks, with what, what is done, and what comes back. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { SkeinError } from "../core/error.ts";
-import { isSessionId, type SessionId } from "../core/ids.ts";
+import { isSessionId, isSessionName, quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { firstError } from "../core/suppressed.ts";
 import { textInHeader } from "../protocol/header.ts";
@@ -59,11 +59,12 @@ const handlers = { ...engineHandlers, ...sessionHandlers };
 /** Resolves when it is answered. Rejects with what is wrong, before anything is sent. */
 export async function answerCall(desk: Desk, exchange: Exchange, route: Route): Promise<void> {
   const { request, target } = exchange;
-  const { operation } = route;
+  const { operation, session } = route;
   const who = await desk.authorizer.authorize(request, { operation });
   if (isProblem(who)) throw new ProblemError(who);
   exchange.came(who);
   desk.relay.attend(who.engine);
+  if (session !== "" && !isSessionName(session)) throw noSession(session);
   checkAccept(request, route);
   if (operation.takes === "bytes") desk.arrivals.pace(request);
   const text = operation.takes === "json" ? await readText(request) : "";
@@ -97,6 +98,14 @@ function askedError(error: unknown, asked: Asked): unknown {
   const { message, hint } = error as SkeinError;
   return new ProblemError(makeProblem("precondition-failed", message, { hint, field: "If-Match" }));
 }
+
+const noSession = (given: string): ProblemError =>
+  new ProblemError(
+    makeProblem("invalid", `not a session id: ${quote(given)}`, {
+      hint: 'a session id is "ses_" and 26 characters; any ending that only one session has will do',
+      field: "id",
+    }),
+  );
 
 interface Performance {
   readonly asked: Asked;

@@ -27,8 +27,10 @@ const [ivBytes, tagBytes] = [12, 16];
 /** Nothing that was made here is longer. */
 const charsMax = 512;
 
+export const cookieName = (port: number): string => `skein-${port}`;
+
 export function makeCookies({ port, key, world, holdsMs }: CookieOptions): Cookies {
-  const name = `skein-${port}`;
+  const name = cookieName(port);
   const rules = "HttpOnly; SameSite=Strict; Path=/";
 
   function seal(token: string, { secure }: { readonly secure: boolean }): string {

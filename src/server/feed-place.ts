@@ -33,6 +33,7 @@ export function parsePlace(text: string | undefined): FeedPlace {
     return { after: position, last: { session, seq: Number(seq) } };
   throw new SkeinError("invalid", "after: that is no position of the feed", {
     hint: "give the position, or the id of an event, as it was received",
+    field: "after",
   });
 }
 

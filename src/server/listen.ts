@@ -26,6 +26,7 @@ import { answerCall, type Desk } from "./answer.ts";
 import { makeArrivals, type Arrivals } from "./arrival.ts";
 import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
 import { isVisit, makePageSender, pageFileAt, type PageFiles } from "./console.ts";
+import { cookieName } from "./cookie.ts";
 import { makeGather } from "./gather.ts";
 import { makeHub, type Hub } from "./hub.ts";
 import { makeKeptAnswers } from "./kept-answer.ts";
@@ -147,7 +148,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     trouble: tellOnce(options.trouble ?? ignore, () => world.steady?.() ?? world.now()),
     streaming: options.streaming ?? ignore,
   };
-  const listener = makeListener(desk, options);
+  const listener = makeListener(desk, { ...options, port });
   server.on("request", listener);
   // What else somebody expects is no reason to be refused.
   server.on("checkExpectation", listener);
@@ -263,9 +264,9 @@ async function lookOn(
   }
 }
 
-function makeListener(desk: Desk, options: ServeOptions) {
+function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonly port: number }) {
   const safe = safetyHeaders();
-  const description = JSON.stringify(describeApi({ version: options.version }));
+  const description = JSON.stringify(describeApi({ version: options.version, cookie: cookieName(port) }));
   const sendPageFile = makePageSender();
   const { gate } = desk.authorizer;
   const clock = (): number => options.world.steady?.() ?? options.world.now();

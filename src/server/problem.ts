@@ -51,7 +51,7 @@ export function problemOf(error: unknown, tell: (error: unknown) => void): Probl
     const where = whereIn(error);
     if (error.code === "corrupt" || where !== null) tell(error);
     if (where !== null) return outward(error, where);
-    return makeProblem(error.code, error.message, { hint: error.hint });
+    return makeProblem(error.code, error.message, { hint: error.hint, field: error.field });
   }
   tell(error);
   return makeProblem("unavailable", "the server met something it did not expect; its log says more", {

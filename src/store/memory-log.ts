@@ -346,7 +346,8 @@ export function pageOf<T>(
 const beginning = "0";
 
 export function feedOf(logs: Logs, after: string | null, count: number): FeedPage {
-  if (after !== null && !/^\d+$/.test(after)) throw new SkeinError("invalid", "not a position of this feed");
+  if (after !== null && !/^\d+$/.test(after))
+    throw new SkeinError("invalid", "not a position of this feed", { field: "after" });
   const start = logs.journal.findLastIndex((entry) => entry.position <= Number(after)) + 1;
   const living = logs.journal.slice(start).filter((entry) => !entry.log.dropped);
   const page = pageOf(living, count, (entry) => entry.record);

@@ -235,7 +235,7 @@ type Place = Pick<SessionRow, "session" | "activeAt">;
 function parseCursor(cursor: string): Place {
   const [activeAt = "", session = ""] = cursor.split(" ");
   if (!/^\d+$/.test(activeAt) || !isSessionId(session)) {
-    throw new SkeinError("invalid", "not a cursor of this list");
+    throw new SkeinError("invalid", "not a cursor of this list", { field: "cursor" });
   }
   return { activeAt: Number(activeAt), session };
 }

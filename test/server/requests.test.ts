@@ -285,3 +285,39 @@ test("what was asked with a key and answered is told again, and nothing is writt
   assert.deepEqual([await ask(), await ask()], [first, first]);
   assert.equal((await session.head()).seq, seq);
 });
+
+test("what only the engine finds wrong has a field, too", async () => {
+  await using place = await served({ otherStores: true });
+  const { id } = await place.engine.open({ objective: "Fields" });
+  const told = async (...given: Parameters<typeof place.call>): Promise<unknown[]> =>
+    problem(await place.call(...given));
+  const invalid = (field: string): unknown[] => [400, "invalid", field];
+  assert.deepEqual(await told("session.state", { id: "../../x" }), invalid("id"));
+  assert.deepEqual(await told("session.rename", { id: "no id", params: { name: "x" } }), invalid("id"));
+  assert.deepEqual(await told("session.merge", { id, params: { from: "x.y.z" } }), invalid("from"));
+  assert.deepEqual(await told("engine.send", { params: { to: "\u{1f600}", message: 1 } }), invalid("to"));
+  assert.deepEqual(await told("engine.lineage", { params: { session: "a b" } }), invalid("session"));
+  assert.deepEqual(await told("session.migrate", { id, params: {} }), invalid("model"));
+  const token = { params: { scopes: ["read"], expiresAt: 1 } };
+  assert.deepEqual(await told("engine.addToken", token), invalid("expiresAt"));
+  assert.deepEqual(await told("engine.revokeToken", { params: { token: "x" } }), invalid("token"));
+  assert.deepEqual(await told("engine.sessions", { params: { cursor: "x" } }), invalid("cursor"));
+  for (const after of ["nowhere", "1~ses_x~1"])
+    for (const follow of [false, true])
+      assert.deepEqual(await told("engine.feed", { params: { after, follow } }), invalid("after"));
+  const half = { params: { limits: { tokens: 0.5 } }, id };
+  assert.deepEqual(await told("session.budget", half), invalid("limits.tokens"));
+  const { detail } = (await place.call("session.budget", half)).body as Problem;
+  assert.match(detail, /"limits.tokens" is a number, not a whole number/);
+});
+
+test("the description names the cookie as it is", async () => {
+  await using place = await served();
+  const api = (await (await place.fetch("/openapi.json")).json()) as {
+    readonly components: { readonly securitySchemes: { readonly cookie: { readonly name: string } } };
+  };
+  const headers = { "skein-client": "1" };
+  const login = await place.fetch("/v1/login", { method: "POST", headers });
+  const [name] = (login.headers.get("set-cookie") ?? "").split("=");
+  assert.equal(api.components.securitySchemes.cookie.name, name);
+});

@@ -250,6 +250,7 @@ function parseCursor(cursor: string): Place {
   if (match === null) {
     throw new SkeinError("invalid", `not a cursor of this list: ${quote(cursor)}`, {
       hint: "cursors are opaque; give back one that the list gave out",
+      field: "cursor",
     });
   }
   return { at: Number(match[1]), session: match[2] ?? "" };

@@ -25,6 +25,7 @@ export function parsePosition(text: string | null): { readonly at: Position; rea
   if (xid !== undefined) return { at: { xid, log: Number(log), seq: Number(seq) }, erasures };
   throw new SkeinError("invalid", `not a position of this feed: ${quote(text)}`, {
     hint: "positions are opaque; give back one that the feed of this store gave out",
+    field: "after",
   });
 }
 

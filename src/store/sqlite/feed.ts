@@ -176,5 +176,6 @@ function placeOf(after: string | null): Place {
   }
   throw new SkeinError("invalid", `not a position of this feed: ${JSON.stringify(after)}`, {
     hint: "positions are opaque; give back one that the feed gave out",
+    field: "after",
   });
 }

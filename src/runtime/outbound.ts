@@ -92,7 +92,7 @@ async function addressFor({ allowPrivate, resolve = resolveName }: Outbound, hos
   if (first === undefined) throw new Error("its name stands for no address");
   if (allowPrivate || !found.some(({ address }) => isPrivate(address))) return first;
   throw new SkeinError("refused", `${host} is an address of this machine or of a private network`, {
-    hint: "start the server with --allow-private if that is meant",
+    hint: '--allow-private allows it, with "skein serve", and for a trial with "skein hooks test"',
   });
 }
 
@@ -159,6 +159,12 @@ const ranges6: readonly (readonly [string, number])[] = [
 ];
 for (const [net, prefix] of ranges) blocked.addSubnet(net, prefix, "ipv4");
 for (const [net, prefix] of ranges6) blocked6.addSubnet(net, prefix, "ipv6");
+
+/** Whether a host, as a web address has it, is such an address in digits. */
+export function isPrivateHost(host: string): boolean {
+  const bare = host.replace(/^\[|\]$/g, "");
+  return isIP(bare) !== 0 && isPrivate(bare);
+}
 
 /** Loopback, private, link-local, shared, mapped, translated, reserved: whatever is not for everybody. */
 export function isPrivate(address: string): boolean {

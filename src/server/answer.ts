@@ -36,6 +36,7 @@ export interface Desk {
   hubOf(engine: Engine): Hub;
   /** Whether callers may name other stores. */
   readonly otherStores: boolean;
+  readonly privateHooks: boolean;
   readonly relay: Pick<Relay, "attend" | "answer">;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -80,6 +81,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
     id: route.session,
     session: () => sessionOf(engine, route),
     otherStores: desk.otherStores,
+    privateHooks: desk.privateHooks,
     keyed: operation.keyed && key !== undefined ? { key } : {},
     gone: () => goneSignal(exchange.response),
     bytes: () => readBytes(request),
@@ -138,8 +140,15 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
     value = JSON.parse(await desk.kept.once(name, asked, work));
   } else value = (await handler(call, params as never)) ?? null;
   if (operation.gives === "nothing") return sendText(response, 204, "", headers);
+  if (isStreamed(id) && wantsStream(request, params)) return headOfStream(response, headers);
   sendJson(response, JSON.stringify(value), headers, placeHeaders(value as Placed));
 }
+
+/** A stream is there for GET; for HEAD there is what it would begin with, and nothing is opened. */
+const headOfStream = (response: ServerResponse, headers: Headers): void => {
+  const own = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" };
+  response.writeHead(200, { ...headers, ...own }).end();
+};
 
 const keptName = ({ tenant, actor }: Authorized, request: IncomingMessage): string =>
   [tenant, actor, keyIn(request)].join("\n");

@@ -4,6 +4,7 @@ import { SkeinError } from "../core/error.ts";
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import { makeProblem } from "../protocol/problem.ts";
 import { Engine } from "../runtime/engine.ts";
+import { isPrivateHost } from "../runtime/outbound.ts";
 import { Session } from "../runtime/session.ts";
 import { ProblemError } from "./problem.ts";
 
@@ -16,6 +17,8 @@ export interface Call {
   session(): Promise<Session>;
   /** Whether whoever asks may name other stores, which are then opened with what the server has. */
   readonly otherStores: boolean;
+  /** Whether hooks may be at private addresses. */
+  readonly privateHooks: boolean;
   /** The caller's own key, where the library's call takes one. */
   readonly keyed: { readonly key?: string };
   /** Aborted when nobody is there any more to be answered: for what only costs then. */
@@ -40,6 +43,18 @@ const elsewhereHint =
 export function needAllowed({ otherStores }: Call, field: string): void {
   if (otherStores) return;
   throw new ProblemError(makeProblem("forbidden", elsewhere, { hint: elsewhereHint, field }));
+}
+
+/** Every call would be refused later: it is said at once, as far as the address itself tells. */
+export function needPublic({ privateHooks }: Call, url: string): void {
+  const host = URL.parse(url)?.hostname ?? "";
+  if (privateHooks || !(host === "localhost" || isPrivateHost(host))) return;
+  throw new ProblemError(
+    makeProblem("refused", `${host} is an address of this machine or of a private network`, {
+      hint: 'whoever runs the server may allow it: "skein serve --allow-private"',
+      field: "url",
+    }),
+  );
 }
 
 /** Only some engines can open other stores: that is no fault, and does not pass. */

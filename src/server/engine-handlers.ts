@@ -7,7 +7,7 @@ import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { whereTo } from "../runtime/move-step.ts";
 import type { Session } from "../runtime/session.ts";
-import { need, needStores, type Call, type Handlers } from "./call.ts";
+import { need, needPublic, needStores, type Call, type Handlers } from "./call.ts";
 import { readFeed } from "./feed-place.ts";
 import { needMachine } from "./machine.ts";
 import { ProblemError } from "./problem.ts";
@@ -83,7 +83,10 @@ export const engineHandlers: Handlers<EngineCall> = {
   "engine.stats": ({ engine }) => engine.stats(),
   "engine.addToken": ({ engine }, params) => engine.addToken(params),
   "engine.tokens": ({ engine }, params) => engine.tokens(params),
-  "engine.setHook": ({ engine }, { name, url, ...rest }) => engine.setHook(name, url, rest),
+  "engine.setHook": async (call, { name, url, ...rest }) => {
+    needPublic(call, url);
+    return call.engine.setHook(name, url, rest);
+  },
   "engine.hooks": ({ engine }) => engine.hooks(),
   "engine.removeHook": ({ engine }, { name, ...rest }) => engine.removeHook(name, rest),
   "engine.revokeToken": ({ engine }, { token, ...rest }) => engine.revokeToken(token, rest),

@@ -28,6 +28,7 @@ import { isProblem, type Authorized, type Authorizer } from "./authorize.ts";
 import { isVisit, makePageSender, pageFileAt, type PageFiles } from "./console.ts";
 import { cookieName } from "./cookie.ts";
 import { makeGather } from "./gather.ts";
+import { checkHead } from "./head.ts";
 import { makeHub, type Hub } from "./hub.ts";
 import { makeKeptAnswers } from "./kept-answer.ts";
 import { safetyHeaders } from "./origin.ts";
@@ -75,6 +76,8 @@ export interface ServeOptions {
    * the user that the server runs as. By default not.
    */
   readonly otherStores?: boolean;
+  /** Whether hooks may be at addresses of this machine and of private networks. By default not. */
+  readonly privateHooks?: boolean;
   /** The files of the console. Without them `/` is the page of the API, which is always at `/api`. */
   readonly page?: PageFiles;
   /** Whether requests can be served now, for /readyz. By default yes. */
@@ -143,6 +146,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     gather: makeGather(world.defer),
     hubOf: hubs.of,
     otherStores: options.otherStores ?? false,
+    privateHooks: options.privateHooks ?? false,
     relay,
     stopping: stopping.signal,
     trouble: tellOnce(options.trouble ?? ignore, () => world.steady?.() ?? world.now()),
@@ -280,13 +284,14 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
     if (request.method === "OPTIONS") {
       const flight = gate.preflight(request);
       if (isProblem(flight)) throw new ProblemError(flight);
-      sendText(response, flight.status, "", { ...headers, ...flight.headers });
+      const allow = request.headers.origin === undefined ? { allow: allowedAt(path) } : {};
+      sendText(response, flight.status, "", { ...headers, ...flight.headers, ...allow });
       return true;
     }
     if (path === mePath) return me(request, response, headers);
-    if (path === "/v1/login" || path === "/v1/logout") return logged(request, response, { path, headers });
+    if (loginPaths.includes(path)) return logged(request, response, { path, headers });
     const file = apiPage.get(path);
-    const isOther = file !== undefined || ["/openapi.json", "/healthz", "/readyz"].includes(path);
+    const isOther = file !== undefined || readPaths.includes(path);
     const shown = !isOther && isVisit(request, path) ? "/" : path;
     const page = options.page && (pageFileAt(options.page, path) ?? pageFileAt(options.page, shown));
     if (page === undefined && !isOther) return false;
@@ -297,6 +302,16 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
     else if (path === "/openapi.json") sendJson(response, description, headers);
     else await health(response, path, headers);
     return true;
+  }
+
+  /** The methods that an address takes. */
+  function allowedAt(path: string): string {
+    if (loginPaths.includes(path)) return "POST, OPTIONS";
+    const isFile = apiPage.has(path) || (options.page && pageFileAt(options.page, path)) !== undefined;
+    if (isFile || path === mePath || readPaths.includes(path)) return "GET, HEAD, OPTIONS";
+    const found = findRoute("OPTIONS", path) as Problem;
+    if (found.code !== "wrong-method") throw new ProblemError(found);
+    return `${String(found["allow"])}, OPTIONS`;
   }
 
   async function me(request: IncomingMessage, response: ServerResponse, headers: Headers): Promise<boolean> {
@@ -336,7 +351,7 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
     response: ServerResponse,
     told: Mutable<Told>,
   ): Promise<void> {
-    const astray = hostsIn(request) === 1 ? gate.check(request) : notOneHost();
+    const astray = checkHead(request) ?? gate.check(request);
     const headers = { ...safe, ...gate.corsHeaders(request) };
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
@@ -384,22 +399,15 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
   };
 }
 
-/** Node takes the first of several; whoever stands before it may have taken another. */
-function hostsIn({ rawHeaders }: IncomingMessage): number {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === "host") count += 1;
-  return count;
-}
-
-const notOneHost = (): Problem => makeProblem("invalid", "a request has one Host", { field: "Host" });
-
 function checkReads({ method }: IncomingMessage): void {
   if (method === "GET" || method === "HEAD") return;
   throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET, HEAD" });
 }
 
 /** The tokens of webhooks stand in the path. */
+const loginPaths: readonly string[] = ["/v1/login", "/v1/logout"];
+const readPaths: readonly string[] = ["/openapi.json", "/healthz", "/readyz"];
+
 const shownPath = (path: string): string =>
   withoutTokens(path.startsWith(hooksPath) ? `${hooksPath}…` : path);
 

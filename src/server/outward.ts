@@ -25,7 +25,7 @@ export interface OutwardOptions {
 }
 
 export interface Outward {
-  readonly serve: Required<Pick<ServeOptions, "besides" | "tell" | "streaming" | "isReady">>;
+  readonly serve: Required<Pick<ServeOptions, "besides" | "tell" | "streaming" | "isReady" | "privateHooks">>;
   /** Sends what is left, and ends. */
   stop(): Promise<void>;
 }
@@ -49,6 +49,7 @@ export async function openOutward(engine: Engine, options: OutwardOptions): Prom
   following.push(await openWebhooksOut(engine, { outbound, trouble }));
   return {
     serve: {
+      privateHooks: options.allowPrivate,
       besides: [metrics.beside, makeWebhooksIn({ world, tenants, tenant })],
       tell(told) {
         metrics.told(told);

@@ -52,7 +52,14 @@ export function parseTarget(target: string): Target | Problem {
   if (path.length > limit.requestPathCharsMax) {
     return makeProblem("too-long", `a path has at most ${limit.requestPathCharsMax} characters`);
   }
-  return { path, query: mark === -1 ? noQuery : new URLSearchParams(target.slice(mark + 1)) };
+  if (mark === -1) return { path, query: noQuery };
+  const query = target.slice(mark + 1);
+  for (const pair of query.includes("%") ? query.split("&") : []) {
+    if (decoded(pair) !== null) continue;
+    const field = decoded(pair.split("=")[0] ?? "") ?? "";
+    return makeProblem("invalid", "the query is not rightly encoded", { field, hint: "as UTF-8, with %" });
+  }
+  return { path, query: new URLSearchParams(query) };
 }
 
 export function findRoute(method: string, path: string): Route | Problem {

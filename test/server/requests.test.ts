@@ -1,5 +1,6 @@
 /** Requests: keys, expectations, and what is wrong with one, told by its field. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { test } from "node:test";
@@ -70,6 +71,46 @@ test("HEAD gives the header of what GET gives, and never a stream", async () => 
   assert.equal((await place.fetch("/v1/sessions/ses_00/head", { method: "HEAD" })).status, 404);
   const changes = await place.fetch(`/v1/sessions/${id}/append`, { method: "HEAD" });
   assert.deepEqual([changes.status, changes.headers.get("allow")], [405, "POST"]);
+  const typeOf = async (rest: string): Promise<string | null> =>
+    (await place.fetch(`/v1/sessions/${id}/${rest}`, { method: "HEAD" })).headers.get("content-type");
+  assert.equal(await typeOf("events?follow=true"), "text/event-stream; charset=utf-8");
+  assert.equal(await typeOf("events"), "application/json; charset=utf-8");
+});
+
+test("OPTIONS says which methods an address takes", async () => {
+  await using place = await served();
+  const asked = async (path: string): Promise<unknown[]> => {
+    const { status, headers } = await place.fetch(path, { method: "OPTIONS" });
+    return [status, headers.get("allow")];
+  };
+  assert.deepEqual(await asked("/v1/sessions"), [204, "POST, GET, HEAD, OPTIONS"]);
+  assert.deepEqual(await asked("/v1/sessions/ses_00/append"), [204, "POST, OPTIONS"]);
+  assert.deepEqual(await asked("/v1/login"), [204, "POST, OPTIONS"]);
+  for (const path of ["/v1/me", "/healthz", "/openapi.json", "/api"])
+    assert.deepEqual(await asked(path), [204, "GET, HEAD, OPTIONS"], path);
+  assert.deepEqual(await asked("/v1/nowhere"), [404, null]);
+});
+
+test("a query that is no UTF-8 is refused, as a path and a body are", async () => {
+  await using place = await served();
+  for (const query of ["text=%ff", "text=a%", "text=%c3%28", "limit=1&text=%ed%a0%80"]) {
+    const response = await place.fetch(`/v1/search?${query}`);
+    const { code, field } = (await response.json()) as Problem;
+    assert.deepEqual([response.status, code, field], [400, "invalid", "text"], query);
+  }
+  assert.equal((await place.fetch("/v1/search?text=%C3%A9+a%2Bb")).status, 200);
+});
+
+test("a hook at a private address is refused at once, unless the server allows it", async () => {
+  const hook = { name: "ops", events: ["turn.ended"], secret: "OPS" };
+  await using place = await served();
+  for (const host of ["127.0.0.1", "169.254.169.254", "0x7f.1", "10.1.2.3:99", "[::1]", "localhost:8000"]) {
+    const set = await place.call("engine.setHook", { params: { ...hook, url: `http://${host}/x` } });
+    assert.deepEqual(problem(set), [409, "refused", "url"], host);
+  }
+  fine(await place.call("engine.setHook", { params: { ...hook, url: "https://example.com/x" } }));
+  await using inside = await served({ privateHooks: true });
+  fine(await inside.call("engine.setHook", { params: { ...hook, url: "http://127.0.0.1:9/x" } }));
 });
 
 test("where the library's call takes a key, the header is that key", async () => {
@@ -213,7 +254,7 @@ test("events come in pages, and each says where the next one starts", async () =
   assert.deepEqual(await page({ limit: 2, after: 3, types: ["input.received"] }), [[4, 5], 6]);
 });
 
-test("a name that would be passed over in labels is refused, and so is a second Host", async () => {
+test("a name that would be passed over in labels is refused", async () => {
   await using place = await served();
   const labels = encodeURIComponent('{"__proto__":"x"}');
   const session = await place.engine.open({ objective: "Seen by nobody who filters" });
@@ -225,20 +266,40 @@ test("a name that would be passed over in labels is refused, and so is a second 
     body: '{"set":{"__proto__":"x"}}',
   });
   assert.deepEqual([set.status, ((await set.json()) as Problem).field], [400, "set"]);
+});
 
+test("headers of which only one can be meant come once, and bodies are not encoded", async () => {
+  await using place = await served();
   const { port } = new URL(place.server.url);
-  const statusOf = (hosts: readonly string[]): Promise<number | undefined> =>
+  const own = { Host: `127.0.0.1:${port}`, Authorization: `Bearer ${place.token}`, "Content-Length": "0" };
+  const told = (...more: readonly string[]): Promise<unknown[]> =>
     new Promise((resolve, reject) => {
-      const headers = hosts.flatMap((host) => ["Host", host]);
-      request({ port, host: "127.0.0.1", path: "/healthz", headers, setHost: false }, (answer) => {
-        answer.resume();
-        resolve(answer.statusCode);
+      const headers = [...Object.entries(own).flat(), ...more];
+      const path = "/v1/deliver";
+      request({ method: "POST", port, host: "127.0.0.1", path, headers, setHost: false }, (answer) => {
+        let text = "";
+        answer.on("data", (piece: Buffer) => (text += piece.toString()));
+        answer.on("end", () => resolve([answer.statusCode, (JSON.parse(text) as Problem).field]));
       })
         .on("error", reject)
         .end();
     });
-  assert.equal(await statusOf([`127.0.0.1:${port}`]), 200);
-  assert.equal(await statusOf([`127.0.0.1:${port}`, "evil.example"]), 400);
+  assert.deepEqual(await told("Idempotency-Key", "one"), [200, undefined]);
+  assert.deepEqual(await told("Host", "evil.example"), [400, "Host"]);
+  assert.deepEqual(await told("authorization", own.Authorization), [400, "Authorization"]);
+  assert.deepEqual(await told("Idempotency-Key", "a", "idempotency-key", "b"), [400, "Idempotency-Key"]);
+  assert.deepEqual(await told("If-Match", '"1"', "If-Match", '"2"'), [400, "If-Match"]);
+});
+
+test("a body that is encoded on its way is refused", async () => {
+  await using place = await served();
+  const { port } = new URL(place.server.url);
+  const socket = connect(Number(port), "127.0.0.1").setEncoding("utf8");
+  const lines = ["POST /v1/sessions HTTP/1.1", `Host: 127.0.0.1:${port}`, "Transfer-Encoding: gzip, chunked"];
+  socket.write(`${[...lines, `Authorization: Bearer ${place.token}`].join("\r\n")}\r\n\r\n0\r\n\r\n`);
+  const [answer] = (await once(socket, "data")) as [string];
+  socket.destroy();
+  assert.match(answer, /^HTTP\/1.1 400 [^]*"field":"Transfer-Encoding"/);
 });
 
 test("what cannot be read as a request, or has no Host, is refused as a problem", async () => {

@@ -53,6 +53,7 @@ export interface ServedOptions {
   /** What the server has instead of the real world's. */
   readonly world?: Partial<ServeOptions["world"]>;
   readonly otherStores?: boolean;
+  readonly privateHooks?: boolean;
   readonly openStore?: OpenStore;
 }
 
@@ -85,6 +86,7 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
       ...(options.streaming === undefined ? {} : { streaming: options.streaming }),
       ...(options.isReady === undefined ? {} : { isReady: options.isReady }),
       otherStores: options.otherStores ?? false,
+      privateHooks: options.privateHooks ?? false,
       ...(options.page === undefined ? {} : { page: options.page }),
     });
   const server = await again();

@@ -162,7 +162,9 @@ const workspace = {
     answer: answer.MemoryEntry,
   }),
   "engine.forget": change("engine", "forget", {
-    summary: "Ends an entry of memory for later sessions; with erase, which takes the scope admin, for good.",
+    summary:
+      "Ends an entry of memory for later sessions, and gives it, so it takes the scope read besides; with " +
+      "erase, which takes the scope admin, for good.",
     params: {
       scope: field.Scope,
       owner: z.string().max(100).exactOptional(),
@@ -174,14 +176,16 @@ const workspace = {
     answer: answer.MemoryEntry,
   }),
   "engine.setPolicy": change("engine", "setPolicy", {
-    summary: "Sets a policy of the workspace, or replaces the one of this name.",
+    summary:
+      "Sets a policy of the workspace, or replaces the one of this name. Where either deletes sessions it " +
+      "takes the scope admin.",
     scope: "operate",
     args: ["name", "policy"],
     params: { name: field.Key, policy: Policy, everything: z.boolean().exactOptional() },
     answer: answer.PolicyEntry,
   }),
   "engine.removePolicy": change("engine", "removePolicy", {
-    summary: "Takes a policy away. What it did stays done.",
+    summary: "Takes a policy away; one that deletes takes the scope admin. What it did stays done.",
     scope: "operate",
     args: ["name"],
     params: { name: field.Key },

@@ -54,7 +54,9 @@ const input = {
     answer: answer.Ran,
   }),
   "session.watch": change("session", "watch", {
-    summary: "Runs it, and tells what happens from now on, and at the end why the run ended.",
+    summary:
+      "Runs it, and tells what happens from now on, which takes the scope read besides, and at the end why " +
+      "the run ended.",
     gives: "stream",
     answer: answer.Heard,
   }),
@@ -114,7 +116,9 @@ const knowledge = {
     answer: Written,
   }),
   "session.promote": change("session", "promote", {
-    summary: "Puts an item into memory, for later sessions of the agent, the user or the workspace.",
+    summary:
+      "Puts an item into memory, for later sessions of the agent, the user or the workspace, and gives it: " +
+      "it takes the scope read besides.",
     args: ["kind", "key"],
     params: { kind: field.ItemKind, key: field.Key, scope: field.Scope, because },
     answer: answer.MemoryEntry,
@@ -134,7 +138,9 @@ const knowledge = {
     answer: z.looseObject({ compacted: Flag, seq: Count }),
   }),
   "session.handoff": change("session", "handoff", {
-    summary: "The document for the next session. One since which nothing was said is given again as it is.",
+    summary:
+      "The document for the next session, which takes the scope read besides. One since which nothing was " +
+      "said is given again as it is.",
     params: {
       model: z.union([z.literal(true), field.ModelName]).exactOptional(),
       tokensMax: z.int().min(1).max(limit.handoffTokensMax).exactOptional(),
@@ -183,7 +189,9 @@ const branches = {
     answer: answer.Made,
   }),
   "session.rewind": change("session", "rewind", {
-    summary: "Goes on with the mind of an earlier position. What was appended since stays in the log.",
+    summary:
+      "Goes on with the mind of an earlier position. What was appended since stays in the log. With files, " +
+      "which takes the scope read besides, they are put back as they were.",
     args: ["place"],
     params: {
       place: field.Place,
@@ -204,7 +212,9 @@ const branches = {
     answer: answer.Made,
   }),
   "session.merge": change("session", "merge", {
-    summary: "Brings in what another session learned. Until all conflicts are resolved nothing changes.",
+    summary:
+      "Brings in what another session learned, and tells what, so it takes the scope read besides. Until all " +
+      "conflicts are resolved nothing changes.",
     params: {
       from: field.SessionName,
       toSeq: field.Seq.exactOptional(),

@@ -60,11 +60,18 @@ export const engineHandlers: Handlers<EngineCall> = {
   "engine.memory": ({ engine }, params) => engine.memory(params),
   "engine.remember": ({ engine }, params) => engine.remember(params),
   "engine.forget": async (call, params) => {
+    need(call, "read", "forgetting, which gives the entry,");
     if (params.erase === true) need(call, "admin", "erasing");
     return call.engine.forget(params);
   },
-  "engine.setPolicy": ({ engine }, { name, policy, ...rest }) => engine.setPolicy(name, policy, rest),
-  "engine.removePolicy": ({ engine }, { name }) => engine.removePolicy(name),
+  "engine.setPolicy": async (call, { name, policy, ...rest }) => {
+    if (policy.do === "delete" || (await deletes(call, name))) need(call, "admin", "a policy that deletes");
+    return call.engine.setPolicy(name, policy, rest);
+  },
+  "engine.removePolicy": async (call, { name }) => {
+    if (await deletes(call, name)) need(call, "admin", "a policy that deletes");
+    return call.engine.removePolicy(name);
+  },
   "engine.policies": ({ engine }) => engine.policies(),
   "engine.retain": ({ engine }, params) => engine.retain(params),
   "engine.trigger": ({ engine }, { name, spec, ...rest }) => engine.trigger(name, spec, rest),
@@ -91,6 +98,12 @@ export const engineHandlers: Handlers<EngineCall> = {
   "engine.removeHook": ({ engine }, { name, ...rest }) => engine.removeHook(name, rest),
   "engine.revokeToken": ({ engine }, { token, ...rest }) => engine.revokeToken(token, rest),
 };
+
+/** Whether the policy of this name deletes sessions, as far as this program can tell. */
+async function deletes({ engine }: Call, name: string): Promise<boolean> {
+  const entry = (await engine.policies()).find((one) => one.name === name);
+  return entry !== undefined && (entry.policy === null || entry.policy.do === "delete");
+}
 
 /** Events that a session is shown with. */
 const lastEvents = 8;

@@ -77,19 +77,31 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.record": async (call, { kind, key, value, ...rest }) =>
     (await call.session()).record(kind, key, value, { ...rest, ...call.keyed }),
   "session.retract": async (call, { kind, key, ...rest }) => (await call.session()).retract(kind, key, rest),
-  "session.promote": async (call, { kind, key, ...rest }) => (await call.session()).promote(kind, key, rest),
+  "session.promote": async (call, { kind, key, ...rest }) => {
+    need(call, "read", "promoting, which gives the item,");
+    return (await call.session()).promote(kind, key, rest);
+  },
   "session.scratch": async (call, { key, value }) => (await call.session()).scratch(key, value),
   "session.compress": async (call, params) => (await call.session()).compress(params),
-  "session.handoff": async (call, params) => (await call.session()).handoff(params),
+  "session.handoff": async (call, params) => {
+    need(call, "read", "a handoff, which tells what the session did,");
+    return (await call.session()).handoff(params);
+  },
   "session.score": async (call, { name, value, ...rest }) => (await call.session()).score(name, value, rest),
   "session.save": async (call, { name, ...rest }) => (await call.session()).save(name, rest),
   "session.fork": async (call, params) => {
     if (params.files !== undefined) need(call, "operate", "a copy of files of the machine");
     return made(await (await call.session()).fork(params));
   },
-  "session.rewind": async (call, { place, ...rest }) => (await call.session()).rewind(place, rest),
+  "session.rewind": async (call, { place, ...rest }) => {
+    if (rest.files === true) need(call, "read", "putting files back, which names them,");
+    return (await call.session()).rewind(place, rest);
+  },
   "session.clear": async (call, params) => made(await (await call.session()).clear(params)),
-  "session.merge": async (call, params) => (await call.session()).merge(params),
+  "session.merge": async (call, params) => {
+    need(call, "read", "a merge, which tells what comes in,");
+    return (await call.session()).merge(params);
+  },
   "session.migrate": async (call, params) => {
     if (params.to !== undefined) {
       need(call, "admin", "moving a session to another store");

@@ -9,7 +9,7 @@ import { Engine } from "../runtime/engine.ts";
 import { stillWaiting } from "../runtime/options.ts";
 import type { Ran } from "../runtime/runner.ts";
 import type { Session } from "../runtime/session.ts";
-import type { Call } from "./call.ts";
+import { need, type Call } from "./call.ts";
 import { checkPlace, familyOf } from "./feed-place.ts";
 import { streamFeed } from "./feed-stream.ts";
 import type { Hub } from "./hub.ts";
@@ -146,6 +146,7 @@ async function openWatch(
   _params: ParamsOf<"session.watch">,
   given: StreamGiven,
 ): Promise<(sink: Sink) => Promise<void>> {
+  need(call, "read", "watching");
   const { engine } = call;
   const session = await call.session();
   // Whoever comes again goes on after what they have, and not with what is new.

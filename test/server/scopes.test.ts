@@ -1,0 +1,105 @@
+/** What takes more than the scope of its operation: contents take `read`, and what deletes takes `admin`. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Scope } from "../../src/core/access-token.ts";
+import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { fine, served, type Answered, type Given, type Served } from "./served.ts";
+
+const tokenOf = async ({ engine }: Served, ...scopes: Scope[]): Promise<string> =>
+  (await engine.addToken({ scopes })).token;
+
+const refusal = ({ status, body }: Answered): string =>
+  `${status} ${/takes the scope "(\w+)"/.exec((body as { readonly detail?: string }).detail ?? "")?.[1]}`;
+
+/** Stands in what others have said, recorded and had remembered. */
+const canary = "canary-4711";
+
+test("whoever may only write is shown nothing but what comes of their own input", async () => {
+  await using place = await served({ lines: Array.from({ length: 9 }, () => "Done.") });
+  const { engine } = place;
+  const write = await tokenOf(place, "write");
+  const both = await tokenOf(place, "write", "read");
+  const fact = { kind: "fact", key: "k" } as const;
+  const known = async (): Promise<string> => {
+    const session = await engine.open({ objective: `The ${canary}` });
+    await session.append(canary);
+    await session.record("fact", "k", canary);
+    await session.save("here");
+    return session.id;
+  };
+  const remember = () => engine.remember({ ...fact, scope: "workspace", value: canary });
+  const ask = async (token: string, id: OperationId, params: Given["params"] = {}): Promise<Answered> => {
+    await remember();
+    return place.call(id, { id: await known(), params, token });
+  };
+  const shows: readonly (readonly [OperationId, Given["params"]])[] = [
+    ["session.handoff", {}],
+    ["session.handoff", { write: false }],
+    ["session.merge", { from: await known() }],
+    ["session.merge", { from: await known(), dryRun: true }],
+    ["session.promote", { ...fact, scope: "workspace" }],
+    ["session.rewind", { place: "here", files: true }],
+    ["session.watch", {}],
+    ["engine.forget", { ...fact, scope: "workspace" }],
+  ];
+  for (const [id, params] of shows) {
+    assert.equal(refusal(await ask(write, id, params)), "403 read", id);
+    fine(await ask(both, id, params));
+  }
+  // From the beginning of the log on, if it was let in.
+  const all = await place.call("session.watch", {
+    id: await known(),
+    headers: { "last-event-id": "1" },
+    token: write,
+  });
+  assert.equal(refusal(all), "403 read");
+  const others: Readonly<Record<string, Given["params"]>> = {
+    "session.fork": {},
+    "session.clear": { handoff: true },
+    "session.rewind": { place: "here" },
+    "session.record": { ...fact, value: 2 },
+    "session.retract": fact,
+    "session.run": {},
+    "session.compress": {},
+    "session.migrate": { model: "acme/other" },
+    "session.cancel": { tree: true },
+    "engine.open": { from: await known() },
+    "engine.remember": { ...fact, scope: "workspace", value: 2 },
+  };
+  for (const [id, params] of Object.entries(others))
+    assert.doesNotMatch(JSON.stringify(fine(await ask(write, id as OperationId, params))), /canary/, id);
+  // What asking gives begins with the input.
+  const asked = fine(await ask(write, "session.ask", { input: "And now?" })) as string;
+  assert.match(asked, /And now\?[^]*Done\./);
+  assert.doesNotMatch(asked, /canary/);
+});
+
+test("whoever may not read is told so before anything is looked up", async () => {
+  await using place = await served();
+  const token = await tokenOf(place, "write", "operate");
+  const reads = operationIds.filter((id) => operationOf(id).scope === "read");
+  assert.ok(reads.length > 20);
+  for (const id of reads)
+    assert.equal((await place.call(id, { id: "ses_00000000000000000000000000", token })).status, 403, id);
+});
+
+test("a policy that deletes is set, replaced and removed by an admin, others by who operates", async () => {
+  await using place = await served();
+  const token = await tokenOf(place, "operate", "read", "write");
+  const set = (name: string, kind: string, by?: string): Promise<Answered> =>
+    place.call("engine.setPolicy", {
+      params: { name, policy: { do: kind, after: "90d", match: { labels: { old: "1" } } } },
+      ...(by === undefined ? {} : { token: by }),
+    });
+  const remove = (name: string, by?: string): Promise<Answered> =>
+    place.call("engine.removePolicy", { params: { name }, ...(by === undefined ? {} : { token: by }) });
+  for (const kind of ["pack", "expire", "archive"]) fine(await set("p", kind, token));
+  fine(await remove("p", token));
+  assert.equal(refusal(await set("p", "delete", token)), "403 admin");
+  fine(await set("p", "delete"));
+  assert.equal(refusal(await set("p", "archive", token)), "403 admin");
+  assert.equal(refusal(await remove("p", token)), "403 admin");
+  fine(await place.call("engine.retain", { token }));
+  fine(await remove("p"));
+  assert.equal((await remove("p", token)).status, 404);
+});

@@ -113,6 +113,8 @@ export const limit = {
   /** Events and bytes of one page that a store gives out. */
   pageRecordsMax: 1_000,
   pageBytesMax: 4_194_304,
+  /** Contents of a state, of items or of a context, which are given whole or not at all. */
+  wholeBytesMax: 134_217_728,
   /** Sessions of one page of the index. */
   listMax: 500,
   /** Hits of one search. */
@@ -136,15 +138,15 @@ export const limit = {
   requestPathCharsMax: 2_048,
   requestBodyBytesMax: 2_097_152,
   requestMs: 30_000,
+  uploadPaceBytes: 65_536,
+  /** An answer of which nothing is taken for so long is broken off. */
+  unreadMs: 30_000,
   /** Connections of one server. */
   connectionsMax: 10_000,
   /** Answers that are kept at hand, to be given again to whoever asks with the same key. */
   keptAnswersMax: 10_000,
   keptAnswerBytesMax: 65_536,
   /** How often a stream that has nothing to tell says that it is there. */
-  uploadPaceBytes: 65_536,
-  /** An answer of which nothing is taken for so long is broken off. */
-  unreadMs: 30_000,
   streamBeatMs: 15_000,
   /** Deltas that wait for the event before them; past that the rest of the answer is not heard live. */
   waitingDeltasMax: 1_000,

@@ -15,6 +15,7 @@ const always: readonly ProblemCode[] = [
   "unauthorized",
   "forbidden",
   "not-found",
+  "refused",
   "wrong-method",
   "not-acceptable",
   "timed-out",
@@ -29,9 +30,9 @@ const ofChanges: readonly ProblemCode[] = ["conflict", "precondition-failed", "t
 
 export interface DescribeOptions {
   readonly version: string;
-}
   /** The name of the cookie that a login is in. */
   readonly cookie: string;
+}
 
 export function describeApi({ version, cookie }: DescribeOptions): Json {
   const paths: Record<string, Record<string, unknown>> = {};
@@ -56,8 +57,8 @@ export function describeApi({ version, cookie }: DescribeOptions): Json {
     tags: [
       { name: "engine", description: "Sessions as a whole, and what the workspace knows." },
       { name: "session", description: "One session." },
-    ],
       { name: "server", description: "The server itself, and who comes in." },
+    ],
     paths: { ...paths, ...describeBesides() },
     components: {
       securitySchemes: {

@@ -2,6 +2,7 @@
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import { quote, type LogId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
 import type { Store } from "../store/port.ts";
 import { blobField } from "./seal.ts";
 
@@ -53,6 +54,40 @@ export async function inflate(store: Store, content: unknown): Promise<unknown> 
 export function blobReference(content: unknown): { readonly sha256: string; readonly bytes: number } | null {
   if (typeof content !== "object" || content === null || !(blobField in content)) return null;
   return content[blobField] as { sha256: string; bytes: number };
+}
+
+interface Sized {
+  readonly content: unknown;
+  readonly contentBytes: number | null;
+}
+
+export const isKeptAsBlob = (content: unknown): boolean => blobReference(content) !== null;
+
+/** How much of an event is given out as its content: a blob counts, and not the reference that is kept. */
+export const givenBytes = (event: Sized): number =>
+  event.content === undefined ? 0 : (blobReference(event.content)?.bytes ?? event.contentBytes ?? 0);
+
+/**
+ * Told of each event that something whole is made of; throws once they hold more than may be held and written
+ * out at once.
+ */
+export function makeWhole(session: LogId, what: "shown" | "sent"): (event: Sized) => void {
+  let bytes = 0;
+  return (event) => {
+    // Of what is pruned the reference is left, and nothing of the blob.
+    bytes += isKeptAsBlob(event.content) ? 0 : givenBytes(event);
+    if (bytes <= limit.wholeBytesMax) return;
+    throw new SkeinError(
+      "refused",
+      `what is ${what} of ${session} holds more than ${limit.wholeBytesMax} bytes of contents`,
+      {
+        hint:
+          what === "shown"
+            ? "read its events in pages; `fold` gives the state without contents"
+            : "rewind it to an earlier position, or go on in another session",
+      },
+    );
+  };
 }
 
 /** A blob whole. Rejects with `not-found` when the store has it no more. */

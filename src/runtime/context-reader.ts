@@ -17,7 +17,7 @@ import type { Part, Settings } from "../core/part.ts";
 import { subtract, type Ranges } from "../core/range.ts";
 import type { Overlay, State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
-import { blobReference, inflate } from "./content.ts";
+import { blobReference, inflate, makeWhole } from "./content.ts";
 import { nextTaken } from "./inbox.ts";
 import { readSaid, type ReadSaid } from "./projection.ts";
 import type { StateReader } from "./state-reader.ts";
@@ -188,10 +188,13 @@ async function gather(context: ContextWorld, session: SessionId, wanted: Wanted)
   const { mind, standing } = state;
   const boundary = boundaryOf(wanted);
   const events = new Map<number, SessionEvent>();
+  const add = makeWhole(session, "sent");
   const fetch = async (seqs: Iterable<number>): Promise<void> => {
     for (const seq of seqs) {
       const event = events.has(seq) ? undefined : await readOne(context, session, seq);
-      if (event !== undefined) events.set(seq, event);
+      if (event === undefined) continue;
+      add(event);
+      events.set(seq, event);
     }
   };
   const objectiveSeq = await objectiveAt(context, session, state, boundary);
@@ -210,7 +213,7 @@ async function gather(context: ContextWorld, session: SessionId, wanted: Wanted)
   const transcript: SessionEvent[] = [];
   const fromSeq = (boundary?.toSeq ?? 0) + 1;
   const key = JSON.stringify([fromSeq, prunes.map(({ seq }) => seq), uncompacted, mind.lost]);
-  const window = { fromSeq, toSeq, key, lost: mind.lost };
+  const window = { fromSeq, toSeq, key, lost: mind.lost, add };
   for (const event of await readWindow(context, session, window, isPruned)) {
     if (event.type === "input.received" || event.type === "message.received") events.set(event.seq, event);
     else transcript.push(event);
@@ -238,17 +241,27 @@ async function freshen({ store, cache }: ContextWorld, session: SessionId): Prom
 async function readWindow(
   { store, cache }: ContextWorld,
   session: SessionId,
-  wanted: { readonly fromSeq: number; readonly toSeq: number; readonly key: string; readonly lost: Ranges },
+  wanted: {
+    readonly fromSeq: number;
+    readonly toSeq: number;
+    readonly key: string;
+    readonly lost: Ranges;
+    readonly add: (event: SessionEvent) => void;
+  },
   isPruned: (seq: number) => boolean,
 ): Promise<readonly SessionEvent[]> {
-  const { toSeq, key, lost } = wanted;
+  const { toSeq, key, lost, add } = wanted;
   const last = cache?.window(session);
   const forgotten = cache?.forgotten();
   const known = last?.key === key && last.toSeq <= toSeq ? last : null;
   const events = [...(known?.events ?? [])];
+  events.forEach(add);
   const types = [...transcriptTypes, "input.received", "message.received"];
   for (const range of subtract([[(known?.toSeq ?? wanted.fromSeq - 1) + 1, toSeq]], lost)) {
-    for await (const event of readRange(store, session, range, types, isPruned)) events.push(event);
+    for await (const event of readRange(store, session, range, types, isPruned)) {
+      add(event);
+      events.push(event);
+    }
   }
   if (cache?.forgotten() === forgotten) cache?.setWindow(session, { key, toSeq, events });
   return events;
@@ -291,11 +304,17 @@ async function readOne(
 
 /**
  * Reads records one by one, and knows those that were read lately: whoever looks at one position after the
- * other is shown the same items again and again.
+ * other is shown the same items again and again. Of one reading they hold no more than can be shown at once.
  */
 export async function makeReadSaid(context: ContextWorld, session: SessionId): Promise<ReadSaid> {
   await freshen(context, session);
-  return async (seq) => (await readOne(context, session, seq)) ?? readSaid(context.store, session, seq);
+  const add = makeWhole(session, "shown");
+  return async (seq) => {
+    const event = await readOne(context, session, seq);
+    if (event === undefined) return readSaid(context.store, session, seq);
+    add(event);
+    return event;
+  };
 }
 
 async function* readRange(

@@ -5,14 +5,13 @@ import { checkOptions, SkeinError } from "../core/error.ts";
 import { quote, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { statuses, type Status } from "../core/lifecycle.ts";
-import { readEvent } from "../core/event.ts";
 import type { TriggerSpec } from "../core/trigger.ts";
 import type { Page, StoreStats, WorkerRow } from "../store/port.ts";
 import { askedContext, madeBefore, newSessionId, type Asked } from "./asked.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
-import { inflate, readBlob } from "./content.ts";
+import { readBlob } from "./content.ts";
 import type { DeliverProgress, DeliverReport } from "./deliver.ts";
-import type { Event } from "./event-reader.ts";
+import { readFeedPage, type Event } from "./event-reader.ts";
 import type { ExportOptions } from "./bundle.ts";
 import type { ImportOptions, ImportReport } from "./import.ts";
 import type { MigrateAllOptions, MigrateAllReport } from "./move-all.ts";
@@ -181,16 +180,7 @@ export class Engine implements AsyncDisposable {
   }> {
     checkOptions("feed", options, ["after", "limit"]);
     const { store } = this.#context;
-    const page = await store.feed(
-      options.after ?? null,
-      Math.min(options.limit ?? 100, limit.pageRecordsMax),
-    );
-    const events: Event[] = [];
-    for (const record of page.records) {
-      const { event } = readEvent(record, true);
-      events.push({ ...event, content: await inflate(store, event.content) });
-    }
-    return { events, position: page.position };
+    return readFeedPage(store, options.after ?? null, Math.min(options.limit ?? 100, limit.pageRecordsMax));
   }
 
   /** Full-text search over everything that was said. */

@@ -1,10 +1,10 @@
-/** Reading and following events of one session. */
+/** Reading and following events of one session, and pages of events. */
 import { readEvent, type OpaqueEvent, type SessionEvent, type WorkspaceEvent } from "../core/event.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Head, Store } from "../store/port.ts";
-import { blobReference, inflate } from "./content.ts";
+import { givenBytes, inflate, isKeptAsBlob } from "./content.ts";
 import { holds, isBehind, notAsBefore, type Noted } from "./noted.ts";
 
 /** Events of the catalogue, and records that only another program understands. */
@@ -31,11 +31,80 @@ export type WhenSetBack = (log: LogId, head: Noted) => Promise<SkeinError>;
 
 const known = ["fromSeq", "toSeq", "since", "until", "types", "reverse", "limit", "follow", "signal"];
 
-export async function* readEvents(
+const notThere: WhenSetBack = async (log, { seq }) => notAsBefore(log, seq);
+
+export const readEvents = (
   store: Store,
   session: LogId,
   options: EventsOptions,
-  whenSetBack: WhenSetBack = async (log, { seq }) => notAsBefore(log, seq),
+  whenSetBack: WhenSetBack = notThere,
+): AsyncGenerator<Event> => readLog(store, session, options, { whenSetBack, whole: true });
+
+export interface EventsPage {
+  readonly events: readonly Event[];
+  /** The position of the first that was not given; null when that was all. */
+  readonly next: number | null;
+}
+
+/**
+ * As many events as were asked for and a page may hold, and one in any case. A content that is kept as a blob
+ * counts by what is given out of it, and is read only if it is given.
+ */
+export async function readEventsPage(
+  store: Store,
+  session: LogId,
+  options: EventsOptions & { readonly limit: number },
+): Promise<EventsPage> {
+  const { limit: count } = options;
+  const given = { whenSetBack: notThere, whole: false };
+  const fits = makeRoom();
+  const events: Event[] = [];
+  for await (const event of readLog(store, session, { ...options, limit: count + 1 }, given)) {
+    if (events.length === count || !fits(event)) return { events, next: event.seq };
+    events.push(await whole(store, event));
+  }
+  return { events, next: null };
+}
+
+/** The same of all logs: what comes after a position of the feed, and the position of the last of it. */
+export async function readFeedPage(
+  store: Store,
+  after: string | null,
+  count: number,
+): Promise<{ readonly events: readonly Event[]; readonly position: string }> {
+  for (let want = count; ;) {
+    const { records, position } = await store.feed(after, want);
+    const found = records.map((record) => readEvent(record, true).event);
+    const fits = makeRoom();
+    const over = found.findIndex((event) => !fits(event));
+    // Only the store knows the position of one in the middle: it is asked for just those that fit.
+    if (over !== -1) want = over;
+    else {
+      const events: Event[] = [];
+      for (const event of found) events.push(await whole(store, event));
+      return { events, position };
+    }
+  }
+}
+
+/** Says of one event after the other whether a page has room for it too. */
+function makeRoom(): (event: Event) => boolean {
+  let [count, bytes] = [0, 0];
+  return (event) => {
+    count += 1;
+    bytes += givenBytes(event);
+    return count === 1 || bytes <= limit.pageBytesMax;
+  };
+}
+
+const whole = async (store: Store, event: Event): Promise<Event> =>
+  isKeptAsBlob(event.content) ? { ...event, content: await inflate(store, event.content) } : event;
+
+async function* readLog(
+  store: Store,
+  session: LogId,
+  options: EventsOptions,
+  given: { readonly whenSetBack: WhenSetBack; readonly whole: boolean },
 ): AsyncGenerator<Event> {
   checkEventsOptions(options);
   const { types, reverse = false, follow = false, signal } = options;
@@ -50,7 +119,7 @@ export async function* readEvents(
       notice?.clear();
       const head = await store.head(session);
       if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
-      if (met !== null && !(await isStill(store, head, met))) throw await whenSetBack(session, met);
+      if (met !== null && !(await isStill(store, head, met))) throw await given.whenSetBack(session, met);
       const { seq: headSeq } = head;
       if (follow) met = head;
       const want = Math.min(left, limit.pageRecordsMax);
@@ -60,8 +129,7 @@ export async function* readEvents(
         if (record.at >= until) return;
         if (record.at < since) continue;
         const { event } = readEvent(record, true);
-        const kept = blobReference(event.content) === null;
-        yield kept ? event : { ...event, content: await inflate(store, event.content) };
+        yield given.whole ? await whole(store, event) : event;
         left -= 1;
       }
       const last = page.at(-1)?.seq;

@@ -53,6 +53,11 @@ export function problemOf(error: unknown, tell: (error: unknown) => void): Probl
     if (where !== null) return outward(error, where);
     return makeProblem(error.code, error.message, { hint: error.hint, field: error.field });
   }
+  // Longer than any text can be: whoever asks again is told the same.
+  if (error instanceof RangeError && error.message === "Invalid string length")
+    return makeProblem("refused", "what was asked for is too long to be given at once", {
+      hint: "read it in parts; events come in pages",
+    });
   tell(error);
   return makeProblem("unavailable", "the server met something it did not expect; its log says more", {
     hint: "try again later; with the same Idempotency-Key nothing is done twice",

@@ -1,6 +1,8 @@
 /** Writing answers: JSON, problems, bytes; each with the headers that keep a browser safe. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { once } from "node:events";
+import type { Socket } from "node:net";
+import { limit } from "../core/limit.ts";
 import type { Problem } from "../protocol/problem.ts";
 import { problemHeaders } from "./authorize.ts";
 
@@ -13,6 +15,17 @@ export function sendText(response: ServerResponse, status: number, text: string,
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) });
   response.end(text);
+}
+
+/**
+ * Breaks an answer off of which nobody takes anything for a while: it would stay in memory as long as they
+ * like. The socket counts what is taken, so that whoever is only slow is not cut.
+ */
+export function endUnread(response: ServerResponse): void {
+  response.setTimeout(limit.unreadMs, (socket?: Socket) => {
+    // Without anything to take it is the caller who waits.
+    if (socket !== undefined && socket.writableLength > 0) socket.destroy();
+  });
 }
 
 /** `place`: where the session is now, or what was made. */
@@ -71,7 +84,10 @@ export async function sendBytes(
       if (response.destroyed) return;
       if (isHead) break;
       if (response.write(piece.value)) continue;
-      await Promise.race([once(response, "drain"), once(response, "close")]).catch(() => null);
+      const waiting = new AbortController();
+      const either = ["drain", "close"].map((name) => once(response, name, { signal: waiting.signal }));
+      await Promise.race(either).catch(() => null);
+      waiting.abort();
     }
     response.end();
   } catch (error) {

@@ -1,8 +1,7 @@
 /** What becomes of the calls of a session. */
-import { limit } from "../core/limit.ts";
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import { Engine } from "../runtime/engine.ts";
-import type { Event } from "../runtime/event-reader.ts";
+import { readEventsPage } from "../runtime/event-reader.ts";
 import { isSameMessage, reusedKey } from "../runtime/same-change.ts";
 import type { Session } from "../runtime/session.ts";
 import { need, needAllowed, needStores, sessionKept, type Call, type Handlers } from "./call.ts";
@@ -145,19 +144,12 @@ export const sessionHandlers: Handlers<SessionCall> = {
 
 const pageUsual = 100;
 
-/** A page of events, and where the next one starts; also cut off where it gets too large. */
+/** A page of events, and where the next one starts. */
 async function eventsPage(call: Call, params: ParamsOf<"session.events">): Promise<unknown> {
   const { after, follow: _follow, deltas: _deltas, limit: count = pageUsual, ...rest } = params;
   const from = after === undefined ? {} : { fromSeq: Math.max(after + 1, rest.fromSeq ?? 1) };
-  const session = await call.session();
-  const events: Event[] = [];
-  let bytes = 0;
-  for await (const event of session.events({ ...rest, ...from, limit: count + 1 })) {
-    if (events.length === count || bytes > limit.pageBytesMax) return { events, next: event.seq };
-    events.push(event);
-    bytes += event.contentBytes ?? 0;
-  }
-  return { events, next: null };
+  const { id } = await call.session();
+  return readEventsPage(Engine.contextOf(call.engine).store, id, { ...rest, ...from, limit: count });
 }
 
 async function* lines(session: Session): AsyncGenerator<Uint8Array> {

@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { limit } from "../core/limit.ts";
 import type { Problem } from "../protocol/problem.ts";
 import type { Event } from "../runtime/event-reader.ts";
 
@@ -67,6 +68,8 @@ export function openSink(
     ...(isChunked ? { "transfer-encoding": "chunked" } : {}),
   });
   response.write(`retry: ${retryMs}\n\n`);
+  // Nothing more is written until a reader has taken what there is: it may take its time, until the end.
+  response.setTimeout(0);
   return {
     signal: over.signal,
     get isFull() {
@@ -90,6 +93,7 @@ export function openSink(
     end() {
       stop();
       response.end();
+      response.setTimeout(limit.unreadMs);
     },
   };
 }

@@ -213,8 +213,8 @@ const branches = {
   }),
   "session.merge": change("session", "merge", {
     summary:
-      "Brings in what another session learned, and tells what, so it takes the scope read besides. Until all " +
-      "conflicts are resolved nothing changes.",
+      "Brings in what another session learned, and tells what, so it takes the scope read besides. Until " +
+      "all conflicts are resolved nothing changes.",
     params: {
       from: field.SessionName,
       toSeq: field.Seq.exactOptional(),

@@ -12,7 +12,7 @@ import type { Store } from "../store/port.ts";
 import { contentOf } from "./content.ts";
 import { workspaceHead } from "./noted.ts";
 import { checkMeant, safeJson } from "./redact.ts";
-import { writeWorkspace, type WorkspaceContext } from "./workspace.ts";
+import { writeOnce, type WorkspaceContext } from "./workspace.ts";
 
 export interface AgentVersion {
   readonly name: string;
@@ -40,29 +40,26 @@ export async function addAgent(
   context: WorkspaceContext,
   definition: AgentDefinition,
 ): Promise<AgentVersion> {
-  const { store, world, actor } = context;
+  const { store, world } = context;
   const given = checkAgent(definition);
   // What is said to a model may do without a secret; what the program goes by may not.
   const { instructions: _, description: __, ...meant } = given;
   checkMeant(world.redactor, `the definition of agent ${quote(given.name)}`, meant);
   const checked = safeJson(world, given);
   const digest = agentDigest(world.digest, checked);
-  let added: AgentVersion | null = null;
-  const appended = await writeWorkspace(context, async () => {
+  let version = 0;
+  const before = await writeOnce(context, async () => {
     const newest = await newestOf(store, checked.name);
+    version = newest?.version ?? 0;
     // After a lost answer this is also how the version that was written after all is found.
-    if (newest?.digest === digest && !(await isErased(store, newest))) {
-      const { seq: _, ...present } = newest;
-      added = { ...present, definition: checked };
-      return [];
-    }
-    const version = (newest?.version ?? 0) + 1;
-    added = { name: checked.name, version, digest, at: 0, actor, definition: checked };
+    if (newest?.digest === digest && !(await isErased(store, newest))) return [];
+    version += 1;
     const body = { agent: checked.name, version, digest };
     return [{ type: "agent.defined", body, content: { definition: checked } }];
   });
-  if (added === null) throw new Error("invariant: an agent was added, or was there");
-  return appended === null ? added : { ...(added as AgentVersion), at: appended.at };
+  const { seq: _seq, ...added } =
+    before === null ? await versionOf(store, checked.name, version) : definedBy(before);
+  return { ...added, definition: checked };
 }
 
 /** The newest version of each agent, by name. */
@@ -124,6 +121,13 @@ interface Defined {
   readonly at: number;
   readonly actor: string;
   readonly seq: number;
+}
+
+async function versionOf(store: Store, name: string, version: number): Promise<Defined> {
+  for await (const defined of definitions(store, { reverse: true })) {
+    if (defined.name === name && defined.version === version) return defined;
+  }
+  throw new Error("invariant: a version that was added is there");
 }
 
 async function newestOf(store: Store, name: string): Promise<Defined | undefined> {

@@ -7,6 +7,7 @@ import { SkeinError } from "../core/error.ts";
 import { makeSessionId, type LogId, type SessionId } from "../core/ids.ts";
 import type { Context } from "./engine-context.ts";
 import { isReused, isSameChange, reusedKey } from "./same-change.ts";
+import { recordKey } from "./seal.ts";
 import type { Build, Writer } from "./writer.ts";
 import { moved } from "./written.ts";
 
@@ -30,7 +31,9 @@ interface Expected {
 /** The same engine's context, for this one call. */
 export function askedContext(context: Context, { key, madeMs, expect, same }: Asked): Context {
   if (key === undefined && expect === undefined && same !== true) return context;
-  const made = key === undefined ? {} : { newSession: () => derivedId(context, key, madeMs ?? 0) };
+  const newSession = (): SessionId => derivedId(context, key ?? "", madeMs ?? 0);
+  const once = recordKey(context.world, context.tenant, key ?? "");
+  const made = key === undefined ? {} : { newSession, once };
   return { ...context, ...made, ...askedParts(context, { key, expect, same }) };
 }
 
@@ -56,9 +59,11 @@ function derivedId({ world, store, tenant }: Context, key: string, nowMs: number
 function askedParts(context: Context, { key, expect, same }: Asked): Pick<Context, "writer" | "runs"> {
   const { writer, runs } = context;
   let done = false;
-  const after = async <T>(work: Promise<T>): Promise<T> => {
+  let isNamed = false;
+  const after = async <T>(work: Promise<T>, bearsKey = true): Promise<T> => {
     const result = await work;
     done = true;
+    isNamed ||= bearsKey;
     return result;
   };
   const wanted = (session: string): number | undefined =>
@@ -73,11 +78,14 @@ function askedParts(context: Context, { key, expect, same }: Asked): Pick<Contex
   const asked: Writer = {
     ...writer,
     change(session, build, options) {
-      if (done) return writer.change(session, build, options);
+      // A lease, and what is written under one, is how it is done, not what was asked for.
+      const { asked: isAsked = options.lease === undefined && options.epoch === undefined } = options;
+      if (done && (isNamed || !isAsked)) return writer.change(session, build, options);
+      const own = isNamed || !isAsked ? undefined : key;
       // Where it was when it was read counts less than where the caller knew it to be.
-      const more = { key: options.key ?? key, expectSeq: wanted(session) ?? options.expectSeq };
+      const more = { key: options.key ?? own, expectSeq: wanted(session) ?? options.expectSeq };
       const changing = writer.change(session, build, { ...options, ...more });
-      return after(same === true && options.key !== undefined ? checked(changing) : changing);
+      return after(same === true && options.key !== undefined ? checked(changing) : changing, isAsked);
 
       async function checked(first: ReturnType<Writer["change"]>): ReturnType<Writer["change"]> {
         const { actor } = options;

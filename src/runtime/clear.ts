@@ -31,11 +31,11 @@ export async function clearSession(
   options: ClearOptions,
 ): Promise<SessionId> {
   const { writer } = context;
-  const before = await madeBefore(context);
-  if (before !== null) return before;
   // Left out, it is the same as before; empty, it would be none.
   if (options.objective !== undefined) checkObjective("clear", options.objective);
   for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
+    const before = await madeBefore(context);
+    if (before !== null) return before;
     // Written down before the rest, so that it is there whatever becomes of it.
     const handoff = options.handoff === true ? await handoffDocument(context, session) : null;
     const state = await writer.current(session);
@@ -57,13 +57,13 @@ export async function clearSession(
 }
 
 async function closing(context: Context, session: SessionId, state: State, reason: string): Promise<Part[]> {
-  const { store, world, writer, actor } = context;
+  const { store, world, writer, actor, once } = context;
   const facts = { actor, digest: world.digest, program: store.program };
-  const decide = (on: State, command: Command) =>
-    accepted(decideSealed(world, on, command, { facts, key: null }));
+  const decide = (on: State, command: Command, key: string | null = null) =>
+    accepted(decideSealed(world, on, command, { facts, key }));
   const payback = await paybackOf({ store, world }, writer.current, state);
   const returned = payback === null ? {} : { returned: payback.returned };
-  const { drafts, events } = decide(state, { do: "close", reason, ...returned });
+  const { drafts, events } = decide(state, { do: "close", reason, ...returned }, once);
   const index = await indexEntry(store, session, state, events);
   const ups = (payback?.ups ?? []).map((up): Part => {
     const { session: payer, state: on, command } = up;

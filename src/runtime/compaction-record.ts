@@ -42,29 +42,32 @@ export async function recordSummary(
   const tokensAfter = Math.ceil(survey.frameTokens + boundary + cut.keptTokens);
   if (tokensAfter >= tokensBefore) return false;
   let isDone = true;
-  await step.drive.change((state): Command => {
-    const isHeard = state.standing.reserved !== null;
-    if (!isSame(state, survey.state)) {
-      if (by === undefined || !isHeard) throw overtaken();
-      isDone = false;
-      const { model, usage, costNanoUsd } = by;
-      const message = "the transcript changed while it was summarized";
-      return { do: "fail", model, error: "overtaken", retryable: true, usage, costNanoUsd, message };
-    }
-    return {
-      do: "compact",
-      fromSeq: 1,
-      toSeq: cut.toSeq,
-      strategy,
-      tokensBefore,
-      tokensAfter,
-      summary,
-      // Whoever ended the turn meanwhile wrote the call off: what it cost is counted already.
-      ...(by === undefined || isHeard ? by : { model: by.model }),
-      ...(items.length === 0 ? {} : { items: items.map((item) => ({ do: "record", ...item }) as const) }),
-      zone: zoneAfter(step, tokensAfter),
-    };
-  });
+  await step.drive.change(
+    (state): Command => {
+      const isHeard = state.standing.reserved !== null;
+      if (!isSame(state, survey.state)) {
+        if (by === undefined || !isHeard) throw overtaken();
+        isDone = false;
+        const { model, usage, costNanoUsd } = by;
+        const message = "the transcript changed while it was summarized";
+        return { do: "fail", model, error: "overtaken", retryable: true, usage, costNanoUsd, message };
+      }
+      return {
+        do: "compact",
+        fromSeq: 1,
+        toSeq: cut.toSeq,
+        strategy,
+        tokensBefore,
+        tokensAfter,
+        summary,
+        // Whoever ended the turn meanwhile wrote the call off: what it cost is counted already.
+        ...(by === undefined || isHeard ? by : { model: by.model }),
+        ...(items.length === 0 ? {} : { items: items.map((item) => ({ do: "record", ...item }) as const) }),
+        zone: zoneAfter(step, tokensAfter),
+      };
+    },
+    { asked: step.asked },
+  );
   return isDone;
 }
 
@@ -92,12 +95,15 @@ export async function recordPrune(
   const toSeq = Math.max(plan.toSeq, ...old.map((one) => one.toSeq));
   const tokensBefore = Math.ceil(measured.tokens);
   const tokensAfter = Math.max(0, Math.ceil(measured.tokens - plan.gainTokens));
-  await drive.change((now): Command => {
-    if (!isSame(now, state)) throw overtaken();
-    const seqs = [...pruned].toSorted((a, b) => a - b);
-    const counts = { tokensBefore, tokensAfter, zone: zoneAfter(step, tokensAfter) };
-    return { do: "compact", strategy: "prune", fromSeq, toSeq, pruned: seqs, ...counts };
-  });
+  await drive.change(
+    (now): Command => {
+      if (!isSame(now, state)) throw overtaken();
+      const seqs = [...pruned].toSorted((a, b) => a - b);
+      const counts = { tokensBefore, tokensAfter, zone: zoneAfter(step, tokensAfter) };
+      return { do: "compact", strategy: "prune", fromSeq, toSeq, pruned: seqs, ...counts };
+    },
+    { asked: step.asked },
+  );
 }
 
 /** Whether the transcript is what it was: nobody rewound or compacted it meanwhile. */

@@ -6,6 +6,7 @@ import { agentOf, gatherCrew } from "./crew.ts";
 import { takeDrive } from "./drive.ts";
 import { keepLease } from "./keeper.ts";
 import type { Context } from "./engine-context.ts";
+import { writtenBefore } from "./workspace.ts";
 
 const strategies = ["prune", "summarize", "extract"] as const;
 export type Strategy = (typeof strategies)[number];
@@ -27,12 +28,14 @@ export async function compressSession(
       hint: `one of ${strategies.join(", ")}`,
     });
   }
+  const before = await writtenBefore(context, session);
+  if (before !== null) return { compacted: true, seq: before.seq };
   const { actor } = await agentOf(context, session, await context.writer.current(session));
   await using drive = await takeDrive(context, session, { actor });
   await using keeper = keepLease(context, drive);
   const state = await drive.state();
   await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });
-  const step = { context, drive, crew, signal: keeper.signal, lesson: null };
+  const step = { context, drive, crew, signal: keeper.signal, lesson: null, asked: true };
   const compacted = await compactNow(step, { reason: "asked", ...options });
   return { compacted, seq: (await drive.state()).seq };
 }

@@ -40,4 +40,6 @@ export interface Context {
   readonly runs: Runs;
   /** The id of a session that this call makes, where it follows from the caller's key; see asked.ts. */
   readonly newSession?: () => SessionId;
+  /** The caller's key, as a record bears it: what this call writes to the workspace's log has it. */
+  readonly once?: string;
 }

@@ -45,6 +45,7 @@ import type { TicketRow } from "./tickets-standing.ts";
 import type { Template, TemplateOptions } from "./work/templates.ts";
 import type { WebhookAnswer, WebhookCall } from "./work/webhook.ts";
 import type { WorkOptions, Worker } from "./work/worker.ts";
+import { writtenBefore } from "./workspace.ts";
 
 export interface SessionsOptions {
   readonly agent?: string;
@@ -288,8 +289,10 @@ export class Engine implements AsyncDisposable {
   /** Deletes a session for good. Forks keep what they share with it. */
   async delete(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<void> {
     checkOptions("delete", options, ["reason"]);
-    await dropSessions(this.#context, [{ ...options, session: await this.#find(idOrEnding) }]);
-    await this.#context.store.sweep();
+    const { store, once } = this.#context;
+    if ((await writtenBefore(this.#context)) === null)
+      await dropSessions(this.#context, [{ ...options, session: await this.#find(idOrEnding) }], once);
+    await store.sweep();
   }
 
   /** Does what policies say is due, beside whatever else goes on; with `dryRun`, says what that would be. */

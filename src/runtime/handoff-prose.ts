@@ -41,10 +41,13 @@ export async function proseHandoff(
   const { usage, costNanoUsd } = asked;
   const text = readProse(asked.words, plain.text, { tokensMax, count });
   let made: Handoff = plain;
-  const change = await drive.change(async (now) => {
-    made = await makeText(context, session, now, tokensMax, { text, model: summarizer.model.name });
-    return { ...handoffCommand(context, made), usage, costNanoUsd };
-  });
+  const change = await drive.change(
+    async (now) => {
+      made = await makeText(context, session, now, tokensMax, { text, model: summarizer.model.name });
+      return { ...handoffCommand(context, made), usage, costNanoUsd };
+    },
+    { asked: true },
+  );
   return { ...made, seq: change.headSeq };
 }
 

@@ -2,6 +2,7 @@
  * Handoffs: the document for the next session, read together from the state and the last records of the log,
  * and written down in it. A handoff since which nothing was said is given again as it is.
  */
+import type { StoredRecord } from "../core/chain.ts";
 import type { CommandOf, Loaded } from "../core/command.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { readEvent } from "../core/event.ts";
@@ -26,6 +27,7 @@ import { carriedOn, inheritedBy } from "./handoff-inherit.ts";
 import { readWaiting } from "./inbox.ts";
 import { headOf } from "./place.ts";
 import { safeText } from "./redact.ts";
+import { writtenBefore } from "./workspace.ts";
 
 export interface HandoffOptions {
   /** A model puts into prose where it stands and what to do next: the session's own, or the one named. */
@@ -53,8 +55,12 @@ export async function handoffSession(
   context: Context,
   session: SessionId,
   options: HandoffOptions,
+  { asked = false }: { readonly asked?: boolean } = {},
 ): Promise<Handoff> {
   const tokensMax = checkHandoff(options);
+  const before = asked ? await writtenBefore(context, session) : null;
+  const first = before === null ? null : await handoffIn(context, before);
+  if (first !== null) return first;
   const state = await stateNow(context, session);
   const last = await lastHandoff(context, session, state);
   const isWanted = last !== null && last.tokens <= tokensMax && isBy(last, options.model);
@@ -62,10 +68,10 @@ export async function handoffSession(
   const write = options.write ?? (await isWritable(context, session, state));
   if (!write) return makeText(context, session, state, tokensMax);
   const { model } = options;
-  if (model === undefined) return writeDown(context, session, tokensMax);
+  if (model === undefined) return writeDown(context, session, { tokensMax, asked });
   const made = await inProse(context, session, state, { model, tokensMax });
   if ("text" in made) return made;
-  return { ...(await writeDown(context, session, tokensMax)), failed: made.failed };
+  return { ...(await writeDown(context, session, { tokensMax, asked })), failed: made.failed };
 }
 
 async function inProse(
@@ -105,14 +111,18 @@ async function isWritable({ store }: Context, session: SessionId, state: State):
   return (await store.head(session))?.copy !== true;
 }
 
-async function writeDown(context: Context, session: SessionId, tokensMax: number): Promise<Handoff> {
+async function writeDown(
+  context: Context,
+  session: SessionId,
+  { tokensMax, asked }: { readonly tokensMax: number; readonly asked: boolean },
+): Promise<Handoff> {
   const { writer, actor } = context;
   let made: Handoff | null = null;
   const build = async (state: State): Promise<CommandOf<"handoff">> => {
     made = await makeText(context, session, state, tokensMax);
     return handoffCommand(context, made);
   };
-  const { firstSeq } = await writer.change(session, build, { actor });
+  const { firstSeq } = await writer.change(session, build, { actor, asked });
   // The build has run, or the change would have thrown.
   return { ...(made as unknown as Handoff), seq: firstSeq };
 }
@@ -164,17 +174,18 @@ async function lastHandoff(context: Context, session: SessionId, state: State): 
     limit: 1,
     contents: true,
   });
-  const content = record === undefined ? undefined : await contentOf(store, record);
-  if (record === undefined || content === undefined) return null;
+  return record === undefined ? null : handoffIn(context, record);
+}
+
+/** Null when its text was erased. */
+async function handoffIn({ store, tokenizer }: Context, record: StoredRecord): Promise<Handoff | null> {
+  const content = await contentOf(store, record);
+  if (content === undefined) return null;
   const { text } = content as { readonly text: string };
-  const { tokens, model } = JSON.parse(record.body) as { tokens?: number; model?: string };
-  return {
-    text,
-    seq: handoff.seq,
-    tokens: tokens ?? (await context.tokenizer.count(text)),
-    toSeq: handoff.toSeq,
-    model: model ?? null,
-  };
+  const { seq } = record;
+  const body = JSON.parse(record.body) as { tokens?: number; model?: string; toSeq?: number };
+  const { tokens = await tokenizer.count(text), model = null, toSeq = seq } = body;
+  return { text, seq, tokens, toSeq, model };
 }
 
 /** Records of changed files that are read; one may name many. */

@@ -15,7 +15,7 @@ import { findSession } from "./find.ts";
 import { troubleWith, type HookTrouble } from "./hook-trouble.ts";
 import { checkUrl } from "./outbound.ts";
 import { workspaceHead } from "./noted.ts";
-import { writeWorkspace } from "./workspace.ts";
+import { writeOnce, writeWorkspace } from "./workspace.ts";
 
 export interface SetHookOptions {
   /** Types of events, such as `turn.ended`; `turn.*` is all that begin so, and `*` all there are. */
@@ -66,11 +66,12 @@ export async function setHook(
   const signedBy = checkSecret(options.secret);
   const { agent, labels } = checkFilter(options);
   const { store } = context;
-  const session = options.session === undefined ? undefined : await findSession(store, options.session);
-  const from = await store.feedEnd();
-  const filter = { ...(session && { session }), ...(agent && { agent }), ...(labels && { labels }) };
-  const body = { name, events, from, signedBy, ...filter };
-  await writeWorkspace(context, async () => {
+  let from: string | null = null;
+  const before = await writeOnce(context, async () => {
+    const session = options.session === undefined ? undefined : await findSession(store, options.session);
+    from ??= await store.feedEnd();
+    const filter = { ...(session && { session }), ...(agent && { agent }), ...(labels && { labels }) };
+    const body = { name, events, from, signedBy, ...filter };
     const all = await listHooks(context);
     // After a lost answer, what was written after all is known by where it begins.
     if (all.some((one) => one.name === name && one.position === from && one.url === url)) return [];
@@ -81,7 +82,10 @@ export async function setHook(
     }
     return [{ type: "hook.set", body, content: { url } }];
   });
-  return hookCalled(context, name);
+  if (before === null) return hookCalled(context, name);
+  // It goes on from where it is; what was removed or replaced since is not set again.
+  const there = (await listHooks(context)).find(({ setSeq }) => setSeq === before.seq);
+  return there ?? hookCalled(context, name, before.seq);
 }
 
 /** Gives the hook as it was. */
@@ -92,29 +96,31 @@ export async function removeHook(
 ): Promise<HookEntry> {
   checkOptions("removeHook", options, ["reason"]);
   const { reason } = options;
-  const found = await hookCalled(context, name);
-  await writeWorkspace(context, async () => {
-    const isThere = (await listHooks(context)).some(({ setSeq }) => setSeq === found.setSeq);
+  let found: HookEntry | null = null;
+  const before = await writeOnce(context, async () => {
+    const known = (found ??= await hookCalled(context, name));
+    const isThere = (await listHooks(context)).some(({ setSeq }) => setSeq === known.setSeq);
     if (!isThere) return [];
     return [
       { type: "hook.removed", body: { name }, ...(reason === undefined ? {} : { content: { reason } }) },
     ];
   });
-  return found;
+  return found ?? hookCalled(context, name, (before?.seq ?? 1) - 1);
 }
 
-export async function hookCalled(context: Context, name: string): Promise<HookEntry> {
-  const found = (await listHooks(context)).find((one) => one.name === name);
+/** As it is, or as it was at a position of the workspace's log. */
+export async function hookCalled(context: Context, name: string, toSeq?: number): Promise<HookEntry> {
+  const found = (await listHooks(context, toSeq)).find((one) => one.name === name);
   if (found !== undefined) return found;
   throw new SkeinError("not-found", `there is no hook ${quote(name)}`, {
     hint: '"skein hooks" lists what there is',
   });
 }
 
-/** By name. */
-export async function listHooks(context: Context): Promise<HookEntry[]> {
+/** By name; as they are, or as they were at a position of the workspace's log. */
+export async function listHooks(context: Context, toSeq?: number): Promise<HookEntry[]> {
   const { store } = context;
-  const { seq: headSeq } = await workspaceHead(store);
+  const headSeq = toSeq ?? (await workspaceHead(store)).seq;
   const hooks = new Map<string, HookEntry>();
   for (let fromSeq = 1; fromSeq <= headSeq;) {
     const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: true };

@@ -16,6 +16,7 @@ import { scrubIfDue } from "./erase-scrub.ts";
 import { bytesOf, pages, survey, type Gone } from "./erase-survey.ts";
 import { eraseTarget } from "./erase-write.ts";
 import { forget, nameOf, type Forgotten, type ForgetOptions } from "./memory.ts";
+import { writtenBefore } from "./workspace.ts";
 
 /** What went with an entry that was forgotten for good, and what did not. */
 export interface MemoryErasure {
@@ -30,7 +31,9 @@ export interface MemoryErasure {
 
 export async function forgetForGood(context: Context, options: ForgetOptions): Promise<Forgotten> {
   const name = nameOf("forget", context, options);
-  const { seqs, origins } = await versionsOf(context, name);
+  const done = await writtenBefore(context);
+  // Asked again under its key, it finishes; what was remembered since is something else.
+  const { seqs, origins } = await versionsOf(context, name, done?.seq);
   const found = await forget(context, options).catch((error: unknown) => {
     const isForgotten = error instanceof SkeinError && error.code === "not-found" && seqs.length > 0;
     if (!isForgotten) throw error;
@@ -64,8 +67,8 @@ interface Versions {
 }
 
 /** Where an entry stands, and stood. What a rule forgot has the reason that the session retracted it for. */
-async function versionsOf({ store }: Context, name: MemoryName): Promise<Versions> {
-  const headSeq = (await store.head(store.workspace))?.seq ?? 0;
+async function versionsOf({ store }: Context, name: MemoryName, toSeq?: number): Promise<Versions> {
+  const headSeq = toSeq ?? (await store.head(store.workspace))?.seq ?? 0;
   const types = ["memory.promoted", "memory.forgotten"];
   const id = memoryId(name);
   const seqs: number[] = [];

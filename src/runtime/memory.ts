@@ -18,6 +18,7 @@ import {
   memoryId,
   memoryScopes,
   memoryTypes,
+  nameIn,
   ownerIn,
   promotedDraft,
   type MemoryBy,
@@ -35,7 +36,7 @@ import type { Context } from "./engine-context.ts";
 import type { MemoryErasure } from "./memory-erase.ts";
 import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import { workspaceHead } from "./noted.ts";
-import { writeWorkspace } from "./workspace.ts";
+import { writeOnce } from "./workspace.ts";
 
 /** What is remembered, with its value. */
 export interface MemoryEntry extends MemoryRef {
@@ -258,7 +259,7 @@ export async function remember(context: Context, options: RememberOptions): Prom
 async function promote(context: Context, build: () => Promise<Promotion>): Promise<MemoryEntry> {
   const { store, memory: reader } = context;
   let id = "";
-  await writeWorkspace(context, async () => {
+  const before = await writeOnce(context, async () => {
     const promotion = await build();
     id = memoryId(promotion);
     const { memory } = await reader.fold();
@@ -268,11 +269,36 @@ async function promote(context: Context, build: () => Promise<Promotion>): Promi
     if (entry !== undefined && isSame(await readEntry({ store }, entry), promotion)) return [];
     return [promotedDraft(promotion)];
   });
+  if (before !== null) return entryAt(context, nameIn(bodyOf(before)), before.seq);
   const entry = (await reader.fold()).memory.get(id);
   if (entry === undefined) {
     throw new SkeinError("conflict", "it was forgotten in the meantime", { hint: "try again" });
   }
   return readEntry(context, entry);
+}
+
+/** What was remembered under a name at a position of the workspace's log, with what is left of its value. */
+async function entryAt(
+  { store }: Pick<Context, "store">,
+  name: MemoryName | null,
+  toSeq: number,
+): Promise<MemoryEntry> {
+  const memory = new Memory();
+  for (let fromSeq = 1; fromSeq <= toSeq;) {
+    const range = {
+      fromSeq,
+      toSeq,
+      limit: limit.pageRecordsMax,
+      types: ["memory.promoted"],
+      contents: false,
+    };
+    const page = await store.read(store.workspace, range);
+    for (const record of page) memory.apply({ ...record, body: bodyOf(record) });
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  const entry = name === null ? undefined : memory.get(memoryId(name));
+  if (entry === undefined) throw new Error("invariant: what was written about was remembered");
+  return readEntry({ store }, entry);
 }
 
 const isSame = ({ origin, value, because, erased, by }: MemoryEntry, asked: Promotion): boolean =>
@@ -317,7 +343,7 @@ export async function forget(context: Context, options: ForgetOptions): Promise<
   const name = nameOf("forget", context, options);
   const id = memoryId(name);
   let found: MemoryEntry | null = null;
-  await writeWorkspace(context, async () => {
+  const before = await writeOnce(context, async () => {
     const { memory } = await context.memory.fold();
     const entry = memory.get(id);
     // Found before and gone now: after a lost answer it was forgotten by this very call, or by another.
@@ -327,6 +353,7 @@ export async function forget(context: Context, options: ForgetOptions): Promise<
     const { reason } = options;
     return [forgottenDraft(name, { by: "person", ...(reason === undefined ? {} : { reason }) })];
   });
+  if (before !== null) return entryAt(context, name, before.seq);
   if (found === null) throw new Error("invariant: what was forgotten was found");
   return found;
 }

@@ -16,6 +16,7 @@ import { mergeSummary, type Settled } from "../core/merge-summary.ts";
 import { readContent } from "./content.ts";
 import { findSession } from "./find.ts";
 import { findRetraction, lastAnswers, planMerge, readParty, type Party, type Plan } from "./merge-plan.ts";
+import { mergedBefore } from "./merge-again.ts";
 import { parseResolution, type MergeAnswer } from "./merge-answer.ts";
 import type { Context } from "./engine-context.ts";
 
@@ -96,6 +97,8 @@ export async function mergeSession(
       hint: "name the session that it comes from",
     });
   }
+  const before = await mergedBefore(context, session, from);
+  if (before !== null) return before;
   const { toSeq } = options;
   const theirs = await readParty(context, from, toSeq === undefined ? {} : { toSeq });
   const work: Work = { options, theirs, answers: new Map(), taken: [], settled: new Map() };
@@ -311,6 +314,8 @@ async function write(
     const command = { do: "merge", from: report.from, writes, ...(isLast ? { note } : {}) } as const;
     try {
       const change = await writer.change(session, command, { actor, expectSeq });
+      // Another part of it was written under its key, before it was broken off: this one was not.
+      if (change.duplicate) return null;
       if (isLast) return change.headSeq;
       expectSeq = change.headSeq;
     } catch (error) {

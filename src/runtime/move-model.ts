@@ -3,6 +3,7 @@
  * be shown is counted and named, and a transcript that is too long for its window is compacted first.
  */
 import { agentRules, type AgentDefinition } from "../core/agent.ts";
+import type { StoredRecord } from "../core/chain.ts";
 import { isOverfull } from "../core/compaction.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -11,12 +12,14 @@ import type { Part } from "../core/part.ts";
 import type { State } from "../core/state.ts";
 import type { Model } from "../model/port.ts";
 import { compactNow } from "./compaction.ts";
+import { contentOf } from "./content.ts";
 import { readContext } from "./context-reader.ts";
 import { agentOf, gatherCrew, modelOf, type Crew } from "./crew.ts";
 import { takeDrive } from "./drive.ts";
 import { keepLease } from "./keeper.ts";
 import { wayTo } from "./move-step.ts";
 import type { Context } from "./engine-context.ts";
+import { writtenBefore } from "./workspace.ts";
 
 export interface ModelReport {
   readonly session: SessionId;
@@ -32,6 +35,8 @@ export interface ModelReport {
 
 export async function changeModel(context: Context, session: SessionId, name: string): Promise<ModelReport> {
   const { writer, actor } = context;
+  const before = await writtenBefore(context, session);
+  if (before !== null) return reportIn(context, session, before);
   const state = await writer.current(session);
   const { status } = state.standing;
   if (!mayIn(status, "migrate")) {
@@ -50,6 +55,13 @@ export async function changeModel(context: Context, session: SessionId, name: st
   const left = leftBehind(await partsFor(context, session, now, from ?? to), to, from?.name);
   const { firstSeq } = await writer.change(session, { do: "migrate", model: to.name, left }, { actor });
   return { session, seq: firstSeq, from: state.standing.model, to: to.name, left, compacted };
+}
+
+/** What was told of a migration that was asked for again; that the context was made smaller is not known. */
+async function reportIn({ store }: Context, session: SessionId, record: StoredRecord): Promise<ModelReport> {
+  const { from = null, to } = JSON.parse(record.body) as { readonly from?: string; readonly to: string };
+  const content = (await contentOf(store, record)) as { readonly left?: readonly string[] } | undefined;
+  return { session, seq: record.seq, from, to, left: content?.left ?? [], compacted: false };
 }
 
 interface Change {

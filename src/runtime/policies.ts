@@ -14,7 +14,7 @@ import {
 } from "../core/policy.ts";
 import type { Store } from "../store/port.ts";
 import { contentOf } from "./content.ts";
-import { writeWorkspace, type WorkspaceContext } from "./workspace.ts";
+import { writeOnce, type WorkspaceContext } from "./workspace.ts";
 
 export interface PolicyEntry {
   readonly name: string;
@@ -43,7 +43,7 @@ export async function setPolicy(
   const checkedName = checkPolicyName(name);
   const checked = checkPolicy(policy, { where: `policy ${quote(checkedName)}` });
   if (options.everything !== true) refuseEverything([{ name: checkedName, policy: checked }]);
-  await writeWorkspace(context, async () => {
+  const done = await writeOnce(context, async () => {
     const all = await ownPolicies(context.store);
     const before = all.get(checkedName);
     // After a lost answer this is also how the one that was written after all is found.
@@ -55,7 +55,8 @@ export async function setPolicy(
     }
     return [{ type: "policy.set", body: { name: checkedName }, content: { policy: checked } }];
   });
-  const entry = (await ownPolicies(context.store)).get(checkedName);
+  const entry =
+    done === null ? (await ownPolicies(context.store)).get(checkedName) : await entryOf(context.store, done);
   if (entry === undefined) {
     throw new SkeinError("conflict", `policy ${quote(checkedName)} was removed in the meantime`);
   }
@@ -66,7 +67,7 @@ export async function setPolicy(
 export async function removePolicy(context: WorkspaceContext, name: string): Promise<void> {
   const checkedName = checkPolicyName(name);
   let asked = false;
-  await writeWorkspace(context, async () => {
+  await writeOnce(context, async () => {
     const all = await ownPolicies(context.store);
     if (all.has(checkedName)) {
       asked = true;
@@ -131,15 +132,18 @@ async function ownPolicies(store: Store): Promise<Map<string, PolicyEntry>> {
 
 async function apply(store: Store, found: Map<string, PolicyEntry>, record: StoredRecord): Promise<void> {
   const { name, removed } = JSON.parse(record.body) as { name: string; removed?: boolean };
+  // Erased: there was a policy of this name, and it holds no more.
+  if (removed === true || (await contentOf(store, record)) === undefined) found.delete(name);
+  else found.set(name, await entryOf(store, record));
+}
+
+/** The policy as this record set it. */
+async function entryOf(store: Store, record: StoredRecord): Promise<PolicyEntry> {
+  const { name } = JSON.parse(record.body) as { name: string };
   const { at, actor } = record;
   const content = (await contentOf(store, record)) as { readonly policy?: unknown } | undefined;
-  // Erased: there was a policy of this name, and it holds no more.
-  if (removed === true || content === undefined) {
-    found.delete(name);
-    return;
-  }
-  const policy = storedPolicy(content.policy);
-  found.set(name, { name, policy, at, actor, everything: policy !== null && isForEverything(policy) });
+  const policy = storedPolicy(content?.policy);
+  return { name, policy, at, actor, everything: policy !== null && isForEverything(policy) };
 }
 
 const sameText = (a: Policy | null, b: Policy): boolean => JSON.stringify(a) === JSON.stringify(b);

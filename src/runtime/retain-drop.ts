@@ -20,8 +20,12 @@ export interface Dropped {
   readonly check?: (state: State) => void;
 }
 
-/** All of them or none. Rejects with `conflict` when one changed in between. */
-export async function dropSessions(context: Context, dropped: readonly Dropped[]): Promise<void> {
+/** All of them or none, under this key of a record. Rejects with `conflict` when one changed in between. */
+export async function dropSessions(
+  context: Context,
+  dropped: readonly Dropped[],
+  key: string | null = null,
+): Promise<void> {
   const { store, world, writer, actor } = context;
   const events: DraftEvent[] = [];
   const parts: Part[] = [];
@@ -42,7 +46,7 @@ export async function dropSessions(context: Context, dropped: readonly Dropped[]
   if (twice !== undefined && dropped.length > 1)
     throw new SkeinError("conflict", `${twice.session} gets something back from several at once`);
   if (parts.length === 0) return;
-  const { drafts } = seal(world, events, { actor, key: null });
+  const { drafts } = seal(world, events, { actor, key });
   await writer.commit([{ session: store.workspace, expect: "unchecked", drafts }, ...parts]);
   for (const { session } of dropped) writer.forget(session);
 }

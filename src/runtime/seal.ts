@@ -46,6 +46,10 @@ export function decideSealed(
   return again.ok ? seal(world, again.drafts, { actor: facts.actor, key }) : again;
 }
 
+/** A caller's key as a record bears it. */
+export const recordKey = ({ digest }: Pick<World, "digest">, tenant: string, key: string): string =>
+  digest("", `${tenant}\n${key}`).slice(0, 32);
+
 export function seal(
   world: World,
   events: readonly DraftEvent[],

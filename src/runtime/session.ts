@@ -259,7 +259,8 @@ export class Session extends SessionReader {
     const { writer, actor } = this.#context;
     let own: Written | null = null;
     const end = async (session: SessionId): Promise<void> => {
-      const change = await writer.change(session, { do: "cancel", ...rest }, { actor });
+      const asked = session === this.id;
+      const change = await writer.change(session, { do: "cancel", ...rest }, { actor, asked });
       if (session === this.id) own = written(change);
     };
     const done = await cancelTree(this.#context, this.id, end);
@@ -389,7 +390,7 @@ export class Session extends SessionReader {
 
   /** The document for the next session. One since which nothing was said is given again as it is. */
   async handoff(options: HandoffOptions = {}): Promise<Handoff> {
-    return (await import("./handoff.ts")).handoffSession(this.#context, this.id, options);
+    return (await import("./handoff.ts")).handoffSession(this.#context, this.id, options, { asked: true });
   }
 
   /**

@@ -45,6 +45,8 @@ export interface StepWorld {
   /** Aborted by an interrupt and by the loss of the lease. */
   signal: AbortSignal;
   lesson: Lesson | null;
+  /** Whether a compaction is what a caller asked for, and bears the key of that call. */
+  readonly asked?: boolean;
 }
 
 /** What a request at this state would send. */

@@ -21,7 +21,7 @@ import { makeNewest } from "./newest.ts";
 import { expectAt, noteState, type Noted } from "./noted.ts";
 import { isEnding, withPayback } from "./payback.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
-import { decideSealed, seal, type Sealed } from "./seal.ts";
+import { decideSealed, recordKey, seal, type Sealed } from "./seal.ts";
 import { makeLearner } from "./redact-bound.ts";
 import { recordBytes, unread, type Known, type StateReader } from "./state-reader.ts";
 import type { World } from "./world.ts";
@@ -38,6 +38,11 @@ export interface ChangeOptions {
   /** Written only if this is the head; otherwise a conflict for the caller, and nothing is decided again. */
   readonly expectSeq?: number | undefined;
   readonly lease?: Part["lease"];
+  /**
+   * Whether it is what a caller asked for, and bears the key of that call; see asked.ts. By default what is
+   * written under a lease is not, and all else is.
+   */
+  readonly asked?: boolean | undefined;
   /** What goes into the workspace's log with it, in place of what goes there with any change. */
   readonly also?: Also | undefined;
 }
@@ -425,7 +430,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         `an idempotency key has 1 to ${limit.idempotencyKeyCharsMax} characters`,
       );
     }
-    return world.digest("", `${tenant}\n${key}`).slice(0, 32);
+    return recordKey(world, tenant, key);
   };
 
   async function commit(given: readonly Part[]): Promise<readonly Appended[]> {

@@ -71,7 +71,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   const text = operation.takes === "json" ? await readText(request) : "";
   const params = readParams(operation, target.query, text);
   if (operation.method !== "GET") await desk.gather.join();
-  const asked = isPlain(request) ? nothing : await askedOf(who, route, request, text);
+  const asked = isPlain(request) ? nothing : await askedOf(desk, who, { route, request, text });
   if (asked.same === true) desk.kept.check(keptName(who, request), route.session);
   const engine = Engine.asking(who.engine, asked);
   const key = keyIn(request);
@@ -204,10 +204,9 @@ const isPlain = ({ headers }: IncomingMessage): boolean =>
 
 /** The caller's key and expectation, as the engine takes them. */
 async function askedOf(
+  { kept }: Pick<Desk, "kept">,
   who: Authorized,
-  route: Route,
-  request: IncomingMessage,
-  text: string,
+  { route, request, text }: Pick<Performance, "route" | "text"> & { readonly request: IncomingMessage },
 ): Promise<Asked> {
   const { operation, session } = route;
   if (operation.method === "GET") return {};
@@ -221,7 +220,9 @@ async function askedOf(
   const same = operation.keyed && key !== undefined;
   const seq = seqIn(request);
   if (own !== undefined && key !== undefined && isSessionId(session)) await checkUnused(who, session, key);
-  if (seq === undefined) return { key: own, madeMs, same };
+  // What is answered from what was kept is held to nothing any more.
+  const isKept = key !== undefined && kept.has(keptName(who, request), digestOf(route, who.engine, text));
+  if (seq === undefined || isKept) return { key: own, madeMs, same };
   if (session === "") {
     throw new ProblemError(
       makeProblem("invalid", "If-Match is for changes of one session", { field: "If-Match" }),

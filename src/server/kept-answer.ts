@@ -16,6 +16,8 @@ export interface KeptAnswers {
     asked: { readonly digest: string; readonly session: string },
     work: () => Promise<string>,
   ): Promise<string>;
+  /** Whether what was asked is answered already, or about to be. */
+  has(name: string, digest: string): boolean;
   /**
    * For a call whose key is the library's own, and so the session's: throws when the key is known to be that
    * of another call on it.
@@ -42,6 +44,7 @@ export function makeKeptAnswers(): KeptAnswers {
   }
 
   return {
+    has: (name, digest) => kept.get(name)?.digest === digest,
     check(name, session) {
       if (kept.get(name)?.session === session) throw reusedProblem();
     },

@@ -4,8 +4,10 @@
  */
 import { resolve } from "node:path";
 import type { OpenOptions } from "../../core/command.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import type { DraftEvent } from "../../core/decision.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
-import { makeSessionId, quote, type SessionId } from "../../core/ids.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState } from "../../core/state.ts";
 import { errorText } from "../../core/suppressed.ts";
@@ -26,15 +28,16 @@ import {
   type TriggerSpec,
 } from "../../core/trigger.ts";
 import type { Part, Store } from "../../store/port.ts";
+import { madeBefore, newSessionId } from "../asked.ts";
 import { absolute, prepareOpening } from "../bootstrap.ts";
 import { readContent } from "../content.ts";
 import type { Context } from "../engine-context.ts";
 import { workspaceHead } from "../noted.ts";
 import { checkOpen } from "../options.ts";
-import { decideSealed, seal } from "../seal.ts";
+import { decideSealed, recordKey, seal } from "../seal.ts";
 import { indexEntry } from "../session-index.ts";
 import { refused } from "../written.ts";
-import { writeWorkspace } from "../workspace.ts";
+import { writeOnce, writeWorkspace, writtenBefore } from "../workspace.ts";
 import { causeKey, timesToFire, timeText } from "./fire.ts";
 import type { Cause } from "./source.ts";
 import { isTimeSpec } from "./times.ts";
@@ -108,11 +111,35 @@ export async function setTemplate(
   const open = openingOf(options.open, where);
   const { bind = [] } = await prepareOpening(context, open);
   const wanted = { name, spec, where, bindings: bind, session: null, owner: context.store.workspace };
-  const { setting, token } = await prepareTrigger(context, wanted);
-  const event = templateSet({ ...setting, ...(missed === undefined ? {} : { missed }) }, open);
+  for (let times = 1; ; times++) {
+    const { setting, token } = await prepareTrigger(context, wanted);
+    const event = templateSet({ ...setting, ...(missed === undefined ? {} : { missed }) }, open);
+    const before = await writeTemplate(asTheNth(context, times), name, event);
+    const { refs } = await foldedTemplates(context);
+    if (before === null) return { template: await templateOf(context, name), token };
+    const isThere = refs.get(name)?.seq === before.seq;
+    // What was removed or replaced since is not set again. Else the token is shown once: there is a new one.
+    const isLast = !isThere && (await writtenBefore(asTheNth(context, times + 1))) === null;
+    if (token === null || isLast) return { template: await templateIn(context, before), token: null };
+  }
+}
+
+/** The same call under the key by which it sets a webhook for the nth time, with another token each. */
+function asTheNth(context: Context, times: number): Context {
+  const { once, world } = context;
+  if (once === undefined || times === 1) return context;
+  return { ...context, once: recordKey(world, context.tenant, `${once}/${times}`) };
+}
+
+/** What this very call has written before, if it did. */
+async function writeTemplate(
+  context: Context,
+  name: string,
+  event: DraftEvent,
+): Promise<StoredRecord | null> {
   const text = JSON.stringify(event.content);
   const startSeq = (await foldedTemplates(context)).headSeq;
-  await writeWorkspace(context, async (headSeq) => {
+  return writeOnce(context, async (headSeq) => {
     const { refs } = await foldedTemplates(context);
     const before = refs.get(name);
     if (before === undefined && refs.size >= limit.templatesMax) {
@@ -129,7 +156,6 @@ export async function setTemplate(
       return [];
     return [event];
   });
-  return { template: await templateOf(context, name), token };
 }
 
 /** What it opens, checked, and with paths that mean the same wherever it is opened. */
@@ -150,7 +176,7 @@ function openingOf(open: TemplateOptions["open"], where: string): TemplateOption
 
 export async function removeTemplate(context: Context, name: string): Promise<void> {
   let asked = false;
-  await writeWorkspace(context, async () => {
+  await writeOnce(context, async () => {
     const { refs } = await foldedTemplates(context);
     if (refs.has(name)) {
       asked = true;
@@ -183,6 +209,16 @@ async function templateOf(context: Context, name: string): Promise<Template> {
   return withContent(context, ref);
 }
 
+/** The template as it stands if this record set it, or else as it was set. */
+async function templateIn(context: Context, record: StoredRecord): Promise<Template> {
+  const set = new Map<string, TemplateRef>();
+  foldTemplate(set, { ...record, body: JSON.parse(record.body) as unknown });
+  const [first] = set.values();
+  if (first === undefined) throw new Error("invariant: a template was set by this record");
+  const now = (await foldedTemplates(context)).refs.get(first.name);
+  return withContent(context, now?.seq === first.seq ? now : first);
+}
+
 /** A template with what the store holds of it now. */
 export async function withContent({ store }: Pick<Context, "store">, ref: TemplateRef): Promise<Template> {
   const content = (await readContent(store, store.workspace, ref.seq)) as
@@ -195,8 +231,10 @@ export async function withContent({ store }: Pick<Context, "store">, ref: Templa
   };
 }
 
-/** Fires a template by hand. Gives the session that it opened. */
+/** Fires a template by hand. Gives the session that it opened; once for each key of a caller. */
 export async function fireTemplateNow(context: Context, name: string, text?: string): Promise<SessionId> {
+  const before = await madeBefore(context);
+  if (before !== null) return before;
   const template = await templateOf(context, name);
   const told = text ?? `Trigger "${name}" was fired by hand.`;
   const occurrence = Buffer.from(context.world.random(16)).toString("hex");
@@ -218,7 +256,7 @@ export async function fireTemplate(
   if (open === null) return null;
   // On behalf of who set it: what that person has in memory is carried along.
   const opening = await prepareOpening({ ...context, actor }, open);
-  const session = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  const session = newSessionId(context);
   const key = once === undefined ? null : keyOf(context, { name, setSeq }, once);
   const command = { do: "open", workspace: store.workspace, ...opening, told: text } as const;
   const facts = { actor, digest: world.digest, program: store.program };

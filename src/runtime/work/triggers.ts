@@ -46,9 +46,26 @@ export async function setTrigger(
   const spec = checkTrigger(given, where);
   const bindings = await bindingsOf(context, session, await writer.current(session));
   const wanted = { name, spec, where, bindings, session, owner: session };
-  const { setting, token } = await prepareTrigger(context, wanted);
-  const command = { do: "trigger", ...setting, ...(missed === undefined ? {} : { missed }) } as const;
-  return { change: await writer.change(session, command, { actor }), token };
+  const again = (times: number): string => `${context.once}/${times}`;
+  let before: Change | null = null;
+  for (let times = 1; ; times++) {
+    const { setting, token } = await prepareTrigger(context, wanted);
+    const command = { do: "trigger", ...setting, ...(missed === undefined ? {} : { missed }) } as const;
+    const key = times === 1 ? undefined : again(times);
+    const first = before;
+    const change: Change = await writer.change(session, command, { actor, key }).catch((error: unknown) => {
+      const isRefused = error instanceof SkeinError && error.code === "refused";
+      if (first !== null && isRefused) return first;
+      throw error;
+    });
+    if (!change.duplicate || token === null) return { change, token };
+    if (change === before) return { change, token: null };
+    // What was removed or replaced since is not set again. Else the token is shown once: there is a new one.
+    const isThere = change.state.standing.triggers.get(name)?.seq === change.firstSeq;
+    if (!isThere && (await writer.keyed(session, again(times + 1))) === undefined)
+      return { change, token: null };
+    before = change;
+  }
 }
 
 /** What a session that is about to be opened is woken by, ready to be set in its first append. */

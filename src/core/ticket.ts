@@ -47,10 +47,7 @@ export function parsePlan(text: string, source: PlanSource = {}): Plan {
         : 'a ticket is a heading, such as "## login: Fix login", or an item: "- [ ] login: Fix login"',
     );
   }
-  if (tickets.length > limit.ticketsMax)
-    throw mistake(file, 1, `it has ${tickets.length} tickets; at most ${limit.ticketsMax}`);
-  checkEach(tickets, file);
-  checkAfter(tickets, file);
+  checkTickets(tickets, file);
   return { name: planName(name ?? draft.name, file), tickets };
 }
 
@@ -59,17 +56,30 @@ export function checkPlan(given: unknown): Plan {
   const { name, tickets }: { readonly name?: unknown; readonly tickets?: unknown } = isObject(given)
     ? given
     : {};
-  if (typeof name === "string" && Array.isArray(tickets) && tickets.every(isTicket)) return given as Plan;
-  throw new SkeinError("invalid", "tickets: this is no plan", {
-    hint: 'give what parsePlan makes of a text, such as parsePlan("## login: Fix login")',
-  });
+  if (typeof name !== "string" || !Array.isArray(tickets) || !tickets.every(isTicket)) {
+    throw new SkeinError("invalid", "tickets: this is no plan", {
+      hint: 'give what parsePlan makes of a text, such as parsePlan("## login: Fix login")',
+    });
+  }
+  planName(name, "the plan");
+  checkTickets(tickets, "the plan");
+  return given as Plan;
+}
+
+function checkTickets(tickets: readonly Ticket[], file: string): void {
+  if (tickets.length > limit.ticketsMax)
+    throw mistake(file, 1, `it has ${tickets.length} tickets; at most ${limit.ticketsMax}`);
+  checkEach(tickets, file);
+  checkAfter(tickets, file);
 }
 
 function isTicket(given: unknown): given is Ticket {
   if (!isObject(given)) return false;
-  const { id, title, text, after } = given;
+  const { id, title, text, after, agent = "", labels = {}, line } = given;
   const isText = (value: unknown): boolean => typeof value === "string";
-  return [id, title, text].every(isText) && Array.isArray(after) && after.every(isText);
+  const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+  const areLabels = isObject(labels) && isTexts(Object.values(labels));
+  return [id, title, text, agent].every(isText) && isTexts(after) && areLabels && typeof line === "number";
 }
 
 function planName(given: string | null, file: string): string {

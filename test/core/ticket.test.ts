@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { cycleIn, isTicketId, parsePlan, slug, type Ticket } from "../../src/core/ticket.ts";
+import { checkPlan, cycleIn, isTicketId, parsePlan, slug, type Ticket } from "../../src/core/ticket.ts";
 
 const wrong = (text: string, file = "plan.md"): string => {
   try {
@@ -194,6 +194,27 @@ describe("a plan that cannot be", () => {
     assert.match(wrong(text), /^plan\.md:1: tickets wait for one another: a after c after b after a /);
     assert.match(wrong("## a: A\nafter: a\n"), /: a after a /);
   });
+});
+
+test("a plan that was not read from a text is held to the same", () => {
+  const one = { id: "a", title: "A", text: "", after: [], line: 3 };
+  const plan = (...tickets: readonly object[]) => ({ name: "p", tickets });
+  const whole = plan(one, { ...one, id: "b", after: ["a"], agent: "x", labels: { k: "v" } });
+  assert.equal(checkPlan(whole), whole);
+  const wrongOnes: readonly (readonly [unknown, RegExp])[] = [
+    [null, /this is no plan/],
+    [plan({ ...one, line: undefined }), /this is no plan/],
+    [plan({ ...one, agent: 1 }), /this is no plan/],
+    [plan({ ...one, labels: [1] }), /this is no plan/],
+    [{ ...plan(one), name: "a/b" }, /^the plan: the plan's name cannot be "a\/b"$/],
+    [plan(one, one), /^the plan:3: there is a ticket "a" already/],
+    [plan({ ...one, id: "../a" }), /a ticket's id cannot be/],
+    [plan({ ...one, after: ["b"] }), /"a" comes after "b", and there is no such ticket/],
+    [plan({ ...one, after: ["a"] }), /^the plan:3: tickets wait for one another: a after a$/],
+    [plan({ ...one, after: ["b"] }, { ...one, id: "b", after: ["a"] }), /: a after b after a$/],
+  ];
+  for (const [given, message] of wrongOnes)
+    assert.throws(() => checkPlan(given), { code: "invalid", message }, JSON.stringify(given));
 });
 
 test("every cycle is found, and nothing else is taken for one", () => {

@@ -104,8 +104,9 @@ export function checkBundleLine(line: string): void {
   });
 }
 
+/** Wrong input: nothing that is stored is damaged. */
 export const bundleFlaw = (what: string, cause?: unknown): SkeinError =>
-  new SkeinError("corrupt", `the bundle is damaged: ${what}`, {
+  new SkeinError("invalid", `the bundle is damaged: ${what}`, {
     hint: "get it again from where it was made; nothing was changed",
     cause,
   });

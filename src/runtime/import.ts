@@ -73,8 +73,17 @@ export async function importBundle(
     return report;
   } catch (error) {
     await giveBack(context, receiver, blobs);
-    throw error;
+    throw ofBundle(error);
   }
+}
+
+/** What is damaged is the bundle, which was given, and not the store, unless the error says so itself. */
+function ofBundle(error: unknown): unknown {
+  if (!(error instanceof SkeinError) || error.code !== "corrupt") return error;
+  const { message, hint = "" } = error;
+  // What its records refer to comes with them: a blob that is not here was left out.
+  if (message.startsWith("blob ")) return bundleFlaw(message.replace(" from the store", ""), error);
+  return hint.includes("skein verify") || /\bstore\b/.test(message) ? error : bundleFlaw(message, error);
 }
 
 async function readAll(

@@ -251,7 +251,7 @@ test("a signed bundle says by whom, and only trusted keys are taken if that is a
   await assert.rejects(b.engine.import(inPieces(signed), { signedBy }), { code: "refused" });
   await assert.rejects(b.engine.import(inPieces(plain), { signedBy }), { code: "refused" });
   const forged = await bundleOf(a, fork.id, { sign: { ...theirs, publicKey: ours.publicKey } });
-  await assert.rejects(b.engine.import(inPieces(forged)), { code: "corrupt", message: /signature/ });
+  await assert.rejects(b.engine.import(inPieces(forged)), { code: "invalid", message: /signature/ });
   assert.equal(await statusIn(b, fork.id), null);
   const report = await b.engine.import(inPieces(signed), { signedBy: [ours.publicKey] });
   assert.equal(report.signedBy, ours.publicKey);

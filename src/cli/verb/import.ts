@@ -35,26 +35,13 @@ export const importVerb = verb({
         await opened.close();
         await takeAway(place);
       }
-      throw ofBundle(error);
+      throw error;
     });
     const signer = report.signedBy === null ? null : (trusted.get(report.signedBy) ?? null);
     await out.answer({ ...report, signer }, () => lines(report, signer));
     if (report.warning !== null) out.note(report.warning);
   },
 });
-
-/** What is damaged is the bundle, which was given, and not the store, unless the error says so itself. */
-function ofBundle(error: unknown): unknown {
-  if (!(error instanceof SkeinError) || error.code !== "corrupt") return error;
-  const { message, hint = "" } = error;
-  const here = hint.includes("skein verify") && !hint.includes("where it comes from");
-  if (here || /\bstore\b/.test(message)) return error;
-  const whole = message.startsWith("the bundle is damaged") ? message : `the bundle is damaged: ${message}`;
-  return new SkeinError("invalid", whole, {
-    hint: "get it again from where it was made; nothing was changed",
-    cause: error,
-  });
-}
 
 async function* readable(
   source: AsyncIterable<unknown>,

@@ -38,7 +38,16 @@ export function parsePlace(text: string | undefined): FeedPlace {
 }
 
 /** Throws when it is no place of the feed, or is one that is not there (any more). */
-export async function checkPlace(engine: Engine, text: string): Promise<void> {
+export async function checkPlace(engine: Engine, text: string, field = "after"): Promise<void> {
+  try {
+    await findPlace(engine, text);
+  } catch (error) {
+    if (!(error instanceof SkeinError) || error.code !== "invalid") throw error;
+    throw new SkeinError("invalid", error.message, { hint: error.hint, field, cause: error });
+  }
+}
+
+async function findPlace(engine: Engine, text: string): Promise<void> {
   const { after, last } = parsePlace(text);
   const { store } = Engine.contextOf(engine);
   const { records } = await store.feed(after, 1);

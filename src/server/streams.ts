@@ -115,8 +115,9 @@ async function openFeed(
   { hub, lastEventId }: StreamGiven,
 ): Promise<(sink: Sink) => Promise<void>> {
   const family = params.family === undefined ? null : await familyOf(engine, params.family);
-  const after = lastEventId === undefined || lastEventId === "" ? params.after : lastEventId;
-  if (after !== undefined) await checkPlace(engine, after);
+  const isLast = lastEventId !== undefined && lastEventId !== "";
+  const after = isLast ? lastEventId : params.after;
+  if (after !== undefined) await checkPlace(engine, after, isLast ? "Last-Event-ID" : "after");
   return async (sink) => {
     await streamFeed({ engine, hub, sink }, { after, family, follow: params.follow });
     sink.write(endFrame);

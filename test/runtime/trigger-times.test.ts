@@ -72,7 +72,7 @@ test("what can never be is told at once, with its place", () => {
   const now = ms("2026-11-15T00:00Z");
   const told = (spec: TimeSpec): unknown => {
     try {
-      checkTime(spec, now, 'trigger "t"');
+      checkTime(spec, now, { where: 'trigger "t"', field: "spec" });
       return null;
     } catch (error) {
       return (error as Error).message;

@@ -366,6 +366,23 @@ test("what only the engine finds wrong has a field, too", async () => {
   for (const after of ["nowhere", "1~ses_x~1"])
     for (const follow of [false, true])
       assert.deepEqual(await told("engine.feed", { params: { after, follow } }), invalid("after"));
+  const last = { params: { follow: true }, headers: { "last-event-id": "nowhere" } };
+  assert.deepEqual(await told("engine.feed", last), invalid("Last-Event-ID"));
+  const ahead = { params: { after: "999999" } };
+  assert.deepEqual(await told("engine.feed", ahead), invalid("after"));
+  const cron = { kind: "cron", cron: "60 25 * * *" };
+  const mars = { kind: "cron", cron: "0 9 * * *", zone: "Mars/Base" };
+  const wake = { params: { objective: "x", wake: [{ kind: "message" }, cron] } };
+  assert.deepEqual(await told("engine.open", wake), invalid("wake[1].cron"));
+  for (const [spec, field] of [
+    [cron, "spec.cron"],
+    [mars, "spec.zone"],
+    [{ kind: "at", at: 1 }, "spec.at"],
+  ] as const) {
+    assert.deepEqual(await told("session.trigger", { id, params: { name: "t", spec } }), invalid(field));
+    const template = { name: "t", spec, open: { objective: "x" } };
+    assert.deepEqual(await told("engine.trigger", { params: template }), invalid(field));
+  }
   const half = { params: { limits: { tokens: 0.5 } }, id };
   assert.deepEqual(await told("session.budget", half), invalid("limits.tokens"));
   const { detail } = (await place.call("session.budget", half)).body as Problem;

@@ -70,29 +70,43 @@ function lastBefore(spec: TimeSpec, toMs: number): number {
   }
 }
 
-/** Throws `invalid` for a line or a zone that is none, and for what is past. */
-export function checkTime(spec: TimeSpec, nowMs: number, where: string): void {
+/** Throws `invalid` for a line or a zone that is none, and for what is past; `field` is where it stands. */
+export function checkTime(
+  spec: TimeSpec,
+  nowMs: number,
+  { where, field }: { readonly where: string; readonly field: string },
+): void {
   const lastMs = 8.64e15;
   const moment = spec.kind === "at" ? spec.at : spec.kind === "every" ? (spec.fromMs ?? 0) : 0;
-  if (moment > lastMs) throw new SkeinError("invalid", `${where}: ${moment} is after the end of time`);
+  if (moment > lastMs)
+    throw new SkeinError("invalid", `${where}: ${moment} is after the end of time`, {
+      field: `${field}.${spec.kind === "at" ? "at" : "fromMs"}`,
+    });
   if (spec.kind === "at" && spec.at <= nowMs)
     throw new SkeinError("invalid", `${where}: ${new Date(spec.at).toISOString()} is past`, {
       hint: `give a time to come; it is ${new Date(nowMs).toISOString()} now`,
+      field: `${field}.at`,
     });
   if (spec.kind !== "cron") return;
-  checkZone(spec.zone ?? "UTC", where);
-  if (nextOfLine(spec, nowMs, where) === null)
+  checkZone(spec.zone ?? "UTC", where, `${field}.zone`);
+  if (nextOfLine(spec, nowMs, { where, field }) === null)
     throw new SkeinError("invalid", `${where}: the cron line ${quote(spec.cron)} names no time to come`, {
       hint: 'for example "0 9 1 * *": at nine on the first of each month',
+      field: `${field}.cron`,
     });
 }
 
-function nextOfLine(spec: SpecOf<"cron">, nowMs: number, where: string): number | null {
+function nextOfLine(
+  spec: SpecOf<"cron">,
+  nowMs: number,
+  { where, field }: { readonly where: string; readonly field: string },
+): number | null {
   try {
     return nextTime(spec, nowMs);
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
-    throw new SkeinError(error.code, `${where}: ${error.message}`, { hint: error.hint, cause: error });
+    const { code, message, hint } = error;
+    throw new SkeinError(code, `${where}: ${message}`, { hint, field: `${field}.cron`, cause: error });
   }
 }
 
@@ -105,12 +119,13 @@ export function momentIn(spec: TimeSpec, at: number): string {
 }
 
 /** Throws `invalid` for a zone that is none. */
-export function checkZone(zone: string, where: string): void {
+export function checkZone(zone: string, where: string, field?: string): void {
   try {
     Intl.DateTimeFormat("en", { timeZone: zone });
   } catch (cause) {
     throw new SkeinError("invalid", `${where}: there is no time zone ${quote(zone)}`, {
       hint: "a name such as Europe/Berlin, America/New_York or UTC",
+      field,
       cause,
     });
   }

@@ -129,7 +129,8 @@ export async function prepareTrigger(
   const { kind } = spec;
   if (isTimeSpec(spec)) {
     const nowMs = context.world.now();
-    checkTime(spec, nowMs, where);
+    // What a session is opened with stands in a list, and has no owner yet.
+    checkTime(spec, nowMs, { where, field: owner === null ? where : "spec" });
     const nextMs = nextTime(spec, nowMs);
     return { setting: { name, kind, spec, ...(nextMs === null ? {} : { nextMs }) }, token: null };
   }

@@ -29,13 +29,14 @@ export async function compressSession(
     });
   }
   const before = await writtenBefore(context, session);
-  if (before !== null) return { compacted: true, seq: before.seq };
+  // Unless that says that the transcript had changed under a summary, which came to nothing.
+  if (before !== null && before.type !== "model.failed") return { compacted: true, seq: before.seq };
   const { actor } = await agentOf(context, session, await context.writer.current(session));
   await using drive = await takeDrive(context, session, { actor });
   await using keeper = keepLease(context, drive);
   const state = await drive.state();
   await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });
-  const step = { context, drive, crew, signal: keeper.signal, lesson: null, asked: true };
+  const step = { context, drive, crew, signal: keeper.signal, lesson: null, asked: before === null };
   const compacted = await compactNow(step, { reason: "asked", ...options });
   return { compacted, seq: (await drive.state()).seq };
 }

@@ -59,7 +59,7 @@ export async function handoffSession(
 ): Promise<Handoff> {
   const tokensMax = checkHandoff(options);
   const before = asked ? await writtenBefore(context, session) : null;
-  const first = before === null ? null : await handoffIn(context, before);
+  const first = before?.type === "handoff.written" ? await handoffIn(context, before) : null;
   if (first !== null) return first;
   const state = await stateNow(context, session);
   const last = await lastHandoff(context, session, state);

@@ -36,7 +36,7 @@ export interface ModelReport {
 export async function changeModel(context: Context, session: SessionId, name: string): Promise<ModelReport> {
   const { writer, actor } = context;
   const before = await writtenBefore(context, session);
-  if (before !== null) return reportIn(context, session, before);
+  if (before?.type === "session.migrated") return reportIn(context, session, before);
   const state = await writer.current(session);
   const { status } = state.standing;
   if (!mayIn(status, "migrate")) {

@@ -5,13 +5,14 @@
 import { agentDigest, checkAgent, type AgentDefinition } from "../core/agent.ts";
 import type { Budget, Pin } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
-import { makeSessionId, type SessionId } from "../core/ids.ts";
+import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { ToolDefinition } from "../core/part.ts";
 import { includes } from "../core/range.ts";
 import { pairScores, pairTurns, totalsOf, type ReplayReport, type ReplayTurn } from "../core/replay.ts";
 import type { State } from "../core/state.ts";
 import type { Model, Models } from "../model/port.ts";
+import { madeBefore, newSessionId } from "./asked.ts";
 import { readContent } from "./content.ts";
 import { agentOf, modelOf } from "./crew.ts";
 import { diffPlaces } from "./diff.ts";
@@ -40,6 +41,12 @@ export async function rerun(
   session: SessionId,
   options: RerunOptions,
 ): Promise<ReplayReport> {
+  const again = await madeBefore(context);
+  if (again !== null) {
+    throw new SkeinError("conflict", `this was asked for before, and is run again in ${again}`, {
+      hint: "look there; to run it once more, ask under another key",
+    });
+  }
   const head = await context.writer.current(session);
   const { from, turns } = await turnsFrom(context, session, head, options.from);
   const before = await context.states.at(session, from);
@@ -127,14 +134,14 @@ async function forkFor(
   from: number,
   { name, budget, pin }: Pick<RerunOptions, "name" | "budget"> & { readonly pin: Pin | null },
 ): Promise<SessionId> {
-  const { world, writer, actor } = context;
+  const { writer, actor } = context;
   const plan = await forkCommand(context, session, from, {
     name: (name ?? `replay of ${session.slice(-8)} from ${from}`).slice(0, limit.nameCharsMax),
     labels: { replay: `${session}@${from}` },
     ...(budget === undefined ? {} : { budget }),
   });
   const command = pin === null ? plan.command : { ...plan.command, pin };
-  const id = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  const id = newSessionId(context);
   await writer.begin(id, { ...plan, command }, { actor });
   return id;
 }

@@ -195,6 +195,18 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
   "session.clear": [{}, { params: { handoff: true } }],
   "session.merge": [{ before: learned, answer: mergedOnce }],
   "session.migrate": [{ params: { model: "acme/other" } }],
+  // It costs: nobody pays for it twice because an answer was lost.
+  "session.replay": [
+    {
+      params: { from: 2, model: "acme/other" },
+      before: talked,
+      answer(first, { status, body }) {
+        const { fork, model } = first as { readonly fork: string; readonly model: { replay: string } };
+        assert.deepEqual([status, model.replay], [409, "acme/other"]);
+        assert.ok((body as { readonly detail: string }).detail.includes(fork));
+      },
+    },
+  ],
   "session.activate": [
     changed(
       {},
@@ -275,7 +287,6 @@ const others: readonly OperationId[] = [
   "engine.tickets",
   "session.answer",
   "session.ask",
-  "session.replay",
   "session.watch",
 ];
 

@@ -17,8 +17,12 @@ export interface Connection {
   readonly sql: Sql;
   /** Nothing may be asked of it any more. */
   readonly isGone: boolean;
-  /** The answer, or `Gone` when the connection is before it comes: the library may wait for ever. */
-  orGone<T>(answer: Promise<T>): Promise<T>;
+  /**
+   * The answer, or `Gone` when the connection is before it comes: the library may wait for ever. One that is
+   * longer than so many bytes, or an error that is, is refused, and the connection ended: the library would
+   * hold it until it is whole.
+   */
+  orGone<T>(answer: Promise<T>, bytesMax?: number): Promise<T>;
   /** Ends it, whatever the library thinks of it. */
   end(): void;
 }
@@ -33,6 +37,8 @@ interface Target {
 }
 
 const connectMs = 10_000;
+/** So often it is looked how long an answer has become. */
+const lookMs = 10;
 
 /** Made with the first statement. */
 export async function openConnection(
@@ -72,6 +78,20 @@ export async function openConnection(
     return made.on("error", () => void (isGone = true));
   }
 
+  /** Whether the answer that is awaited has become longer than that, before it was over. */
+  async function longer(bytesMax: number, over: AbortSignal): Promise<boolean> {
+    const bytes = (): number => socket?.bytesRead ?? 0;
+    const most = bytes() + bytesMax;
+    const isLonger = (): boolean => bytes() > most;
+    while (!over.aborted && !isLonger()) await world.sleep(lookMs, over);
+    return !over.aborted;
+  }
+
+  function refuse(reject: (error: unknown) => void, bytesMax: number): void {
+    reject(new SkeinError("invalid", `the answer has more than ${bytesMax} bytes; ask for less`));
+    end();
+  }
+
   const own = { max: 1, connect_timeout: connectMs / 1_000, socket: give, onclose: end };
   const sql: Sql = postgres(url, { ...options, ...own } as ConnectionOptions);
   return {
@@ -79,12 +99,22 @@ export async function openConnection(
     get isGone() {
       return isGone;
     },
-    orGone: (answer) =>
+    orGone: (answer, bytesMax) =>
       new Promise((resolve, reject) => {
-        const lose = (): void => reject(new Gone("the connection broke"));
-        answer.then(resolve, reject).finally(() => unanswered.delete(lose));
-        if (isGone) lose();
-        else unanswered.add(lose);
+        const over = new AbortController();
+        const lose = (): void => {
+          over.abort();
+          reject(new Gone("the connection broke"));
+        };
+        const answered = (): void => {
+          over.abort();
+          unanswered.delete(lose);
+        };
+        answer.then(resolve, reject).finally(answered);
+        if (isGone) return lose();
+        unanswered.add(lose);
+        if (bytesMax !== undefined)
+          void longer(bytesMax, over.signal).then((is) => is && refuse(reject, bytesMax));
       }),
     end,
   };

@@ -5,7 +5,7 @@ import type { Database } from "./database.ts";
 import type { ToolWorld } from "./port.ts";
 import { Gone, openConnection, type Connection, type ConnectionOptions } from "./postgres-connection.ts";
 import { readOnly } from "./read-only.ts";
-import { cell, type Rows } from "./rows.ts";
+import { cell, rowsLimit, type Rows } from "./rows.ts";
 
 export interface PostgresOptions {
   readonly world: Pick<ToolWorld, "sleep">;
@@ -45,7 +45,7 @@ export function openPostgres(options: PostgresOptions): Pick<Database, "query"> 
   function wordsFor(error: unknown): SkeinError {
     // 25006: read_only_sql_transaction.
     if (codeOf(error) === "25006" && !mayWrite) return readOnly(name, "--url URL");
-    const message = `${name}: ${errorText(error)}`;
+    const message = `${name}: ${errorText(error).slice(0, rowsLimit.cellCharsMax)}`;
     if (!isBroken(error)) return new SkeinError("invalid", message, { cause: error });
     const hint = mayWrite ? "look whether it was done before it is tried again" : "try again";
     return new SkeinError("unavailable", message, { hint, cause: error });
@@ -124,7 +124,8 @@ async function run(
     const [backend] = await say("SELECT pg_backend_pid() AS pid");
     begun(Number(backend?.["pid"] ?? 0));
     signal.throwIfAborted();
-    const gotten = await orGone(firstRows(client.unsafe(sql, [], { simple: false } as never), rowsMax + 1));
+    const asked = client.unsafe(sql, [], { simple: false } as never);
+    const gotten = await orGone(firstRows(asked, rowsMax + 1), rowsLimit.answerBytesMax);
     await say("COMMIT");
     const rows = gotten as unknown[][] & { columns?: { name: string }[]; count?: number };
     return {

@@ -6,6 +6,8 @@ export const rowsLimit = {
   rowsMax: 1_000,
   cellCharsMax: 4_000,
   charsMax: 65_536,
+  /** What a database may answer, of which the model is shown the first; longer answers are not waited for. */
+  answerBytesMax: 67_108_864,
 } as const;
 
 /** What one statement gave. `isMore`: there were further rows. */

@@ -4,7 +4,7 @@
  */
 import { constants, DatabaseSync } from "node:sqlite";
 import { errorText } from "../core/suppressed.ts";
-import { cell, type Rows } from "./rows.ts";
+import { cell, rowsLimit, type Rows } from "./rows.ts";
 
 export interface StatementRequest {
   readonly path: string;
@@ -43,9 +43,14 @@ function answer({ path, sql, rowsMax, mayWrite }: StatementRequest): StatementAn
     statement.setReadBigInts(true);
     statement.setReturnArrays(true);
     const rows: unknown[][] = [];
-    for (const row of statement.iterate() as unknown as Iterable<unknown[]>) {
-      if (rows.length === rowsMax) return { columns, rows, isMore: true };
-      rows.push(row.map(cell));
+    let chars = 0;
+    for (const given of statement.iterate() as unknown as Iterable<unknown[]>) {
+      const row = given.map(cell);
+      // Many columns of long texts are as much as many rows; far more than is shown is enough.
+      for (const value of row) chars += typeof value === "string" ? value.length : 8;
+      if (rows.length === rowsMax || chars > rowsLimit.answerBytesMax / 4)
+        return { columns, rows, isMore: true };
+      rows.push(row);
     }
     return { columns, rows, isMore: false };
   } catch (error) {

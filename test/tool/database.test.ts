@@ -75,6 +75,10 @@ test("what is large is cut", async () => {
   const { text, detail } = await query(tools, many, { rows: 1_000 });
   assert.match(text, /\n\[the first 65 rows; there are more: narrow it down\]$/);
   assert.deepEqual(detail, { rows: 1_000, isMore: true });
+  const wide = `WITH RECURSIVE
+      n(i, v) AS (SELECT 1, printf('%.*c', 4000, 'x') UNION ALL SELECT i + 1, v FROM n)
+    SELECT ${Array.from({ length: 300 }, () => "v").join(", ")} FROM n`;
+  assert.deepEqual((await query(tools, wide, { rows: 1_000 })).detail, { rows: 13, isMore: true });
 });
 
 const reasons =

@@ -58,6 +58,24 @@ suite("a bound PostgreSQL", { skip: await noPostgres() }, () => {
     );
   });
 
+  test("an answer, or an error, that is longer than memory bears does not come in", async () => {
+    await using database = open({ mayWrite: true });
+    const before = process.resourceUsage().maxRSS;
+    const long = [
+      "SELECT repeat('x', 300000000)",
+      "SELECT repeat('x', 300000000)::integer",
+      "INSERT INTO t VALUES (9) RETURNING repeat('x', 300000000)",
+    ];
+    for (const sql of long) {
+      const refused = { code: "invalid", message: /^books: the answer has more than 67108864 bytes/ };
+      await assert.rejects(ask(database, sql), refused, sql);
+    }
+    assert.ok(process.resourceUsage().maxRSS - before < 400_000, "kilobytes");
+    assert.deepEqual((await ask(database, "SELECT n FROM t")).rows, [], "nothing was written");
+    const short = ask(database, "SELECT repeat('x', 30000)::integer");
+    await assert.rejects(short, (error: Error) => error.message.length < 5_000);
+  });
+
   test("writes where it may, and what fails is not written", async () => {
     await using database = open({ mayWrite: true });
     assert.equal((await ask(database, "INSERT INTO t VALUES (7)")).changes, 1);

@@ -405,10 +405,10 @@ function checkReads({ method }: IncomingMessage): void {
   throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET, HEAD" });
 }
 
-/** The tokens of webhooks stand in the path. */
 const loginPaths: readonly string[] = ["/v1/login", "/v1/logout"];
 const readPaths: readonly string[] = ["/openapi.json", "/healthz", "/readyz"];
 
+/** The tokens of webhooks stand in the path. */
 const shownPath = (path: string): string =>
   withoutTokens(path.startsWith(hooksPath) ? `${hooksPath}…` : path);
 

@@ -71,7 +71,7 @@ export const givenBytes = (event: Sized): number =>
  * Told of each event that something whole is made of; throws once they hold more than may be held and written
  * out at once.
  */
-export function makeWhole(session: LogId, what: "shown" | "sent"): (event: Sized) => void {
+export function makeWhole(session: LogId): (event: Sized) => void {
   let bytes = 0;
   return (event) => {
     // Of what is pruned the reference is left, and nothing of the blob.
@@ -79,13 +79,8 @@ export function makeWhole(session: LogId, what: "shown" | "sent"): (event: Sized
     if (bytes <= limit.wholeBytesMax) return;
     throw new SkeinError(
       "refused",
-      `what is ${what} of ${session} holds more than ${limit.wholeBytesMax} bytes of contents`,
-      {
-        hint:
-          what === "shown"
-            ? "read its events in pages; `fold` gives the state without contents"
-            : "rewind it to an earlier position, or go on in another session",
-      },
+      `what is shown of ${session} holds more than ${limit.wholeBytesMax} bytes of contents`,
+      { hint: "read its events in pages; `fold` gives the state without contents" },
     );
   };
 }

@@ -81,6 +81,8 @@ export interface ContextOptions {
   readonly renderer?: number;
   /** Everything, as if nothing had ever been compacted. */
   readonly uncompacted?: boolean;
+  /** To be given out: refused when it is too much for that. A run is not: it reads it to make it smaller. */
+  readonly whole?: boolean;
 }
 
 /** What was sent by the request at a position, or what the next one after it would send. */
@@ -89,16 +91,17 @@ export async function readContext(
   session: SessionId,
   options: ContextOptions,
 ): Promise<Context> {
-  const { atSeq, uncompacted = false } = options;
+  const { atSeq, uncompacted = false, whole = false } = options;
   await freshen(context, session);
   const event = await readOne(context, session, atSeq);
-  if (event?.type === "model.requested") return rebuild(context, session, event, uncompacted);
+  if (event?.type === "model.requested") return rebuild(context, session, event, { uncompacted, whole });
   const state = await context.states.at(session, atSeq);
   return nextContext(context, session, {
     state,
     settings: options.settings ?? (await lastSettings(context, session, state)),
     inputs: await nextTaken(context.store, session, state),
     uncompacted,
+    whole,
     ...(options.renderer === undefined ? {} : { renderer: options.renderer }),
   });
 }
@@ -110,6 +113,7 @@ export interface NextOptions {
   readonly inputs: Taken;
   readonly renderer?: number;
   readonly uncompacted?: boolean;
+  readonly whole?: boolean;
   /** Nothing after this position: for a summary of what came before. */
   readonly toSeq?: number;
   /** What is asked after it. */
@@ -122,7 +126,7 @@ export async function nextContext(
   session: SessionId,
   options: NextOptions,
 ): Promise<Context> {
-  const { state, settings, inputs, uncompacted = false, toSeq = state.seq } = options;
+  const { state, settings, inputs, uncompacted = false, whole = false, toSeq = state.seq } = options;
   const renderer = options.renderer ?? state.standing.renderer ?? rendererNow;
   const render = renderers[renderer];
   if (render === undefined) {
@@ -132,7 +136,7 @@ export async function nextContext(
   }
   const taken = inputs.map(([seq]) => seq);
   await freshen(context, session);
-  const source = await gather(context, session, { state, settings, taken, uncompacted, toSeq });
+  const source = await gather(context, session, { state, settings, taken, uncompacted, whole, toSeq });
   const asked = options.prompt === undefined ? {} : { prompt: options.prompt };
   const { parts, reasons } = render({ ...source, ...asked });
   const digest = contextDigest(context.world.digest, parts);
@@ -145,7 +149,7 @@ async function rebuild(
   context: ContextWorld,
   session: SessionId,
   { seq, body, content }: EventOf<"model.requested">,
-  uncompacted: boolean,
+  { uncompacted, whole }: Pick<Wanted, "uncompacted" | "whole">,
 ): Promise<Context> {
   const settings = (content?.settings as Settings | undefined) ?? { model: body.model, images: false };
   const next = await nextContext(context, session, {
@@ -154,6 +158,7 @@ async function rebuild(
     inputs: body.inputs,
     renderer: body.renderer,
     uncompacted,
+    whole,
     ...(body.purpose === "compaction" ? summaryOf(body.toSeq, content?.prompt) : {}),
   });
   return { ...next, requestSeq: seq, matches: uncompacted ? null : next.digest === body.context };
@@ -180,18 +185,19 @@ interface Wanted {
   readonly settings: Settings;
   readonly taken: readonly number[];
   readonly uncompacted: boolean;
+  readonly whole: boolean;
   readonly toSeq: number;
 }
 
 async function gather(context: ContextWorld, session: SessionId, wanted: Wanted): Promise<ContextSource> {
-  const { state, settings, taken, uncompacted, toSeq } = wanted;
+  const { state, settings, taken, uncompacted, whole, toSeq } = wanted;
   const { mind, standing } = state;
   const boundary = boundaryOf(wanted);
   const events = new Map<number, SessionEvent>();
-  const add = makeWhole(session, "sent");
-  const fetch = async (seqs: Iterable<number>): Promise<void> => {
-    for (const seq of seqs) {
-      const event = events.has(seq) ? undefined : await readOne(context, session, seq);
+  const add = whole ? makeWhole(session) : () => undefined;
+  const fetch = async (seqs: readonly number[]): Promise<void> => {
+    for (const seq of new Set(seqs)) {
+      const event = events.get(seq) ?? (await readOne(context, session, seq));
       if (event === undefined) continue;
       add(event);
       events.set(seq, event);
@@ -215,7 +221,7 @@ async function gather(context: ContextWorld, session: SessionId, wanted: Wanted)
   const key = JSON.stringify([fromSeq, prunes.map(({ seq }) => seq), uncompacted, mind.lost]);
   const window = { fromSeq, toSeq, key, lost: mind.lost, add };
   for (const event of await readWindow(context, session, window, isPruned)) {
-    if (event.type === "input.received" || event.type === "message.received") events.set(event.seq, event);
+    if (isInput(event)) events.set(event.seq, event);
     else transcript.push(event);
   }
   await fetch([...transcript.flatMap(takenBy), ...taken]);
@@ -246,6 +252,7 @@ async function readWindow(
     readonly toSeq: number;
     readonly key: string;
     readonly lost: Ranges;
+    /** Told of what is shown in any case: an input is only once it is taken. */
     readonly add: (event: SessionEvent) => void;
   },
   isPruned: (seq: number) => boolean,
@@ -255,17 +262,22 @@ async function readWindow(
   const forgotten = cache?.forgotten();
   const known = last?.key === key && last.toSeq <= toSeq ? last : null;
   const events = [...(known?.events ?? [])];
-  events.forEach(add);
+  const count = (event: SessionEvent): void => {
+    if (!isInput(event)) add(event);
+  };
+  events.forEach(count);
   const types = [...transcriptTypes, "input.received", "message.received"];
   for (const range of subtract([[(known?.toSeq ?? wanted.fromSeq - 1) + 1, toSeq]], lost)) {
     for await (const event of readRange(store, session, range, types, isPruned)) {
-      add(event);
+      count(event);
       events.push(event);
     }
   }
   if (cache?.forgotten() === forgotten) cache?.setWindow(session, { key, toSeq, events });
   return events;
 }
+
+const isInput = ({ type }: SessionEvent): boolean => type === "input.received" || type === "message.received";
 
 const itemSeqs = ({ items }: Overlay): readonly number[] =>
   items.size > share.itemsMax ? [] : [...items.values()].map(({ seq }) => seq);
@@ -308,7 +320,7 @@ async function readOne(
  */
 export async function makeReadSaid(context: ContextWorld, session: SessionId): Promise<ReadSaid> {
   await freshen(context, session);
-  const add = makeWhole(session, "shown");
+  const add = makeWhole(session);
   return async (seq) => {
     const event = await readOne(context, session, seq);
     if (event === undefined) return readSaid(context.store, session, seq);

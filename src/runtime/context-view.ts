@@ -37,7 +37,7 @@ export async function showContext(
   options: { readonly atSeq: number; readonly uncompacted?: boolean },
 ): Promise<RenderedContext> {
   const settings = await nextSettings(context, session);
-  const read = await readContext(context, session, { ...options, ...settings });
+  const read = await readContext(context, session, { ...options, ...settings, whole: true });
   const { tokens, perPart } = await context.tokenizer.estimate(read.parts);
   const { parts, reasons, digest, renderer, model, requestSeq, matches } = read;
   const counted = reasons.map((reason, place) => ({ ...reason, tokens: perPart[place] ?? 0 }));

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { SessionId } from "../../src/core/ids.ts";
+import { limit } from "../../src/core/limit.ts";
 import { makeEventCache, readContext, type ContextWorld } from "../../src/runtime/context-reader.ts";
 import { makeStateReader } from "../../src/runtime/state-reader.ts";
 import { cases, kind } from "../kind.ts";
@@ -13,6 +14,8 @@ import { workspaceId } from "../core/given.ts";
 import { samples } from "../core/samples.ts";
 import { keep } from "./kept-history.ts";
 import { madeWorld } from "./made-world.ts";
+
+const limits: Record<string, number> = limit;
 
 /** The life in a store of its own, with a reader that has never seen it. */
 async function kept(life: Life): Promise<{ context: ContextWorld; session: SessionId; store: Store }> {
@@ -58,6 +61,24 @@ test("what would be sent next holds the input that waits; in a turn, only what s
   assert.deepEqual(await heard(3), ["First."]);
   assert.deepEqual(await heard(6), ["First.", "Now!"]);
   assert.deepEqual(await heard(7), ["First.", "For later.", "Now!"]);
+  await store.close();
+});
+
+test("what is given out counts by what it shows, and what is only sent is not counted", async (t) => {
+  const life = await live([]);
+  const said = (length: number) => ({ blocks: [{ type: "text" as const, text: "y".repeat(length) }] });
+  append(life, { type: "input.received", body: { input: 1 }, content: said(6_000) });
+  append(life, { type: "turn.started", body: { inputs: [[3, 1]] } });
+  append(life, { type: "input.received", body: { input: 2 }, content: said(6_000) });
+  append(life, { type: "turn.ended", ...samples["turn.ended"] });
+  const { context, session, store } = await kept(life);
+  t.mock.property(limits, "wholeBytesMax", 10_000);
+  for (const one of [context, { ...context, cache: makeEventCache() }]) {
+    // In the turn the second one waits: it is read, and not shown.
+    await readContext(one, session, { atSeq: 5, whole: true });
+    await assert.rejects(readContext(one, session, { atSeq: 6, whole: true }), { code: "refused" });
+    assert.match(JSON.stringify((await readContext(one, session, { atSeq: 6 })).parts), /y{6000}.*y{6000}/);
+  }
   await store.close();
 });
 

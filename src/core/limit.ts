@@ -140,7 +140,7 @@ export const limit = {
   requestMs: 30_000,
   uploadPaceBytes: 65_536,
   /** An answer of which nothing is taken for so long is broken off. */
-  unreadMs: 30_000,
+  unreadMs: 120_000,
   /** Connections of one server. */
   connectionsMax: 10_000,
   /** Answers that are kept at hand, to be given again to whoever asks with the same key. */

@@ -156,10 +156,14 @@ async function compactOnce(task: Task, now: Survey, keepTokens: number): Promise
   if (plan === null || !(await isClosed(task, plan.cut))) return "nothing";
   if (!plan.isWhole || !plan.fits) {
     const tail = planRange(cuts, { ...range, fitTokens: Infinity }) ?? plan;
-    if (await prune(task, now, tail.cut.toSeq, gainTokensMin)) return "piece";
+    const step = pieceOf(task.step);
+    if (await prune({ ...task, step }, now, tail.cut.toSeq, gainTokensMin)) return "piece";
   }
   return replace(task, now, plan);
 }
+
+/** A piece does not bear the caller's key: if the rest fails, the same call again is to go on. */
+const pieceOf = (step: StepWorld): StepWorld => (step.asked === true ? { ...step, asked: false } : step);
 
 /** What the state itself says about where the range ends. */
 async function isClosed({ step }: Task, { toSeq }: Cut): Promise<boolean> {
@@ -194,7 +198,8 @@ async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePla
     const words = made.summary === "" ? await plainText(task, now, cut) : made.summary;
     const summary = withInputs(words, inputs, inputChars(task));
     const by = { model: model.name, usage, costNanoUsd };
-    if (await recordSummary(step, now, cut, { strategy, summary, items, by })) return done;
+    const whose = isWhole ? step : pieceOf(step);
+    if (await recordSummary(whose, now, cut, { strategy, summary, items, by })) return done;
     const { standing } = await step.drive.state();
     if (standing.reserved === null) return "stopped";
     failure = new ModelError("invalid", "the summary is as long as what it stands for");

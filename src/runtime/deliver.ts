@@ -177,7 +177,7 @@ async function settle(
   command: Parameters<Writer["change"]>[1],
 ): Promise<boolean> {
   try {
-    await writer.change(session, command, { actor: "system" });
+    await writer.change(session, command, { actor: "system", asked: false });
     return true;
   } catch (error) {
     if (error instanceof SkeinError && (error.code === "not-found" || error.code === "refused")) return false;
@@ -199,7 +199,7 @@ async function offer(context: Context, letter: Letter, stores: Stores, place: st
     // What is known of it may be old: nobody is refused for what has changed since.
     await there.writer.current(to);
     const build = (state: State) => receiving(there.store, state, letter, context.place);
-    await there.writer.change(to, build, { actor: `session:${from}` });
+    await there.writer.change(to, build, { actor: `session:${from}`, asked: false });
     return { kind: "arrived" };
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;

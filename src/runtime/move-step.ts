@@ -82,7 +82,7 @@ export async function moveAway(
     const lease = (await store.head(session))?.lease ?? null;
     return { do: "move", move, where, held: !isFree(context, lease), ...target } as const;
   };
-  await writer.change(session, build, { actor, lease: "release" });
+  await writer.change(session, build, { actor, lease: "release", asked: true });
   return move;
 }
 

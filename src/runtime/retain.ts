@@ -272,7 +272,7 @@ async function close(pass: Pass, row: SessionRow, due: Due): Promise<void> {
     check(pass, row, due, state);
     return due.do === "expire" ? { do: "close", outcome: "expired", reason } : { do: "archive", reason };
   };
-  const { headSeq } = await writer.change(session, build, { actor });
+  const { headSeq } = await writer.change(session, build, { actor, asked: false });
   const none: Packed = { records: 0, bytesBefore: 0, bytesAfter: 0 };
   const found = due.do === "archive" ? await store.pack(session, headSeq, signal) : none;
   pass.done.push({ session, ...due, ...found });

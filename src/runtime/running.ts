@@ -23,7 +23,7 @@ export interface Runs {
 }
 
 export function makeRuns(context: () => Context): Runs {
-  const going = new Map<SessionId, Promise<Ran>>();
+  const going = new Map<SessionId, { readonly ran: Promise<Ran>; readonly isHeld: boolean }>();
   const stopping = new AbortController();
 
   async function run(session: SessionId, options: RunOptions = {}, within = context()): Promise<Ran> {
@@ -32,7 +32,12 @@ export function makeRuns(context: () => Context): Runs {
       // Whoever started that one has changed the session already, or is about to.
       if (options.expectSeq !== undefined)
         throw new SkeinError("conflict", `${session} is run already`, { hint: "read what is new first" });
-      const ran = await before;
+      const ran = await before.ran.catch((error: unknown) => {
+        // It was held to a position that only its own caller named.
+        if (before.isHeld && error instanceof SkeinError && error.code === "conflict") return null;
+        throw error;
+      });
+      if (ran === null) return run(session, options, within);
       // The run may have looked into the inbox for the last time just before this was asked for.
       const { standing } = await within.writer.current(session);
       const waits = standing.inbox.waiting.length > 0 && standing.status === "open";
@@ -45,7 +50,7 @@ export function makeRuns(context: () => Context): Runs {
       // If the store fails, so does giving back the lease: what was wrong first is what is told and judged.
       throw firstError(error);
     });
-    going.set(session, mine);
+    going.set(session, { ran: mine, isHeld: options.expectSeq !== undefined });
     const leave = (): void => void going.delete(session);
     mine.then(leave, leave);
     return mine;
@@ -56,7 +61,7 @@ export function makeRuns(context: () => Context): Runs {
     async stop() {
       stopping.abort();
       const ended = new AbortController();
-      const all = Promise.allSettled(going.values()).then(() => ended.abort());
+      const all = Promise.allSettled([...going.values()].map(({ ran }) => ran)).then(() => ended.abort());
       await Promise.race([all, context().world.sleep(limit.closeGraceMs, ended.signal)]);
     },
   };

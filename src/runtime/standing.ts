@@ -4,6 +4,7 @@
  * one that could be run.
  */
 import { heldBy, heldText } from "../core/schedule.ts";
+import { sideBySide } from "./content.ts";
 import type { DueRow, ScheduledRow, SessionRow, Store, WorkerRow } from "../store/port.ts";
 
 /** A session as lists show it: what it is, and how it stands. */
@@ -58,7 +59,7 @@ export async function standingRows(
   };
   const counted = await withOutbox(store, rows);
   const stood = counted.map((row) => standingRow(row, known.get(row.session), around));
-  return Promise.all(stood.map((row) => withTrial(store, row)));
+  return sideBySide(stood, (row) => withTrial(store, row));
 }
 
 /**

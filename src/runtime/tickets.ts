@@ -291,7 +291,7 @@ class PlanRun {
       if (failure === null) return { do: "close", outcome: "completed" } as const;
       return { do: "close", outcome: "failed", reason: failure } as const;
     };
-    await writer.change(session, build, { actor }).catch((error: unknown) => {
+    await writer.change(session, build, { actor, asked: false }).catch((error: unknown) => {
       const isOvertaken = error instanceof SkeinError && error.code === "conflict";
       if (!isOvertaken) throw error;
     });
@@ -306,12 +306,13 @@ class PlanRun {
 
   async #retry(): Promise<void> {
     const { writer, actor } = this.#context;
+    const again = { do: "activate", reason: "the plan is run again" } as const;
     for (const { row } of await standingsOf(this.#context, this.#plan)) {
       if (row.session === null) continue;
       if (row.status === "failed") this.#again.add(row.ticket);
       const { status, why } = (await writer.current(row.session)).standing;
       if (status === "suspended" && why?.by === "error")
-        await writer.change(row.session, { do: "activate", reason: "the plan is run again" }, { actor });
+        await writer.change(row.session, again, { actor, asked: false });
     }
   }
 

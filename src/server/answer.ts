@@ -220,18 +220,21 @@ async function askedOf(
   const same = operation.keyed && key !== undefined;
   const seq = seqIn(request);
   if (own !== undefined && key !== undefined && isSessionId(session)) await checkUnused(who, session, key);
-  // What is answered from what was kept is held to nothing any more.
-  const isKept = key !== undefined && kept.has(keptName(who, request), digestOf(route, who.engine, text));
-  if (seq === undefined || isKept) return { key: own, madeMs, same };
+  if (seq === undefined) return { key: own, madeMs, same };
   if (session === "") {
     throw new ProblemError(
       makeProblem("invalid", "If-Match is for changes of one session", { field: "If-Match" }),
     );
   }
-  const { id } = await who.engine.session(session);
+  // What this very call has deleted before is not there, and is known by its key.
+  const id = isSessionId(session) ? session : (await who.engine.session(session)).id;
   const { store, writer } = Engine.contextOf(who.engine);
-  const head = await store.head(id);
   const stored = own ?? key;
+  const expect = { session: id, seq, key: stored };
+  // Whose answer is kept, or under way, gets that one.
+  if (key !== undefined && kept.has(keptName(who, request), digestOf(route, who.engine, text)))
+    return { key: own, madeMs, same, expect };
+  const head = await store.head(id);
   const isDone = stored !== undefined && (await writer.keyed(id, stored)) !== undefined;
   if (head !== undefined && head.seq !== seq && !isDone) {
     throw new ProblemError(
@@ -241,7 +244,7 @@ async function askedOf(
       }),
     );
   }
-  return { key: own, madeMs, same, expect: { session: id, seq, key: stored } };
+  return { key: own, madeMs, same, expect };
 }
 
 /** A key that a call gave to the library itself stands in the log as it is. */

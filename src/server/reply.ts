@@ -19,8 +19,8 @@ export function sendText(response: ServerResponse, status: number, text: string,
 
 /**
  * Breaks an answer off of which nobody takes anything for a while: it would stay in memory as long as they
- * like. The socket counts what is taken, so that whoever is only slow is not cut; what the system took before
- * counts too, so that it may be twice as long.
+ * like. The system tells of what was taken in large pieces only, a megabyte or more: whoever takes some
+ * kilobytes a second is not cut. What it took before counts too, so that it may be twice as long.
  */
 export function endUnread(response: ServerResponse): void {
   response.setTimeout(limit.unreadMs, (socket?: Socket) => {

@@ -8,7 +8,7 @@ import { makeSessionId, type LogId, type SessionId } from "../core/ids.ts";
 import type { Context } from "./engine-context.ts";
 import { isReused, isSameChange, reusedKey } from "./same-change.ts";
 import { recordKey } from "./seal.ts";
-import type { Build, Writer } from "./writer.ts";
+import type { Build, Change, Writer } from "./writer.ts";
 import { moved } from "./written.ts";
 
 export interface Asked {
@@ -45,6 +45,17 @@ export const newSessionId = ({ world, newSession }: Context): SessionId =>
 export async function madeBefore({ store, newSession }: Context): Promise<SessionId | null> {
   const id = newSession?.();
   return id !== undefined && (await store.head(id)) !== undefined ? id : null;
+}
+
+/** What a call with the same key has changed in a session before; null when it has not. */
+export async function changedBefore(
+  { store, writer, once }: Pick<Context, "store" | "writer" | "once">,
+  session: SessionId,
+): Promise<Change | null> {
+  const firstSeq = once === undefined ? undefined : await store.keyed(session, once);
+  if (firstSeq === undefined) return null;
+  const state = await writer.current(session);
+  return { state, firstSeq, headSeq: state.seq, duplicate: true };
 }
 
 /** The same for the same key, whenever it is asked for. */

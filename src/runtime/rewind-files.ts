@@ -11,6 +11,7 @@ import { isSameVersion, type TreeChange } from "../core/files.ts";
 import type { SessionId } from "../core/ids.ts";
 import { mayIn, wayOut } from "../core/lifecycle.ts";
 import type { FilePut } from "../tool/port.ts";
+import { changedBefore } from "./asked.ts";
 import { readBindings } from "./crew.ts";
 import { fileBlobs } from "./file-note.ts";
 import { fileConflict, filesOf, putsOf, readChanges, type Unkept } from "./files.ts";
@@ -49,6 +50,12 @@ export async function rewindFiles(
   options: Omit<RewindOptions, "files">,
 ): Promise<Rewound> {
   const { writer, actor } = context;
+  // Files that were changed since the first time are not put back by the second.
+  const before = await changedBefore(context, session);
+  if (before !== null) {
+    const { firstSeq: seq, headSeq, duplicate } = before;
+    return { seq, headSeq, duplicate, files: { restored: [], unkept: [] } };
+  }
   const earlier = await context.states.at(session, toSeq);
   for (let tries = 1; ; tries++) {
     const head = await restingHead(context, session);

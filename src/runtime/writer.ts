@@ -137,6 +137,21 @@ async function orFirst(
   }
 }
 
+/** What is to be done; or what was done with the same key, when it cannot be decided any more. */
+async function builtOrFirst(
+  build: Exclude<Build, Command>,
+  state: State,
+  first: () => Promise<Change | null>,
+): Promise<Command | Change> {
+  try {
+    return await build(state);
+  } catch (error) {
+    const found = error instanceof SkeinError ? await first() : null;
+    if (found !== null) return found;
+    throw error;
+  }
+}
+
 export function makeWriter(store: Store, world: World, states: StateReader, how: WriterOptions): Writer {
   const { tenant, always } = how;
   const newest = makeNewest({ store, states, suspend, forget: how.forget });
@@ -164,6 +179,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
 
   async function change(session: SessionId, build: Build, options: ChangeOptions): Promise<Change> {
     let known = newest.known(session) ?? (await refresh(session));
+    const before = async (): Promise<Change | null> =>
+      options.key === undefined ? null : firstWith(session, (await refresh(session)).state, options.key);
     if (known.state.standing.bindings.size > 0) await learn(session, known.state);
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       if (options.expectSeq !== undefined && known.state.seq !== options.expectSeq) {
@@ -176,7 +193,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       }
       const { state } = known;
       if (options.history !== undefined) newest.assertNone(session, options.history);
-      const command = typeof build === "function" ? await build(state) : build;
+      const command = typeof build === "function" ? await builtOrFirst(build, state, before) : build;
+      if ("firstSeq" in command) return command;
       const alone = decided(state, command, options);
       const { decision, ups } = isEnding(alone)
         ? await paidBack({ state, command, decision: alone }, options)
@@ -193,9 +211,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         continue;
       }
       const writing = writeBeside(session, known, decision, { ...options, ups });
-      const written = await (options.key === undefined
-        ? writing
-        : orFirst(writing, async () => firstWith(session, (await refresh(session)).state, options.key)));
+      const written = await (options.key === undefined ? writing : orFirst(writing, before));
       if (written !== null) return written;
       known = await refresh(session);
     }

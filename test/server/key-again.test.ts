@@ -97,6 +97,12 @@ const ofWorkspace: Partial<Record<OperationId, readonly Row[]>> = {
   "engine.trigger": [
     { params: { name: "at", ...template } },
     { params: { name: "gone", ...template }, between: ({ engine }) => engine.untrigger("gone") },
+    {
+      before: async (_, { id }) => ({
+        params: { name: "end", spec: { kind: "session", on: "end", sessions: [id] }, ...opens },
+      }),
+      between: ({ engine }, { id }) => engine.delete(id),
+    },
   ],
   "engine.untrigger": [
     {
@@ -254,7 +260,16 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
   ],
   "session.grant": [changed({ tool: "shell", rule: "deny" })],
   "session.budget": [changed({ limits: { usd: 1 } })],
-  "session.trigger": [changed({ name: "t", spec: later })],
+  "session.trigger": [
+    changed({ name: "t", spec: later }),
+    {
+      ...changed(
+        { name: "t", spec: { kind: "file", path: import.meta.filename } },
+        on((session) => session.bind({ kind: "directory", name: "d", path: import.meta.dirname })),
+      ),
+      between: (_, session) => session.unbind("d"),
+    },
+  ],
   "session.untrigger": [
     changed(
       { name: "t" },
@@ -262,10 +277,13 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
     ),
   ],
   "session.fire": [
-    changed(
-      { name: "t" },
-      on((session) => session.trigger("t", later)),
-    ),
+    {
+      ...changed(
+        { name: "t" },
+        on((session) => session.trigger("t", later)),
+      ),
+      between: (_, session) => session.untrigger("t"),
+    },
   ],
   "session.hold": [changed({ name: "h" })],
   "session.lift": [

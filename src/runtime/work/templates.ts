@@ -109,6 +109,9 @@ export async function setTemplate(
     });
   }
   const open = openingOf(options.open, where);
+  // Its time may have passed since, and what it watches or opens may be gone.
+  const done = spec.kind === "webhook" ? null : await writtenBefore(context);
+  if (done !== null) return { template: await templateIn(context, done), token: null };
   const { bind = [] } = await prepareOpening(context, open);
   const wanted = { name, spec, where, bindings: bind, session: null, owner: context.store.workspace };
   for (let times = 1; ; times++) {

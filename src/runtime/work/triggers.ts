@@ -13,6 +13,7 @@ import {
   type TriggerSpec,
   type Wake,
 } from "../../core/trigger.ts";
+import { changedBefore } from "../asked.ts";
 import { readContent } from "../content.ts";
 import type { Context } from "../engine-context.ts";
 import type { Change } from "../writer.ts";
@@ -44,6 +45,9 @@ export async function setTrigger(
   const where = `trigger ${quote(name)}`;
   const missed = checkMissed(options.missed, where);
   const spec = checkTrigger(given, where);
+  // Its time may have passed since, and what it watches may be gone.
+  const done = spec.kind === "webhook" ? null : await changedBefore(context, session);
+  if (done !== null) return { change: done, token: null };
   const bindings = await bindingsOf(context, session, await writer.current(session));
   const wanted = { name, spec, where, bindings, session, owner: session };
   const again = (times: number): string => `${context.once}/${times}`;

@@ -31,10 +31,10 @@ interface Expected {
 /** The same engine's context, for this one call. */
 export function askedContext(context: Context, { key, madeMs, expect, same }: Asked): Context {
   if (key === undefined && expect === undefined && same !== true) return context;
-  const newSession = (): SessionId => derivedId(context, key ?? "", madeMs ?? 0);
-  const once = recordKey(context.world, context.tenant, key ?? "");
-  const made = key === undefined ? {} : { newSession, once };
-  return { ...context, ...made, ...askedParts(context, { key, expect, same }) };
+  const parts = askedParts(context, { key, expect, same });
+  if (key === undefined) return { ...context, ...parts };
+  const newSession = (): SessionId => derivedId(context, key, madeMs ?? 0);
+  return { ...context, ...parts, newSession, once: recordKey(context.world, context.tenant, key) };
 }
 
 /** The id of the session that is made here: one of its own, or the one that follows from the caller's key. */

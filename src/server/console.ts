@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import type { Headers } from "./reply.ts";
+import { endWith, type Headers } from "./reply.ts";
 
 export interface PageFile {
   /** As in `content-type`. */
@@ -75,7 +75,7 @@ export function makePageSender(): SendPageFile {
       "content-length": bytes.length,
       ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
     });
-    response.end(bytes);
+    endWith(response, bytes);
   };
 }
 

@@ -37,7 +37,7 @@ import { apiPage } from "./page.ts";
 import { problemOf, ProblemError, tellOnce } from "./problem.ts";
 import { checkRelayAddress, makeRelay, relayAddress } from "./relay.ts";
 import { relayPath } from "./relay-proof.ts";
-import { endUnread, sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
+import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
 import { findRoute, parseTarget, type Target } from "./router.ts";
 
 /** One request that was answered. Never a token, never a body. */
@@ -382,7 +382,6 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
     });
     request.on("error", ignore);
     response.on("error", ignore);
-    endUnread(response);
     answer(request, response, told)
       .catch((error: unknown) => {
         // Nobody waits for an answer to a request that was broken off.

@@ -14,7 +14,13 @@ const drainBytesMax = 8_388_608;
 export function sendText(response: ServerResponse, status: number, text: string, headers: Headers): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) });
-  response.end(text);
+  endWith(response, text);
+}
+
+/** Ends an answer. Nearly all are taken by the system at once, and need no watching. */
+export function endWith(response: ServerResponse, rest?: string | Uint8Array): void {
+  response.end(rest);
+  if (response.socket?.writableLength !== 0) endUnread(response);
 }
 
 /**
@@ -22,7 +28,7 @@ export function sendText(response: ServerResponse, status: number, text: string,
  * like. The system tells of what was taken in large pieces only, a megabyte or more: whoever takes some
  * kilobytes a second is not cut. What it took before counts too, so that it may be twice as long.
  */
-export function endUnread(response: ServerResponse): void {
+function endUnread(response: ServerResponse): void {
   response.setTimeout(limit.unreadMs, (socket?: Socket) => {
     // Without anything to take it is the caller who waits.
     if (socket !== undefined && socket.writableLength > 0) socket.destroy();
@@ -44,7 +50,7 @@ export function sendJson(
     "cache-control": "no-store",
     "content-length": Buffer.byteLength(text),
   });
-  response.end(text);
+  endWith(response, text);
 }
 
 const nowhere: Headers = {};
@@ -79,6 +85,7 @@ export async function sendBytes(
   // What is refused is refused before anything is sent.
   let piece = await pieces.next();
   response.writeHead(200, { ...headers, "cache-control": "no-store" });
+  endUnread(response);
   const isHead = response.req.method === "HEAD";
   try {
     for (; piece.done !== true; piece = await pieces.next()) {

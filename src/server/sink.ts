@@ -2,9 +2,9 @@
 import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { limit } from "../core/limit.ts";
 import type { Problem } from "../protocol/problem.ts";
 import type { Event } from "../runtime/event-reader.ts";
+import { endWith } from "./reply.ts";
 
 export interface Sink {
   /** Aborted when nobody reads any more, or the server stops. */
@@ -92,8 +92,7 @@ export function openSink(
     },
     end() {
       stop();
-      response.end();
-      response.setTimeout(limit.unreadMs);
+      endWith(response);
     },
   };
 }

@@ -8,7 +8,6 @@ import { limit } from "../../src/core/limit.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { Event } from "../../src/runtime/event-reader.ts";
 import type { Session } from "../../src/runtime/session.ts";
-import { endUnread } from "../../src/server/reply.ts";
 import { openSink, type Sink } from "../../src/server/sink.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -191,7 +190,6 @@ test("a stream waits for its reader as long as it goes on, and not for ever when
   t.mock.property(limits, "unreadMs", 200);
   const opened = Promise.withResolvers<readonly [ServerResponse, Sink]>();
   const server = createServer((_, response) => {
-    endUnread(response);
     const sink = openSink(response, {}, new AbortController().signal);
     sink.write("x".repeat(manyBytes));
     opened.resolve([response, sink]);

@@ -1,8 +1,11 @@
 /** Skein: the session engine for AI agents. This is the library; `openEngine` is where it starts. */
+// oxlint-disable-next-line import/no-unassigned-import -- it must run before everything else is loaded
+import "./runtime/engine/node-version.ts";
 import { resolve } from "node:path";
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
 import { limit } from "./core/limit.ts";
+import type { Signer } from "./runtime/bundle.ts";
 import { Engine } from "./runtime/engine.ts";
 import { learnKeys, openRedactor, type Secrets } from "./runtime/redact.ts";
 import { realWorld, type World } from "./runtime/world.ts";
@@ -44,12 +47,14 @@ export interface OpenEngineOptions {
   readonly holder?: string;
   /** How long a run holds a session without a sign of life. */
   readonly leaseMs?: number;
+  /** The key that lists of heads are signed with (`anchor`, and workers). */
+  readonly sign?: Signer;
 }
 
 /** Opens a store and gives the engine on it. */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const known = ["store", "durability", "create", "actor", "lockWaitMs", "models", "tools", "env", "holder"];
-  checkOptions("openEngine", options, [...known, "leaseMs", "secrets", "tenant"]);
+  checkOptions("openEngine", options, [...known, "leaseMs", "secrets", "tenant", "sign"]);
   const env = options.env ?? process.env;
   const redactor = openRedactor(options.secrets);
   const world = { ...realWorld(), secret: (name: string) => env[name], redactor };
@@ -78,13 +83,19 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     tenant: tenant ?? (typeof place === "string" ? tenantAt(place) : "default"),
     ...(options.holder === undefined ? {} : { holder: options.holder }),
     models: () => loadModels(options.models, env),
+    ...(options.sign === undefined ? {} : { signer: () => options.sign ?? null }),
     openStore: (other, { create: make = true } = {}) => openStore(other, { ...how, create: make }),
     ...(typeof place === "string" && place !== "memory:" ? { place: placeOf(place, tenant) } : {}),
-    tools: async () => (await import("./tool/source.ts")).makeToolSource({ world, tools }),
+    tools: async () =>
+      (await import("./tool/source.ts")).makeToolSource({ world, tools, hidden: filesOf(place) }),
     ...(actor === undefined ? {} : { actor }),
     ...(leaseMs === undefined ? {} : { leaseMs }),
   });
 }
+
+/** Of a store in a file: that file. */
+const filesOf = (place: unknown): readonly string[] =>
+  typeof place === "string" && place !== "memory:" && !isPostgresAddress(place) ? [resolve(place)] : [];
 
 const providersIn = (models: OpenEngineOptions["models"]): ModelConfig["providers"] =>
   typeof models === "object" && models !== null && "providers" in models ? models.providers : {};
@@ -95,7 +106,7 @@ const placeOf = (place: string, tenant: string | undefined): string =>
 
 async function openStore(
   place: string | Store,
-  options: Omit<SqliteOptions, "path" | "workspace"> & { readonly world: World },
+  options: Omit<SqliteOptions, "path" | "workspace" | "clock"> & { readonly world: World },
 ): Promise<Store> {
   if (typeof place !== "string") return checkStore(place);
   const { world } = options;
@@ -117,7 +128,7 @@ async function openStore(
     });
   }
   const { sqliteStore } = await import("./store/sqlite.ts");
-  return sqliteStore({ ...options, path: place, workspace });
+  return sqliteStore({ ...options, path: place, workspace, clock: "files" });
 }
 
 function checkRun({ leaseMs, tools = [] }: OpenEngineOptions): void {
@@ -184,6 +195,7 @@ export type { FileDiff, FilesDiff } from "./runtime/diff-files.ts";
 export type { EraseOptions, EraseReport, EraseShare } from "./runtime/erase.ts";
 export type { EraseCopy, EraseKept } from "./runtime/erase-copies.ts";
 export type { ForkPlace } from "./runtime/fork.ts";
+export type { CarriedPart, CarryOver } from "./runtime/branch/carry-over.ts";
 export type { ClearOptions } from "./runtime/clear.ts";
 export type { Handoff, HandoffOptions } from "./runtime/handoff.ts";
 export type { FilesRestored, RewindOptions, Rewound } from "./runtime/rewind-files.ts";
@@ -217,7 +229,18 @@ export type { ProbeAnswer, ToolOptions } from "./tool/define.ts";
 export { ToolOutput } from "./tool/port.ts";
 export type { OuterTool, ToolCall } from "./tool/port.ts";
 export { ModelError } from "./model/port.ts";
-export type { Answer, Delta, Model, ModelCall, ModelFacts, Models, Usage } from "./model/port.ts";
+export type {
+  Answer,
+  Delta,
+  Model,
+  ModelCall,
+  ModelFacts,
+  ModelProgress,
+  Models,
+  Usage,
+} from "./model/port.ts";
+export type { CostOptions, CostRow } from "./runtime/read/cost.ts";
+export type { Spend } from "./core/money.ts";
 export type { ModelConfig } from "./model/model-config.ts";
 export type { Lease } from "./runtime/lease.ts";
 export type { Event, EventsOptions } from "./runtime/event-reader.ts";
@@ -227,7 +250,10 @@ export type { Secrets } from "./runtime/redact.ts";
 export type { ScanFinding, ScanOptions, ScanReport } from "./runtime/scan.ts";
 export type { Problem, VerifyOptions, VerifyReport } from "./runtime/verify.ts";
 export type { ExportOptions, Signer } from "./runtime/bundle.ts";
+export type { AcceptOptions, Accepted, Anchor, AnchorOptions } from "./runtime/govern/anchor.ts";
+export type { VerifyAllOptions, VerifyAllReport } from "./runtime/govern/verify-all.ts";
 export type { ImportOptions, ImportReport } from "./runtime/import.ts";
+export type { SessionReview } from "./runtime/transfer/review.ts";
 export type { MigrateOptions, MigrateReport } from "./runtime/migrate.ts";
 export type { ModelReport } from "./runtime/move-model.ts";
 export type { MoveReport } from "./runtime/move.ts";

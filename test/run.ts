@@ -1,16 +1,19 @@
 /**
- * The test command: the checks, then every test file; or, when files or folders are named, only those.
+ * The test command: the checks, then every test file; or, when files or folders are named, only those. Long
+ * tests run in slices, unless `--long` is given.
  * Nothing is left out in silence: skipped tests are listed, and under CI a skip without a reason fails.
- * The counts of node's own test runner come last.
+ * The counts come last.
  */
-import { globSync, statSync } from "node:fs";
+import { globSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { run } from "node:test";
-import type { TestEvent } from "node:test/reporters";
-import { spec } from "node:test/reporters";
 import { runChecks } from "./check.ts";
 import { offerChromium } from "./browser/chromium.ts";
+import { randomSeed } from "./crash/random.ts";
 import { offerServer } from "./postgres/offer.ts";
+import { runTestFiles, slowestOf } from "./runner/file-queue.ts";
+import { seedVariable } from "./runner/inside.ts";
+import { killRunning } from "./runner/test-file.ts";
 
 process.chdir(join(import.meta.dirname, ".."));
 /** Those that take minutes begin first: at the end one of them alone would be waited for. */
@@ -20,7 +23,9 @@ const longest = [
   "test/crash/turn.test.ts",
   "test/crash/kill.test.ts",
 ];
-const named = process.argv.slice(2);
+const isLong = process.argv.includes("--long");
+if (isLong) process.env["SKEIN_TEST_LONG"] = "1";
+const named = process.argv.slice(2).filter((word) => word !== "--long");
 const found = (named.length > 0 ? named : ["test"]).flatMap(testFiles);
 const files = [
   ...longest.filter((file) => found.includes(file)),
@@ -28,17 +33,37 @@ const files = [
 ];
 
 if (named.length > 0) console.log("checks left out: files were named");
+const seed = (process.env[seedVariable] ??= String(randomSeed()));
+console.log(`seed ${seed}: repeat a run with ${seedVariable}=${seed}`);
 const [failedChecks, server] = await Promise.all([named.length > 0 ? [] : runChecks(), offerPrograms()]);
 
-const { skips, summary } = await runTests(files);
+for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => void stopEarly());
+// One more than there are cores: many tests wait for a timer or for another process.
+const jobs = availableParallelism() + 1;
+// Most of what a short test costs is to compile the sources; programs that tests start take it from here too.
+const compileCache = mkdtempSync(join(tmpdir(), "skein-compile-"));
+process.env["NODE_COMPILE_CACHE"] ??= compileCache;
+const print = (text: string): void => void process.stdout.write(text);
+const { skips, summary, failed, results } = await runTestFiles(files, { jobs, print });
 await server?.stop();
+rmSync(compileCache, { recursive: true });
 const bareSkips = skips.filter((skip) => skip.reason === "");
 for (const { name, reason } of skips) console.log(`﹣ skipped: ${name}: ${reason || "no reason given"}`);
 if (failedChecks.length > 0) console.log(`✖ failed before the tests: ${failedChecks.join(", ")}`);
+if (!isLong) console.log("long tests ran in slices: npm run test:long runs every case");
+console.log(`slowest files:\n${slowestOf(results).join("\n")}`);
+if (failed) console.log(`ℹ seed ${seed}`);
 console.log(summary.map((line) => `ℹ ${line}`).join("\n"));
 
 const skippedInSilence = process.env["CI"] === "true" && bareSkips.length > 0;
-if (failedChecks.length > 0 || skippedInSilence || files.length === 0) process.exitCode = 1;
+if (failed || failedChecks.length > 0 || skippedInSilence || files.length === 0) process.exitCode = 1;
+
+async function stopEarly(): Promise<never> {
+  killRunning();
+  await server?.stop();
+  rmSync(compileCache, { recursive: true, force: true });
+  process.exit(130);
+}
 
 /** One after the other: both may have to be installed. */
 async function offerPrograms(): ReturnType<typeof offerServer> {
@@ -50,37 +75,4 @@ async function offerPrograms(): ReturnType<typeof offerServer> {
 function testFiles(path: string): string[] {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
   return isFolder ? globSync(`${path}/**/*.test.ts`).toSorted() : [path];
-}
-
-interface Outcome {
-  readonly skips: readonly { readonly name: string; readonly reason: string }[];
-  readonly summary: readonly string[];
-}
-
-async function runTests(files: readonly string[]): Promise<Outcome> {
-  const skips: { name: string; reason: string }[] = [];
-  const summary: string[] = [];
-  const reporter = new spec();
-  reporter.pipe(process.stdout, { end: false });
-  const events = run({
-    files: [...files],
-    concurrency: 2,
-    timeout: 300_000,
-    execArgv: ["--conditions=skein-source"],
-  });
-  for await (const event of events as AsyncIterable<TestEvent>) {
-    // The spec reporter would print the counts before the failures; they are held back for the end.
-    if (event.type === "test:diagnostic" && event.data.file === undefined) {
-      summary.push(event.data.message);
-      continue;
-    }
-    if (event.type === "test:pass") {
-      const skip = event.data.skip ?? event.data.todo ?? false;
-      if (skip !== false) skips.push({ name: event.data.name, reason: skip === true ? "" : skip });
-    }
-    if (event.type === "test:fail") process.exitCode = 1;
-    reporter.write(event);
-  }
-  await new Promise((resolve) => reporter.once("end", resolve).end());
-  return { skips, summary };
 }

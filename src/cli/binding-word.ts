@@ -42,12 +42,21 @@ export function checkServer({ kind, command, url }: Binding): void {
   throw new SkeinError("invalid", `bind: --url is ${quote(url)}, which is no address of a server`, { hint });
 }
 
+/** `sandbox`, `sandbox,network`, each perhaps with `:PATH` after it. A folder of that name is `./sandbox`. */
+const sandboxWord = /^sandbox(,network)?(?::(.*))?$/s;
+
 /** `directory:src:write`, `database:postgres://db/hr`, `mcp:https://…`, `shell`, `tool:NAME`. */
 export function parseBinding(word: string): Binding {
   const [, named = "", rest = ""] = /^([^:]*)(?::(.*))?$/s.exec(word) ?? [];
   const kind = oneOf("the kind of --bind", named, bindingKinds);
-  const [, what = "", mode] = /^(.*?)(?::(read|write))?$/s.exec(rest) ?? [];
-  const more = mode === undefined ? {} : { mode: mode as "read" | "write" };
+  const sandboxed = kind === "shell" ? sandboxWord.exec(rest) : null;
+  const [, network, place = ""] = sandboxed ?? [];
+  const [, what = "", mode] = /^(.*?)(?::(read|write))?$/s.exec(sandboxed === null ? rest : place) ?? [];
+  const more = {
+    ...(mode === undefined ? {} : { mode: mode as "read" | "write" }),
+    ...(sandboxed !== null && { sandbox: true }),
+    ...(network !== undefined && { network: true }),
+  };
   if (what === "" && kind === "shell") return { kind, ...more };
   if (what === "") {
     throw new SkeinError("invalid", `--bind is ${quote(word)}`, {

@@ -31,15 +31,60 @@ export async function postgresChecks(
   } catch (error) {
     return [failed("server", error)];
   }
-  const checks = [{ name: "store", ok: true, found: shownStore(place) }, ...serverChecks(state, clockMs)];
+  const checks: Check[] = [
+    { name: "store", ok: true, found: shownStore(place) },
+    ...serverChecks(state, clockMs),
+  ];
   const flaw = serverFlaw(state, shownStore(place), "disk");
   if (flaw !== null) return [...checks, failed("usable", flaw)];
+  checks.push(await poolCheck(place));
   if (state.layout === 0) return checks;
   try {
     return [...checks, ...(await opened(open))];
   } catch (error) {
     return [...checks, failed("opens", error)];
   }
+}
+
+/** For so long it is waited until all connections are there. */
+const poolMs = 5_000;
+
+/**
+ * Whether one process gets the connections it may use, all at once. A pooler in session mode gives each
+ * client one of the server's for as long as it stays: with fewer than that, the rest wait until they fail.
+ */
+async function poolCheck(place: string): Promise<Check> {
+  const world = realWorld();
+  const address = parseAddress(place);
+  const database = openDatabase({ address, world, clock: "database" });
+  const over = new AbortController();
+  let begun = 0;
+  let begin = (): void => undefined;
+  const allBegun = new Promise<void>((resolve) => (begin = resolve));
+  const late = world.sleep(poolMs, over.signal);
+  const holding = Array.from({ length: address.connections }, () =>
+    database.transaction(async (run) => {
+      await run("SELECT 1");
+      begun += 1;
+      if (begun === address.connections) begin();
+      await Promise.race([allBegun, late]);
+    }),
+  );
+  await Promise.race([allBegun, late]);
+  over.abort();
+  const found = `${count(begun)} of ${count(address.connections)} connections at once`;
+  await Promise.race([Promise.allSettled(holding), world.sleep(1_000)]);
+  await database.close();
+  for (const one of holding) one.catch(() => undefined);
+  const each = address.pooled ? address.connections : address.connections + 1;
+  return {
+    name: "pool",
+    ok: begun === address.connections,
+    found,
+    todo:
+      `give each process ${count(each)}: raise default_pool_size of a pooler in session mode, or the ` +
+      "connection limit of the role; or lower ?connections=",
+  };
 }
 
 /** How the server is, and by how much its clock is ahead of the one here. */

@@ -1,5 +1,6 @@
 /** An event in one line, and in full, for people. */
 import { storedTrigger } from "../core/trigger.ts";
+import { zoneReasons } from "../core/zone.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { bindingText } from "./binding-word.ts";
 import { exact } from "./moment.ts";
@@ -105,8 +106,11 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
     bindingText({ name: plain(name), kind: plain(kind), mode: plain(mode) }),
   "resource.unbound": ({ name }) => plain(name),
   "resource.changed": ({ name }, { detail }) => joined(plain(name), changedPaths(detail)),
-  "permission.set": ({ name, tool, rule }, { reason }) =>
-    joined(`${plain(rule)} ${plain(tool)}${name === tool ? "" : ` (${plain(name)})`}`, plain(reason)),
+  "permission.set": ({ name, tool, rule, effect }, { reason }) => {
+    const only = effect === undefined ? "" : ` of effect ${plain(effect)}`;
+    const called = name === tool ? "" : ` (${plain(name)})`;
+    return joined(`${plain(rule)} ${plain(tool)}${only}${called}`, plain(reason));
+  },
   "lease.taken": ({ holder }) => `by ${plain(holder)}`,
   "lease.released": ({ epoch }) => `that of ${plain(epoch)}`,
   "session.migrated": ({ from, to }) => (from === undefined ? plain(to) : `${plain(from)} to ${plain(to)}`),
@@ -154,10 +158,15 @@ const summaries: Readonly<Record<string, (body: Fields, content: Fields) => stri
       purpose === "compaction" ? "for a compaction" : "",
       Number(attempt) > 1 ? `attempt ${plain(attempt)}` : "",
     ),
-  "model.failed": ({ model, error }, { message }) =>
-    joined(`${plain(model)}: ${plain(error)}`, plain(message)),
-  "zone.crossed": ({ zone, tokens, windowTokens }) =>
-    `${plain(zone)}: ${plain(tokens)} of ${plain(windowTokens)} tokens`,
+  "model.failed": ({ model, error, partialChars }, { message }) => {
+    const kept = typeof partialChars === "number" ? `, ${partialChars} characters kept` : "";
+    return joined(`${plain(model)}: ${plain(error)}${kept}`, plain(message));
+  },
+  "zone.crossed": (body) => {
+    const { zone, tokens, windowTokens } = body;
+    const why = zoneReasons(body).map((reason) => `; ${reason}`);
+    return `${plain(zone)}: ${plain(tokens)} of ${plain(windowTokens)} tokens${why.join("")}`;
+  },
   "transcript.compacted": ({ fromSeq, toSeq, strategy, tokensBefore, tokensAfter }) =>
     joined(
       `${plain(fromSeq)} to ${plain(toSeq)} (${plain(strategy)})`,

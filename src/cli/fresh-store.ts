@@ -11,8 +11,8 @@ export async function takeAway(place: string): Promise<void> {
   if (isPostgresAddress(place) || !existsSync(file) || (await isLiveDatabase(file))) return;
   const opening = makeOpening(place);
   try {
-    const logs = await (await opening.store()).logs(null, 1);
-    if (logs.length > 0) return;
+    const { rows } = await (await opening.store()).logs(null, 1);
+    if (rows.length > 0) return;
   } catch {
     // What cannot be read may hold something.
     return;

@@ -5,7 +5,7 @@
  * line of JSON.
  */
 import { limit } from "../core/limit.ts";
-import { zoneHint, type Zone } from "../core/zone.ts";
+import { zoneHint, zoneReasons, type Zone } from "../core/zone.ts";
 import type { Heard } from "../runtime/ask.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import type { LiveDelta } from "../runtime/live.ts";
@@ -68,6 +68,8 @@ export function makeHearing(out: Screen, options: HearingOptions = {}): Hearing 
       const event = one as Event;
       if (event.type === "model.responded") return answer.whole(event);
       if (event.type === "model.failed") await answer.broken(event);
+      if (event.type === "model.requested") answer.requested();
+      if (event.type === "turn.ended") await answer.ended();
       const body = event.body as Fields;
       if (event.type === "tool.requested") tools.set(body["call"], plain(body["tool"]));
       const tool = tools.get(body["call"]) ?? event.actor.replace(/^(?!tool:).*$|^tool:/, "");
@@ -112,6 +114,8 @@ function makeAnswer(out: Screen) {
   let shownSeq = 0;
   let spoke = false;
   let open = false;
+  /** The text of an interrupted answer that may be asked for again: it could not be taken back. */
+  let held: string | null = null;
   const write = async (text: string): Promise<void> => {
     // White space before the first word would only be an empty line.
     const shown = spoke ? text : text.trimStart();
@@ -134,9 +138,25 @@ function makeAnswer(out: Screen) {
       shownSeq = requestSeq;
       await write(pieces(delta.text));
     },
-    /** What was shown of an answer that came to nothing is marked. */
-    async broken({ cause }: Event): Promise<void> {
-      if (cause === shownSeq && spoke) await out.text(out.dim(" … (broken off)"));
+    /** The text of an answer that was interrupted is shown, if it was not heard live, and marked. */
+    async broken({ cause, content }: Event): Promise<void> {
+      const { partial } = (content ?? {}) as Fields;
+      held = isLive || typeof partial !== "string" ? null : partial;
+      if (held !== null) return;
+      const isShown = cause === shownSeq && spoke;
+      if (!isShown && typeof partial === "string") await write(pieces(partial));
+      if (isShown || typeof partial === "string") await out.text(out.dim(" … (interrupted)"));
+      open ||= spoke;
+      await rest();
+    },
+    requested(): void {
+      held = null;
+    },
+    async ended(): Promise<void> {
+      if (held === null) return;
+      await write(pieces(held));
+      await out.text(out.dim(" … (interrupted)"));
+      held = null;
       open ||= spoke;
       await rest();
     },
@@ -174,10 +194,9 @@ const notes: Readonly<Record<string, Note>> = {
     if (Number(attempt) <= 1 || purpose === "compaction") return "";
     return out.dim(`asked again (${plain(attempt)} of ${limit.attemptsMax})`);
   },
-  "zone.crossed": ({ zone, tokens, windowTokens }, _content, { session }, out) => {
-    const share = Math.round((Number(tokens) / Math.max(1, Number(windowTokens))) * 100);
+  "zone.crossed": (body, _content, { session }, out) => {
     const onward = `skein open --from ${ending(session)}, in a chat /handoff`;
-    const hint = zoneHint(zone as Zone, [`${share}% of the window`], onward);
+    const hint = zoneHint(body["zone"] as Zone, zoneReasons(body), onward);
     return hint === "" ? "" : out.yellow(hint);
   },
   "transcript.compacted": ({ strategy, tokensBefore, tokensAfter, costNanoUsd }, _content, _event, out) => {

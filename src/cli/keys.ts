@@ -1,5 +1,5 @@
 /** Keys that sign bundles, and keys of others that are trusted: files of the user's own. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SkeinError } from "../core/error.ts";
@@ -17,7 +17,7 @@ const trustedPath = (env: Env): string => join(dirname(configPath(env)), "truste
 /** Makes the one key of this user; never in the place of one that is there. */
 export function makeKey(env: Env): { readonly path: string; readonly publicKey: string } {
   const path = keyPath(env);
-  const { privateKey } = generateKeyPairSync("ed25519");
+  const privateKey = newPrivateKey();
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   try {
     const text = privateKey.export({ type: "pkcs8", format: "pem" });
@@ -31,6 +31,14 @@ export function makeKey(env: Env): { readonly path: string; readonly publicKey: 
   // The mode above is less what the process masks, and never more; a file system may have ideas of its own.
   chmodSync(path, 0o600);
   return { path, publicKey: readSigner(env).publicKey };
+}
+
+/** A public key that began with a hyphen would be taken for an option on a command line. */
+function newPrivateKey(): KeyObject {
+  for (;;) {
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    if (publicKey.export({ format: "jwk" }).x?.startsWith("-") !== true) return privateKey;
+  }
 }
 
 export function readSigner(env: Env): Signer {
@@ -57,6 +65,19 @@ export function readSigner(env: Env): Signer {
       hint: 'move it away; "skein keys new" makes one',
       cause,
     });
+  }
+}
+
+/** The public key of this user; null when there is none. */
+export const ownPublicKey = (env: Env): string | null => signerIn(env)?.publicKey ?? null;
+
+/** The key of this user; null when there is none. */
+export function signerIn(env: Env): Signer | null {
+  try {
+    return readSigner(env);
+  } catch (error) {
+    if (error instanceof SkeinError && error.code === "not-found") return null;
+    throw error;
   }
 }
 

@@ -1,12 +1,6 @@
-/** Money as people read it. It is counted in billionths of a dollar; what nobody knows is not zero. */
+/** Money as people read it: the words of src/core/money.ts. */
+import { moneyText } from "../core/money.ts";
 
-/** `$12.34`; small sums get as many digits as they need to be seen. Null is unknown. */
-export function money(nanoUsd: number | null): string {
-  if (nanoUsd === null) return "an unknown price";
-  if (nanoUsd === 0) return "$0.00";
-  const usd = nanoUsd / 1e9;
-  if (usd >= 0.995) return `$${usd.toFixed(2)}`;
-  // Two digits that say something, wherever they begin; never more than there are.
-  const digits = Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(usd)) + 1));
-  return `$${usd.toFixed(digits)}`;
-}
+/** `$12.34`; small amounts keep up to three significant digits. Null is an unknown price. */
+export const money = (nanoUsd: number | null): string =>
+  nanoUsd === null ? "an unknown price" : moneyText(nanoUsd);

@@ -40,7 +40,8 @@ export function makeOpening(place: string): Opening {
     }
     checkPlace(place, create);
     const { sqliteStore } = await import("../store/sqlite.ts");
-    return sqliteStore({ path: fileOf(place), world, workspace, create, lockWaitMs: lockWaitMs() });
+    const own = { create, lockWaitMs: lockWaitMs(), clock: "files" } as const;
+    return sqliteStore({ path: fileOf(place), world, workspace, ...own });
   };
   const store = (create: boolean): Promise<Store> => openAt(place, create);
   return {
@@ -49,6 +50,7 @@ export function makeOpening(place: string): Opening {
       (engine ??= (async () => {
         const loading = import("../runtime/engine.ts");
         const secrets = import("./secrets.ts");
+        const { signerIn } = await import("./keys.ts");
         secrets.catch(() => undefined);
         opened ??= store(create);
         // The store is opened while the engine loads; if both fail, the store's failure is the one to tell.
@@ -62,9 +64,15 @@ export function makeOpening(place: string): Opening {
             if (walled) await checkWall({ place, workspace: ready.workspace, world }, other);
             return openAt(other, make);
           },
+          signer: () => signerIn(process.env),
           place: isPostgresAddress(place) ? shownAddress(place) : resolve(fileOf(place)),
           models: once(async () => (await import("./config.ts")).loadModels(world)),
-          tools: once(async () => (await import("../tool/source.ts")).makeToolSource({ world })),
+          tools: once(async () =>
+            (await import("../tool/source.ts")).makeToolSource({
+              world,
+              hidden: isPostgresAddress(place) ? [] : [resolve(fileOf(place))],
+            }),
+          ),
         });
       })()),
     close: async () => {

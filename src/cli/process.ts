@@ -7,8 +7,8 @@ import { processSurface } from "./screen.ts";
 export async function runProcess(words: readonly string[]): Promise<number> {
   const plain = words.includes("--no-color") || (process.env["NO_COLOR"] ?? "") !== "";
   const surface = processSurface(!plain);
-  quietly(process.stdout, surface.owing);
-  quietly(process.stderr, () => false);
+  quietly(process.stdout, surface.failed);
+  quietly(process.stderr, surface.failed);
   const stop = makeStop();
   const code = await runWords(words, { surface, untilStopped: stop.signal, check: () => checkWords(words) });
   await surface.flush();
@@ -16,13 +16,14 @@ export async function runProcess(words: readonly string[]): Promise<number> {
 }
 
 /**
- * Whoever reads the output may stop at any time (`skein log … | head`): that is no error, and nobody is
- * left to tell. A bundle of which a part is missing is one, and the verb that writes it tells it.
+ * A reader may close its end at any time (`skein log … | head`). That is no error: a verb that only reads
+ * ends, and any other one finishes its work without printing, and says by its exit code how that went.
  */
-function quietly(stream: NodeJS.WriteStream, owing: () => boolean): void {
+function quietly(stream: NodeJS.WriteStream, failed: ReturnType<typeof processSurface>["failed"]): void {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (owing()) return;
-    if (error.code === "EPIPE") process.exit(0);
+    const then = failed(stream, error);
+    if (then === "go on") return;
+    if (then === "end") process.exit(0);
     if (stream === process.stdout)
       process.stderr.write(`skein: the output cannot be written: ${error.message}\n`);
     process.exit(1);

@@ -12,6 +12,8 @@ export interface AskedCall {
   readonly call: string;
   readonly tool: string;
   readonly input: unknown;
+  /** What exactly would run; only such a call can always be allowed. */
+  readonly command?: { readonly text: string; readonly directory: string };
   /** The position of the request. */
   readonly seq: number;
 }
@@ -36,8 +38,8 @@ export async function questionOf(session: Session): Promise<Question | null> {
   const asked = [...mind.calls.entries()].filter(([, { phase }]) => phase === "asked");
   const calls: AskedCall[] = [];
   for (const [call, { tool, seq }] of asked.toSorted(([, a], [, b]) => a.seq - b.seq)) {
-    const { input = null } = (await contentAt(session, seq)) as { readonly input?: unknown };
-    calls.push({ call, tool, input, seq });
+    const { input = null, command } = (await contentAt(session, seq)) as Partial<AskedCall>;
+    calls.push({ call, tool, input, seq, ...present({ command }) });
   }
   const { reason = null } = (await contentAt(session, why.seq)) as { readonly reason?: string };
   const modelError = why.by === "error" ? await modelErrorOf(session) : undefined;
@@ -91,7 +93,10 @@ export function wayOn(question: Omit<Question, "reason" | "calls">): string[] {
   const run = `skein run ${id}`;
   switch (by) {
     case "approval":
-      return [`allow it: skein answer ${id} allow; or: skein answer ${id} deny --reason WHY; then: ${run}`];
+      return [
+        `allow it: skein answer ${id} allow; or: skein answer ${id} deny --reason WHY; then: ${run}`,
+        `--remember session allows every call of the tool here, --remember always this command everywhere`,
+      ];
     case "unknown":
       return [`look what happened, then: skein answer ${id} --text "what you found"; then: ${run}`];
     case "budget":

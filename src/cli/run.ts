@@ -58,6 +58,7 @@ async function runVerb(verb: Verb, words: readonly string[], circumstances: Circ
     return 0;
   }
   const place = String(options["store"] ?? (process.env["SKEIN_STORE"] || "./skein.db"));
+  if (verb.endsUnread === true) circumstances.surface.endUnread?.();
   const opening = makeOpening(place);
   const { store, engine } = opening;
   const { untilStopped } = circumstances;

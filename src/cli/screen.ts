@@ -17,6 +17,8 @@ export interface Surface {
   readonly color: boolean;
   /** Whether somebody watches standard error. */
   readonly watched: boolean;
+  /** From now on a closed output ends the process. */
+  endUnread?(): void;
 }
 
 type Paint = (text: string) => string;
@@ -90,22 +92,26 @@ export function makeScreen(surface: Surface, json: boolean): Screen {
   };
 }
 
+type ProcessSurface = Required<Surface> & {
+  flush(): Promise<void>;
+  /** A stream failed: what becomes of the process. */
+  failed(stream: NodeJS.WriteStream, error: NodeJS.ErrnoException): "end" | "go on" | "fail";
+};
+
 /**
  * Standard output and standard error. Lines are gathered and written together when the program waits for
- * something.
+ * something. What is printed after the reader closed its end is dropped.
  */
-export function processSurface(
-  color: boolean,
-): Surface & { flush(): Promise<void>; readonly owing: () => boolean } {
+export function processSurface(color: boolean): ProcessSurface {
   const { stdout, stderr } = process;
+  const closed = new Set<NodeJS.WriteStream>();
   let waiting = "";
-  let owing = false;
-  let scheduled = false;
+  let [rejects, endsUnread, scheduled] = [false, false, false];
   const flush = async (): Promise<void> => {
     const text = waiting;
     waiting = "";
-    if (text === "" || stdout.write(text)) return;
-    await new Promise((resolve) => stdout.once("drain", resolve));
+    if (text === "" || closed.has(stdout) || stdout.write(text)) return;
+    await drained(stdout);
   };
   return {
     columns: stdout.isTTY ? stdout.columns || 80 : null,
@@ -125,7 +131,7 @@ export function processSurface(
     },
     async bytes(chunk) {
       await flush();
-      owing = true;
+      rejects = true;
       await new Promise<void>((resolve, reject) => {
         stdout.write(chunk, (cause) => (cause instanceof Error ? reject(unwritten(cause)) : resolve()));
       });
@@ -133,17 +139,37 @@ export function processSurface(
     error(text) {
       // On a terminal both are one; what was said before stands before.
       void flush();
-      stderr.write(text);
+      if (!closed.has(stderr)) stderr.write(text);
     },
     flush,
-    /** Whether whoever wrote last is told by a rejection that it failed. */
-    owing: () => owing,
+    endUnread: () => void (endsUnread = true),
+    failed(stream, error) {
+      closed.add(stream);
+      // The writer of bytes gets the error as a rejection.
+      if (stream === stdout && rejects) return "go on";
+      if (error.code !== "EPIPE") return "fail";
+      return endsUnread ? "end" : "go on";
+    },
   };
 }
 
+/** Resolves also when the stream fails: then `drain` never comes. */
+const drained = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      stream.off("drain", end).off("error", end).off("close", end);
+      resolve();
+    };
+    stream.on("drain", end).on("error", end).on("close", end);
+  });
+
+/** Whether a reader closed its end of the output. */
+export const isUnread = (error: unknown): boolean =>
+  error instanceof SkeinError && (error.cause as NodeJS.ErrnoException | undefined)?.code === "EPIPE";
+
 const unwritten = (cause: Error): SkeinError =>
   new SkeinError("unavailable", `the output could not be written to its end: ${cause.message}`, {
-    hint: "whoever reads it must read all of it",
+    hint: "check the program that reads it, or write to a file with -o FILE",
     cause,
   });
 

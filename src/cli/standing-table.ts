@@ -1,7 +1,7 @@
 /** The table of sessions and how they stand. On a terminal ids and times are short; elsewhere whole. */
+import { spendText } from "../core/money.ts";
 import type { StandingRow } from "../runtime/standing.ts";
 import { ago, exact } from "./moment.ts";
-import { money } from "./money.ts";
 import type { Screen } from "./screen.ts";
 import { table, type Column } from "./table.ts";
 import { count, oneLine } from "./text.ts";
@@ -62,8 +62,8 @@ function columnsFor(
     {
       title: "COST",
       align: "right",
-      cell: ({ nanoUsd }) => money(nanoUsd),
-      says: ({ nanoUsd }) => nanoUsd > 0,
+      cell: spendText,
+      says: ({ nanoUsd, unpriced, unconfirmedNanoUsd }) => nanoUsd + unpriced + unconfirmedNanoUsd > 0,
     },
     { title: "EVENTS", align: "right", cell: ({ headSeq }) => count(headSeq), wide: true },
     {

@@ -1,6 +1,7 @@
 /** The state of a session on one screen, for people. */
 import type { Item } from "../runtime/projection.ts";
 import type { StateView } from "../runtime/state-view.ts";
+import { moneyText, spendText } from "../core/money.ts";
 import { plain } from "./event-line.ts";
 import { bindingText } from "./binding-word.ts";
 import { ago, exact, roughly } from "./moment.ts";
@@ -11,19 +12,21 @@ import { titleOf } from "./title.ts";
 /** Rows of one list that are shown; the rest is counted. */
 const rowsMax = 12;
 
-/** Where else a session lives, if it does. */
-export interface Elsewhere {
+/** What the state itself does not say. */
+interface Besides {
   /** It is a copy here. */
   readonly copy: boolean;
   /** Where it was moved, in words. */
   readonly movedTo: string | null;
+  /** Why the context is in its zone. */
+  readonly zoneReasons: readonly string[];
 }
 
 export function stateLines(
   state: StateView,
   out: Screen,
   nowMs: number,
-  { copy, movedTo }: Elsewhere = { copy: false, movedTo: null },
+  { copy = false, movedTo = null, zoneReasons = [] }: Partial<Besides> = {},
 ): string[] {
   const width = out.columns ?? Infinity;
   const row = (name: string, text: string): string[] =>
@@ -46,6 +49,7 @@ export function stateLines(
       agent === null ? "" : `${agent.name}${agent.version === 0 ? "" : ` version ${agent.version}`}`,
     ),
     ...row("model", state.model ?? ""),
+    ...row("context", contextText(state.zone, zoneReasons)),
     ...row("at", `${count(state.seq)}, ${exact(state.at)} (${ago(state.at, nowMs)})`),
     ...row("opened", `${exact(state.openedAt)} (${ago(state.openedAt, nowMs)})`),
     ...row("fork of", fork === null ? "" : `${fork.parent} at ${fork.seq}`),
@@ -54,6 +58,7 @@ export function stateLines(
     ...messageRows(state, nowMs).flatMap(([name, text]) => row(name, text)),
     ...row("turn", turn === null ? "" : `${turn.number}, ${plural(turn.steps, "step")}`),
     ...row("run by", lease === null ? "" : `${oneLine(lease.holder)} (epoch ${lease.epoch})`),
+    ...row("cost", state.cost.calls === 0 ? "" : spendText(state.cost)),
     ...row("budget", budgetText(state.budget)),
     ...row(
       "checkpoints",
@@ -62,7 +67,7 @@ export function stateLines(
         .join("  "),
     ),
     ...bindingRows(state).flatMap(([name, text]) => row(name, text)),
-    ...row("rules", state.permissions.map(({ tool, rule }) => `${rule} ${tool}`).join("  ")),
+    ...row("rules", state.permissions.map(ruleText).join("  ")),
     ...row("scratch", pairs(state.scratch)),
     ...row(
       "scores",
@@ -77,6 +82,10 @@ export function stateLines(
     ...(state.items.length === 0 ? [] : ["", out.bold("Items"), ...itemLines(state.items, out)]),
   ];
 }
+
+/** The zone as people call it, and what put the context there. */
+const contextText = (zone: string, reasons: readonly string[]): string =>
+  zone === "smart" ? "OK" : [zone, reasons.join(", ")].filter((part) => part !== "").join(": ");
 
 /** One that was erased may have its path as its name, and is of no use any more: only its kind is said. */
 function bindingRows({ bindings }: StateView): (readonly [string, string])[] {
@@ -142,9 +151,8 @@ const pairs = (record: Readonly<Record<string, unknown>>): string =>
 
 /** What was used of each limit; without limits, what was used at all. */
 function budgetText({ limits, used }: StateView["budget"]): string {
-  const dollars = (nano: number) => `$${(nano / 1e9).toFixed(2)}`;
   const resources = [
-    { name: "money", used: used.nanoUsd, limit: limits.nanoUsd, show: dollars },
+    { name: "money", used: used.nanoUsd, limit: limits.nanoUsd, show: moneyText },
     { name: "tokens", used: used.tokens, limit: limits.tokens, show: count },
     { name: "steps", used: used.steps, limit: limits.steps, show: count },
     { name: "turns", used: used.turns, limit: limits.turns, show: count },
@@ -152,10 +160,17 @@ function budgetText({ limits, used }: StateView["budget"]): string {
     { name: "time", used: used.wallMs, limit: limits.wallMs, show: roughly },
   ];
   return resources
-    .filter(({ used, limit }) => limit !== undefined || used > 0)
+    .filter(({ name, used, limit }) => limit !== undefined || (used > 0 && name !== "money"))
     .map(
       ({ name, used, limit, show }) =>
         `${name} ${show(used)}${limit === undefined ? "" : ` of ${show(limit)}`}`,
     )
     .join("  ");
 }
+
+/** A rule in a few words: `deny shell`, `ask * (unsafe)`. */
+export const ruleText = (one: {
+  readonly rule: string;
+  readonly tool: string;
+  readonly effect?: string | undefined;
+}) => `${one.rule} ${one.tool}${one.effect === undefined ? "" : ` (${one.effect})`}`;

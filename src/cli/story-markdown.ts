@@ -1,4 +1,5 @@
 /** A session as Markdown. What others wrote is fenced or quoted: it cannot pass for the page itself. */
+import { escapeHtml } from "./markdown-escape.ts";
 import { exact } from "./moment.ts";
 import { verdictOf, type Said, type Scene, type Story } from "./story.ts";
 import { oneLine } from "./text.ts";
@@ -41,9 +42,8 @@ function saidText(said: Said): string {
 const heading = (text: string): string => oneLine(text).replaceAll(/[\\`*_[\]<>#|]/g, (sign) => `\\${sign}`);
 
 const quoted = (text: string): string =>
-  text
-    .split(/\r\n|\n|\r/)
-    .map((line) => `> ${line.replaceAll("<", "\\<")}`)
+  escapeHtml(text)
+    .map((line) => `> ${line}`)
     .join("\n");
 
 /** A fence longer than any within. */

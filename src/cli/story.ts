@@ -89,7 +89,10 @@ const tellers: Readonly<Record<string, (body: Fields, content: Fields, type: str
     { who: "person", title: `Message from ${plain(from)}`, said: [...saidIn(blocks), ...asText(text)] },
   ],
   "model.responded": ({ model }, { blocks }) => answerOf(plain(model), blocks),
-  "model.failed": ({ model, error }, { message }) => [
+  "model.failed": ({ model, error }, { message, partial }) => [
+    ...(typeof partial === "string"
+      ? answerOf(`${plain(model)} (interrupted)`, [{ type: "text", text: partial }])
+      : []),
     { who: "note", title: `${plain(model)} failed: ${plain(error)}`, said: asText(message) },
   ],
   "tool.requested": ({ tool }, { input }) => [

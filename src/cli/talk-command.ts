@@ -106,18 +106,37 @@ function placed(
   return [id, ...words];
 }
 
-/** Words as a shell splits them: by white space, unless in quotes. */
+/** Words as a shell splits them: by white space, unless in quotes. An unclosed quote is a character. */
 export function splitWords(text: string): string[] {
   const words: string[] = [];
-  for (const [, ...pieces] of text.matchAll(/((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"']|["'])+)/g)) {
-    const [word = ""] = pieces;
-    words.push(
-      word.replaceAll(
-        /"((?:[^"\\]|\\.)*)"|'([^']*)'/g,
-        (_, double: string | undefined, single: string | undefined) =>
-          single ?? (double ?? "").replaceAll(/\\(.)/g, "$1"),
-      ),
-    );
+  const closable = new Set(['"', "'"]);
+  let word: string | null = null;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? "";
+    if (/\s/.test(char)) {
+      if (word !== null) words.push(word);
+      word = null;
+      continue;
+    }
+    const close = closable.has(char) ? closingQuote(text, at) : -1;
+    if (close === -1) {
+      closable.delete(char);
+      word = (word ?? "") + char;
+      continue;
+    }
+    const quoted = text.slice(at + 1, close);
+    word = (word ?? "") + (char === '"' ? quoted.replaceAll(/\\(.)/gs, "$1") : quoted);
+    at = close;
   }
-  return words;
+  return word === null ? words : [...words, word];
+}
+
+/** The position of the quote that closes this one; -1 if there is none. */
+function closingQuote(text: string, open: number): number {
+  const quote = text[open] ?? "";
+  for (let at = open + 1; at < text.length; at++) {
+    if (text[at] === quote) return at;
+    if (quote === '"' && text[at] === "\\") at++;
+  }
+  return -1;
 }

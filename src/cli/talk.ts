@@ -11,7 +11,7 @@ import type { Ran } from "../runtime/runner.ts";
 import type { Session } from "../runtime/session.ts";
 import { exitCodeOf, hintFor, standsStill } from "./exit-code.ts";
 import { argumentsOf, makeHearing, type Hearing } from "./hearing.ts";
-import { questionOf, type Question } from "./question.ts";
+import { questionOf, wayOn, type Question } from "./question.ts";
 import type { Screen } from "./screen.ts";
 import { itemLines } from "./state-lines.ts";
 import { helpRows, parseCommand } from "./talk-command.ts";
@@ -125,7 +125,7 @@ export class Talk {
       }
       begun.resolve();
       this.#going = null;
-      await this.#look();
+      await this.#look({ asksNow: true });
       if (this.#place.lines.interactive) await this.#prompt();
     })();
     return begun.promise;
@@ -140,32 +140,41 @@ export class Talk {
     else void this.#go(this.#session.watch());
   }
 
-  /** Shows what the session waits for, if it stands still. */
-  async #look(): Promise<void> {
+  /** Shows what the session waits for, if it stands still. `asksNow`: a turn of this chat came to it. */
+  async #look({ asksNow = false } = {}): Promise<void> {
     const { out } = this.#place;
     const question = this.#session === null ? null : await questionOf(this.#session);
     const isSame = JSON.stringify(question) === JSON.stringify(this.#question);
     this.#question = question;
     if (question === null || isSame) return;
     this.#code = standsStill;
-    if (out.json) await out.emit({ type: "question", ...question });
-    else await out.line(out.yellow(askedText(question)));
+    if (out.json) return out.emit({ type: "question", ...question });
+    await out.line(out.yellow(askedText(question)));
+    // A line that was written before the question was asked is no answer to it.
+    if (!asksNow || question.by !== "approval" || this.#place.lines.interactive) return;
+    for (const line of wayOn(question)) out.note(line);
+    this.#place.lines.close();
   }
 
   async #reply(session: Session, { by, calls }: Question, text: string): Promise<void> {
     const { out } = this.#place;
     const [first] = calls;
-    const isYes = /^(y|yes|ok|allow|a|always)$/i.test(text);
+    const isYes = /^(y|yes|ok|allow|s|session|a|always)$/i.test(text);
     if (by === "approval" && first !== undefined) {
-      if (/^(a|always)$/i.test(text)) {
-        await session.grant({ tool: first.tool, rule: "allow" });
-        out.note(
-          out.dim(`every call of ${first.tool} is allowed now; /grant ${first.tool} ask takes it back`),
-        );
-      }
+      const remember = /^(s|session)$/i.test(text)
+        ? ({ remember: "session" } as const)
+        : /^(a|always)$/i.test(text)
+          ? ({ remember: "always" } as const)
+          : {};
       const reason = text.replace(/^(no?|deny)\b[\s,:]*/i, "");
       const why = isYes || reason === "" ? {} : { reason };
-      await session.answer({ allow: isYes, calls: [first.call], ...why });
+      await session.answer({ allow: isYes, calls: [first.call], ...why, ...remember });
+      const { remember: kept } = remember as { readonly remember?: string };
+      if (kept === "session") {
+        out.note(out.dim(`${first.tool} is allowed in this session; /grant ${first.tool} ask takes it back`));
+      } else if (kept === "always") {
+        out.note(out.dim("this command is always allowed; /approvals lists and revokes"));
+      }
     } else if (by === "unknown" || by === "error") {
       await session.answer({ allow: true, ...(isYes ? {} : { text }) });
     } else {
@@ -258,10 +267,12 @@ const typing: readonly string[] = [
 function askedText({ by, calls, session, modelError, budget }: Question): string {
   const [first] = calls;
   if (by === "approval" && first !== undefined)
-    return (
-      `May it call ${first.tool} ${argumentsOf(first.input)}?  y(es), n(o), why not, or ` +
-      `a(lways: any call of ${first.tool})`
-    );
+    return [
+      `Allow ${first.tool} ${argumentsOf(first.input)}?`,
+      `  y  once    s  every ${first.tool} call in this session` +
+        `${first.command === undefined ? "" : "    a  always this command"}    n  no, or type why`,
+      ...(first.command === undefined ? [] : [`  in ${oneLine(first.command.directory)}`]),
+    ].join("\n");
   switch (by) {
     case "unknown":
       return "Look what happened, and type what you found; or y to go on without.";

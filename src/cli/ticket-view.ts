@@ -1,6 +1,6 @@
 /** Tickets on a screen: a table that is drawn anew in place while a plan is run, or a line a change. */
 import type { TicketRow, TicketStatus } from "../runtime/tickets-standing.ts";
-import { money } from "./money.ts";
+import { addShown, noSpend, spendText } from "../core/text/money.ts";
 import { roughly } from "./moment.ts";
 import type { Screen } from "./screen.ts";
 import { table, type Column } from "./table.ts";
@@ -43,7 +43,7 @@ export function ticketTable(
   const cells = rows.map((row) => [
     row.ticket,
     row.status,
-    row.session === null ? "" : money(row.nanoUsd),
+    row.session === null ? "" : spendText(row),
     row.session === null ? "" : roughly(sinceMs(row)),
     ...(hasBranch ? [row.branch ?? ""] : []),
     row.session === null ? "" : ending(row.session),
@@ -58,8 +58,8 @@ export function summed(rows: readonly TicketRow[]): string {
     const count = rows.filter((row) => row.status === status).length;
     return count === 0 ? [] : [`${count} ${status}`];
   });
-  const cost = rows.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0);
-  return `${plural(rows.length, "ticket")}: ${counts.join(", ")}; ${money(cost)}`;
+  const cost = rows.reduce(addShown, noSpend);
+  return `${plural(rows.length, "ticket")}: ${counts.join(", ")}; ${spendText(cost)}`;
 }
 
 export interface TicketView {

@@ -1,6 +1,6 @@
 /** One frame of `top`: a line that sums up, the table with what is chosen, and what the keys do. */
 import { oneOf } from "./args.ts";
-import { money } from "./money.ts";
+import { addShown, noSpend, spendText } from "../core/text/money.ts";
 import type { Screen } from "./screen.ts";
 import type { StandingRow } from "../runtime/standing.ts";
 import { standingTable } from "./standing-table.ts";
@@ -27,7 +27,9 @@ const byText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
 const orders: Readonly<Record<Sort, (a: StandingRow, b: StandingRow) => number>> = {
   active: (a, b) => b.activeAt - a.activeAt,
   priority: (a, b) => a.priority - b.priority,
-  cost: (a, b) => b.nanoUsd - a.nanoUsd,
+  // An unknown price may be any: it comes before a known one of the same amount.
+  cost: (a, b) =>
+    b.nanoUsd - a.nanoUsd || b.unpriced - a.unpriced || b.unconfirmedNanoUsd - a.unconfirmedNanoUsd,
   agent: (a, b) => byText(a.agent ?? "", b.agent ?? ""),
   status: (a, b) => byText(a.status, b.status),
 };
@@ -50,10 +52,10 @@ export function frameOf(
 ): string[] {
   const running = rows.filter(({ runBy }) => runBy !== null).length;
   const runnable = rows.filter((row) => row.runnable).length;
-  const cost = rows.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0);
+  const cost = rows.reduce(addShown, noSpend);
   const head = [
     `${plural(rows.length, "session")}: ${running} run, ${runnable} could be run`,
-    money(cost),
+    spendText(cost),
     `by ${sort}${turned ? ", turned" : ""}`,
   ].join("; ");
   const at = Math.max(

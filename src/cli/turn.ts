@@ -47,7 +47,7 @@ const inputWaits = ({ id }: Session): string => `your input waits; skein run ${e
 /** The library says that an input is kept; here it is said how to go on with it. */
 function waitingError(error: unknown, session: Session): unknown {
   if (!(error instanceof SkeinError) || error.hint?.includes("the input is kept") !== true) return error;
-  const hint = error.hint.replace(/the input is kept.*$/, () => inputWaits(session));
+  const hint = `${error.hint.slice(0, error.hint.indexOf("the input is kept"))}${inputWaits(session)}`;
   return new SkeinError(error.code, error.message, { hint, cause: error });
 }
 

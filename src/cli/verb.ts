@@ -96,6 +96,8 @@ export interface Verb<O extends Options = Options, A extends ArgNames = ArgNames
   /** What else one must know, a paragraph each. */
   readonly about?: readonly string[];
   readonly examples: readonly { readonly command: string; readonly what: string }[];
+  /** It only reads: it ends when its output is closed (`skein log … | head`). Others finish their work. */
+  readonly endsUnread?: true;
   /** Gives the exit code, when it is not 0. */
   run(call: Call<O, A>): Promise<number | void>;
 }

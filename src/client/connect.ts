@@ -3,6 +3,7 @@ import { checkOptions, SkeinError } from "../protocol/library.ts";
 import { makeEngine, type RemoteEngine } from "./engine.ts";
 import { clientWorld, type Fetch } from "./world.ts";
 import { makeWire } from "./wire.ts";
+import { trimEndOf } from "../core/text/trim.ts";
 
 export { SkeinError } from "../protocol/library.ts";
 export type { Me } from "../protocol/me.ts";
@@ -46,7 +47,7 @@ function baseOf(url: string): string {
       hint: 'for example "http://127.0.0.1:7717"',
     });
   }
-  return `${base.origin}${base.pathname.replace(/\/+$/, "")}`;
+  return `${base.origin}${trimEndOf(base.pathname, "/")}`;
 }
 
 const isScope = (error: unknown): boolean =>

@@ -7,7 +7,7 @@ import type { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import type { LiveDelta } from "../runtime/live.ts";
 import { callOperation, readGiven } from "./method.ts";
-import { makeSession, type RemoteSession } from "./session.ts";
+import { madeSession, makeSession, type RemoteSession } from "./session.ts";
 import { tellOn, wholeEvent } from "./stream.ts";
 import type { Wire } from "./wire.ts";
 
@@ -24,9 +24,13 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What happens in all logs: an event and its position, or a delta of a session, live only. */
+/**
+ * What happens in all logs: an event and its position, or a delta of a session, live only. `rollback`: the
+ * store fell back to an earlier copy of itself; events after that position come again, null is the beginning.
+ */
 export type Followed =
   | { readonly event: Event; readonly position: string }
+  | { readonly rollback: string | null }
   | { readonly session: SessionId; readonly delta: LiveDelta };
 
 export interface RemoteEngine extends Omit<Pick<Engine, keyof Engine>, LocalCall | OwnCall> {
@@ -52,7 +56,7 @@ export function makeEngine(wire: Wire): RemoteEngine {
     (...given: readonly unknown[]) => call(operation, given),
   ]);
   const made = async (operation: EngineCall, given: readonly unknown[]): Promise<RemoteSession> =>
-    makeSession(wire, ((await call(operation, given)) as { readonly session: SessionId }).session);
+    madeSession(wire, await call(operation, given));
   const close = async (): Promise<void> => wire.close();
   return {
     ...(Object.fromEntries(methods) as unknown as RemoteEngine),
@@ -148,6 +152,7 @@ async function* follow(wire: Wire, options: FollowOptions): AsyncGenerator<Follo
     for await (const told of tellOn(wire, "engine.feed", { params: { ...params, follow: true }, signal })) {
       if (told.what === "event") yield { event: told.event, position: told.position };
       else if (told.what === "delta") yield deltaOf(told.delta);
+      else if (told.what === "rollback") yield { rollback: told.after };
     }
   } catch (error) {
     if (!isAborted(signal)) throw error;

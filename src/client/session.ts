@@ -5,6 +5,7 @@ import type { SessionId } from "../core/ids.ts";
 import { parseSnapshot, SkeinError } from "../protocol/library.ts";
 import { operationIds, operationOf, type OperationId } from "../protocol/operations.ts";
 import type { Heard } from "../runtime/ask.ts";
+import type { CarryOver } from "../runtime/branch/carry-over.ts";
 import type { Event, EventsOptions } from "../runtime/event-reader.ts";
 import type { MergeAnswer } from "../runtime/merge-answer.ts";
 import type { MergeOptions, MergeReport } from "../runtime/merge.ts";
@@ -39,7 +40,18 @@ export interface RemoteView extends Omit<Pick<View, keyof View>, "session" | "fo
 type SessionCall = Extract<OperationId, `session.${string}`>;
 const sessionCalls = operationIds.filter((id): id is SessionCall => operationOf(id).of === "session");
 
-export function makeSession(wire: Wire, id: SessionId): RemoteSession {
+/** What a call that makes a session answers. */
+export interface MadeAnswer {
+  readonly session: SessionId;
+  readonly carriedOver?: CarryOver;
+}
+
+export const madeSession = (wire: Wire, answer: unknown): RemoteSession => {
+  const { session, carriedOver = null } = answer as MadeAnswer;
+  return makeSession(wire, session, carriedOver);
+};
+
+export function makeSession(wire: Wire, id: SessionId, carriedOver: CarryOver | null = null): RemoteSession {
   const call = (operation: SessionCall, given: readonly unknown[]): Promise<unknown> =>
     callOperation(wire, operation, id, given);
   const methods = sessionCalls.map((operation) => [
@@ -47,10 +59,11 @@ export function makeSession(wire: Wire, id: SessionId): RemoteSession {
     (...given: readonly unknown[]) => call(operation, given),
   ]);
   const made = async (operation: SessionCall, given: readonly unknown[]): Promise<RemoteSession> =>
-    makeSession(wire, ((await call(operation, given)) as { readonly session: SessionId }).session);
+    madeSession(wire, await call(operation, given));
   const session: RemoteSession = {
     ...(Object.fromEntries(methods) as unknown as RemoteSession),
     id,
+    carriedOver,
     fork: (...given) => made("session.fork", given),
     clear: (...given) => made("session.clear", given),
     async fold(...given) {
@@ -143,7 +156,8 @@ const defined = <T extends object>(given: T): T =>
 async function* heardOf(telling: ReturnType<typeof tellOn>): AsyncGenerator<Heard, Ran> {
   for await (const told of telling) {
     if (told.what === "ran") return told.ran;
-    yield told.what === "event" ? told.event : told.delta;
+    if (told.what === "event") yield told.event;
+    else if (told.what === "delta") yield told.delta;
   }
   throw new SkeinError("unavailable", "the stream ended before the run");
 }
@@ -223,6 +237,7 @@ async function* readPages(
 ): AsyncGenerator<Event> {
   let left = most;
   let place: Readonly<Record<string, unknown>> = {};
+  let at: number | null = null;
   for (;;) {
     const count = { limit: Math.min(left, pageEvents) };
     const page = (await wire.call("session.events", {
@@ -233,6 +248,9 @@ async function* readPages(
     for (const event of page.events) yield wholeEvent(event);
     left -= page.events.length;
     if (page.next === null || left <= 0) return;
+    if (page.next === at)
+      throw new SkeinError("corrupt", `events: the page from ${at} is the same page again`);
+    at = page.next;
     place = reverse ? { toSeq: page.next } : { fromSeq: page.next };
   }
 }

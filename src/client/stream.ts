@@ -19,6 +19,7 @@ const triesMax = 20;
 export type Told =
   | { readonly what: "event"; readonly event: Event; readonly position: string }
   | { readonly what: "delta"; readonly delta: LiveDelta & { readonly session?: string } }
+  | { readonly what: "rollback"; readonly after: string | null }
   | { readonly what: "ran"; readonly ran: Ran };
 
 /** Ends with the server's last word, or when the signal is aborted. */
@@ -68,6 +69,7 @@ function toldBy({ id, event, data }: Frame): Told | null {
   const value = JSON.parse(data) as unknown;
   if (event === "problem") throw errorOf(Problem.parse(value));
   if (event === "ran") return { what: "ran", ran: value as Ran };
+  if (event === "rollback") return { what: "rollback", ...(value as { readonly after: string | null }) };
   if (event === "delta") return { what: "delta", delta: value as LiveDelta };
   return id === null ? null : { what: "event", event: wholeEvent(value as Event), position: id };
 }
@@ -89,6 +91,8 @@ function makeAnswers() {
         if (session !== undefined) return half.get(session) === requestSeq;
         return [...half.values()].includes(requestSeq);
       }
+      // Positions of a history that is gone say nothing of the one that is there.
+      if (told.what === "rollback") for (const known of [asked, half]) known.clear();
       if (told.what !== "event") return false;
       const { type, session, seq } = told.event;
       if (type === "model.requested") asked.set(session, seq);

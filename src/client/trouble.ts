@@ -1,5 +1,5 @@
 /** What goes wrong between client and server, as the library's error. */
-import { SkeinError } from "../protocol/library.ts";
+import { isUnsent, SkeinError } from "../protocol/library.ts";
 import type { Operation } from "../protocol/operation.ts";
 import { errorOf, Problem } from "../protocol/problem.ts";
 
@@ -8,10 +8,13 @@ export class Lost extends Error {
   override readonly name = "Lost";
   /** How long the server, or what stands before it, wants to be left alone. */
   readonly waitMs: number;
+  /** The server itself refused it, and did nothing. */
+  readonly isRefused: boolean;
 
-  constructor(cause: unknown, waitMs = 0) {
+  constructor(cause: unknown, { waitMs = 0, isRefused = false } = {}) {
     super("the connection was lost", { cause });
     this.waitMs = waitMs;
+    this.isRefused = isRefused;
   }
 }
 
@@ -24,7 +27,10 @@ const waitMsMax = 60_000;
 /** Too many requests; and what a proxy says when it does not reach the server. */
 const passing = [429, 502, 503, 504];
 
-/** What the server refused. What it, or a proxy, cannot do just now is lost: nothing was done. */
+/**
+ * What the server refused. What it cannot do just now is tried again; so is what a proxy answers for it,
+ * which may have passed the request on before it lost the server.
+ */
 export async function errorIn(response: Response): Promise<Error> {
   const text = await response.text().catch(() => "");
   const problem = Problem.safeParse(parsed(text));
@@ -32,10 +38,13 @@ export async function errorIn(response: Response): Promise<Error> {
   const waitMs = Number.isFinite(seconds) ? Math.min(seconds * 1_000, waitMsMax) : 0;
   if (problem.success) {
     const error = errorOf(problem.data);
-    return response.status === 429 ? new Lost(error, waitMs) : error;
+    return response.status === 429 ? new Lost(error, { waitMs, isRefused: true }) : error;
   }
   const what = `the server answered ${response.status}, and not as Skein does`;
-  if (passing.includes(response.status)) return new Lost(new SkeinError("unavailable", what), waitMs);
+  if (passing.includes(response.status)) {
+    const isRefused = response.status === 429;
+    return new Lost(new SkeinError("unavailable", what), { waitMs, isRefused });
+  }
   return new SkeinError("unavailable", what, { hint: "is there a Skein server at this address?" });
 }
 
@@ -70,9 +79,6 @@ export function lostError(
 
 /** Whether it may have got to the server. Node says when it has not; browsers do not tell. */
 export function mayHaveArrived(error: unknown): boolean {
-  const cause = error instanceof Lost ? error.cause : error;
-  // It was answered: by a refusal.
-  if (cause instanceof SkeinError) return false;
-  const inner = (cause as { readonly cause?: { readonly code?: unknown } } | null)?.cause;
-  return !(inner?.code === "ECONNREFUSED" || inner?.code === "ENOTFOUND");
+  if (error instanceof Lost && error.isRefused) return false;
+  return !isUnsent(error instanceof Lost ? error.cause : error);
 }

@@ -9,11 +9,14 @@ import { connection, mended } from "./connection.ts";
 import { engine } from "./server.ts";
 import { after } from "./world.ts";
 
+/** What views are told. After a rollback they read again what they show. */
+export type Heard = Exclude<Followed, { readonly rollback: unknown }>;
+
 const againMs = 2_000;
 const settleMs = 250;
 
 /** Follows until the function that comes back is called. A family is named by any session of it. */
-function follow(family: string | null, hear: (told: Followed) => void, missed: () => void): () => void {
+function follow(family: string | null, hear: (told: Heard) => void, missed: () => void): () => void {
   let position: string | null = null;
   let stream: AbortController | null = null;
   let isOver = false;
@@ -31,7 +34,9 @@ function follow(family: string | null, hear: (told: Followed) => void, missed: (
       for await (const told of engine.follow(options)) {
         if (signal.aborted) return;
         if ("position" in told) ({ position } = told);
-        hear(told);
+        // What is shown may be of a history that is gone: it is read again.
+        if ("rollback" in told) missed();
+        else hear(told);
       }
     } catch {
       // The position may be of a store that is gone: what is shown is read again, and followed from now on.
@@ -72,7 +77,7 @@ function follow(family: string | null, hear: (told: Followed) => void, missed: (
 /** Follows for as long as the component is there. */
 export function useFollow(
   family: string | null | undefined,
-  hear: (told: Followed) => void,
+  hear: (told: Heard) => void,
   missed: () => void,
 ): void {
   const latest = useRef({ hear, missed });

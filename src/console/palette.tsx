@@ -108,11 +108,26 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
 
 function settle(id: OperationId, outcome: Outcome): void {
   const { title } = commands[id];
-  if (outcome.what === "made") go(sessionPath(outcome.session));
-  else if (outcome.what === "place") go(sessionPath(outcome.session, "transcript", { at: outcome.seq }));
+  if (outcome.what === "made") {
+    if (outcome.carriedOver !== null) tell(carriedText(outcome.carriedOver));
+    go(sessionPath(outcome.session));
+  } else if (outcome.what === "place") go(sessionPath(outcome.session, "transcript", { at: outcome.seq }));
   else if (outcome.what === "file") tell(`${outcome.name}: ${bytes(outcome.bytes)}`);
   else tell(`${title}: done.`);
   if (id === "engine.delete") go("/");
+}
+
+/** What came along with a session that carries on the work of another, and what did not. */
+function carriedText({
+  moved,
+  left,
+}: NonNullable<Extract<Outcome, { what: "made" }>["carriedOver"]>): string {
+  const list = (parts: typeof moved): string =>
+    parts.map(({ what, names }) => `${what} ${names.join(", ")}`).join("; ");
+  return [
+    ...(moved.length === 0 ? [] : [`Moved: ${list(moved)}.`]),
+    ...(left.length === 0 ? [] : [`Left behind: ${list(left)}.`]),
+  ].join(" ");
 }
 
 const remember = (id: string): void =>

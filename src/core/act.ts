@@ -43,7 +43,14 @@ export type SessionAct =
       /** Makes a request of it: how long a reply is waited for. */
       readonly withinMs?: number;
     }
-  | { readonly act: "fork"; readonly objective: string; readonly name?: string; readonly budget?: Budget }
+  /** A session that knows what this one knows and does a part of the work; `wait` as for `open`. */
+  | {
+      readonly act: "fork";
+      readonly objective: string;
+      readonly name?: string;
+      readonly budget?: Budget;
+      readonly wait?: boolean;
+    }
   /** A session of its own for a part of the work; with `wait` this one sleeps until it has ended. */
   | {
       readonly act: "open";

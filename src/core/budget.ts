@@ -26,6 +26,36 @@ export function leftToReturn(state: State, nowMs: number): { to: string; amounts
   return left.length === 0 ? null : { to: payer.session, amounts: Object.fromEntries(left) };
 }
 
+/** How a budget goes over to a successor. Nothing of it is there twice, and nothing is lost. */
+export interface BudgetHandover {
+  /** The successor's own limits. */
+  readonly limits: Amounts;
+  /** What it gets of the share that another session pays for: what is left of it goes back there. */
+  readonly got: Amounts;
+  /** What the predecessor keeps: as much as it has used. */
+  readonly kept: Amounts;
+}
+
+/** Null when there is no limit. */
+export function handOverBudget(state: State, nowMs: number): BudgetHandover | null {
+  const { limits, payer } = state.standing;
+  const own: Record<string, number> = {};
+  const got: Record<string, number> = {};
+  const kept: Record<string, number> = {};
+  for (const resource of resources) {
+    const most = limits[resource];
+    if (most === undefined) continue;
+    const spent = spentOf(state, resource) + (resource === "wallMs" ? workMs(state, nowMs) : 0);
+    const rest = Math.max(0, most - spent);
+    const paid = payer?.amounts[resource];
+    const share = paid === undefined ? 0 : Math.max(0, Math.min(rest, paid - spent));
+    kept[resource] = most - rest;
+    if (paid !== undefined) got[resource] = share;
+    if (paid === undefined || rest > share) own[resource] = rest - share;
+  }
+  return Object.keys(limits).length === 0 ? null : { limits: own, got, kept };
+}
+
 /** Time at work that is not counted yet. */
 export const workMs = ({ standing: { workedTo } }: State, nowMs: number): number =>
   workedTo === null ? 0 : Math.max(0, nowMs - workedTo);

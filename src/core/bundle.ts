@@ -1,8 +1,8 @@
 /**
  * The bundle: sessions in one file, stored for ever. docs/bundle-format.md says the same for outsiders.
  *
- * A file is the line `skein-bundle 1` and frames, one after the other: a header of 12 bytes, then the
- * payload.
+ * A file is the line `skein-bundle 2` and frames, one after the other: a header of 12 bytes, then the
+ * payload. Version 1 differs in its signature and its trailer only, and is read for ever.
  *
  *   kind     1 byte   M manifest, L records, B a chunk of a blob, T trailer
  *   flags    1 byte   1: the payload is compressed (zstd); 2: the last chunk of its blob
@@ -21,8 +21,14 @@ import { SkeinError } from "./error.ts";
 import { parseSessionId, quote, type SessionId } from "./ids.ts";
 import { limit } from "./limit.ts";
 
-const bundleVersion = 1;
+/** Version 1 signs the heads of the logs, version 2 the whole file. */
+export type BundleVersion = 1 | 2;
+export const bundleVersion: BundleVersion = 2;
 export const bundleLine = `skein-bundle ${bundleVersion}\n`;
+const bundleLines: ReadonlyMap<string, BundleVersion> = new Map([
+  ["skein-bundle 1\n", 1],
+  [bundleLine, bundleVersion],
+]);
 /** The first line of any version is no longer than this. */
 export const bundleLineBytesMax = 32;
 export const frameHeaderBytes = 12;
@@ -57,7 +63,7 @@ const Log = z.strictObject({
 
 const Manifest = z.looseObject({
   format: z.literal("skein-bundle"),
-  version: z.literal(bundleVersion),
+  version: z.literal([1, 2]),
   /** The Skein that made it. */
   program: z.string().max(64),
   madeAt: Millis,
@@ -68,6 +74,8 @@ const Manifest = z.looseObject({
   logs: z.array(Log).min(1),
 });
 
+const publicKeyForm = /^[A-Za-z0-9_-]{43}$/;
+
 const Trailer = z.looseObject({
   records: Count,
   blobs: Count,
@@ -76,7 +84,7 @@ const Trailer = z.looseObject({
   /** Of everything before the trailer's frame. */
   sha256: Sha256,
   signature: z
-    .strictObject({ publicKey: z.string().regex(/^[A-Za-z0-9_-]{43}$/), signature: z.string().max(128) })
+    .strictObject({ publicKey: z.string().regex(publicKeyForm), signature: z.string().max(128) })
     .nullable(),
 });
 
@@ -94,12 +102,14 @@ export interface BundleLog {
   readonly kind: "session" | "prefix";
 }
 
-/** Refuses whatever is no bundle of a version that this program reads. */
-export function checkBundleLine(line: string): void {
-  if (line === bundleLine) return;
+/** The version that the first line names; throws for a version that this program does not read. */
+export function parseBundleLine(line: string): BundleVersion {
+  const known = bundleLines.get(line);
+  if (known !== undefined) return known;
   const [, version] = /^skein-bundle (\d{1,9})\n/.exec(line) ?? [];
   if (version === undefined) throw new SkeinError("invalid", "this is not a bundle of Skein");
-  throw new SkeinError("refused", `the bundle is of version ${version}; this Skein reads up to 1`, {
+  const message = `the bundle is of version ${version}; this Skein reads up to ${bundleVersion}`;
+  throw new SkeinError("refused", message, {
     hint: "update Skein; nothing was changed",
   });
 }
@@ -111,12 +121,27 @@ export const bundleFlaw = (what: string, cause?: unknown): SkeinError =>
     cause,
   });
 
-export function parseTrailer(text: string): BundleTrailer {
-  return parsed("its trailer", Trailer, text);
+export function parseTrailer(text: string, version: BundleVersion): BundleTrailer {
+  const trailer = parsed("its trailer", Trailer, text);
+  // Nothing signs the bytes of the trailer itself, so there is one spelling of it only.
+  if (version > 1 && trailerText(trailer) !== text)
+    throw bundleFlaw("its trailer is not spelled as it must be");
+  return trailer;
 }
+
+/** The trailer as version 2 writes it: these fields, in this order, without white space. */
+export const trailerText = ({ records, blobs, lost, sha256, signature }: BundleTrailer): string =>
+  JSON.stringify({
+    records,
+    blobs,
+    lost,
+    sha256,
+    signature: signature && { publicKey: signature.publicKey, signature: signature.signature },
+  });
 
 /** A manifest that can be gone by: each of its logs can be built on those before it. */
 export interface ParsedManifest {
+  readonly version: BundleVersion;
   readonly program: string;
   readonly madeAt: number;
   readonly session: SessionId;
@@ -124,8 +149,10 @@ export interface ParsedManifest {
   readonly logs: readonly BundleLog[];
 }
 
-export function parseManifest(text: string): ParsedManifest {
+export function parseManifest(text: string, version: BundleVersion): ParsedManifest {
   const manifest = parsed("its manifest", Manifest, text);
+  if (manifest.version !== version)
+    throw bundleFlaw("its manifest is of another version than its first line");
   const known = new Map<string, BundleLog>();
   for (const log of manifest.logs) {
     const { parent, base } = log;
@@ -144,7 +171,7 @@ export function parseManifest(text: string): ParsedManifest {
     throw bundleFlaw("its manifest does not have the session that it is of");
   }
   const { program, madeAt, move } = manifest;
-  return { program, madeAt, session: parseSessionId(manifest.session), move, logs };
+  return { version, program, madeAt, session: parseSessionId(manifest.session), move, logs };
 }
 
 const holds = ({ fromSeq, toSeq }: BundleLog, seq: number): boolean => fromSeq <= seq && seq <= toSeq;
@@ -169,8 +196,27 @@ function parsed<T extends z.ZodType>(what: string, schema: T, text: string): z.i
   throw bundleFlaw(`${what} is not as it must be, at ${quote(issue?.path.join(".") ?? "")}`, checked.error);
 }
 
-/** What a signature is made over: the head of every log in the bundle, and the move. */
-export const signedText = (manifest: {
+/**
+ * What a signature of version 2 is made over. The digest is of every byte before the trailer, so manifest,
+ * records, contents and blobs are signed; the list of lost blobs stands in the trailer and is signed here.
+ */
+export const signedText = ({
+  session,
+  move,
+  sha256,
+  lost,
+}: Pick<BundleManifest, "session" | "move"> & Pick<BundleTrailer, "sha256" | "lost">): string =>
+  [
+    `skein-bundle ${bundleVersion}`,
+    `session ${session}`,
+    `move ${move ?? ""}`,
+    `sha256 ${sha256}`,
+    ...lost.map((hash) => `lost ${hash}`),
+    "",
+  ].join("\n");
+
+/** What a signature of version 1 is made over: the head of every log in the bundle, and the move. */
+export const signedHeads = (manifest: {
   readonly move: string | null;
   readonly logs: readonly (Pick<BundleLog, "toSeq" | "hash"> & { readonly session: string })[];
 }): string =>

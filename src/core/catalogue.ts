@@ -8,6 +8,7 @@ import * as z from "zod";
 import { contextEvents, itemEvents, messageEvents, triggerEvents } from "./catalogue/durable.ts";
 import type { Entry } from "./catalogue/entry.ts";
 import { governanceEvents, workspaceEvents } from "./catalogue/governance.ts";
+import { headsEvents } from "./catalogue/heads.ts";
 import { hookEvents } from "./catalogue/hook.ts";
 import { leaseEvents, sessionEvents } from "./catalogue/session.ts";
 import { tokenEvents } from "./catalogue/token.ts";
@@ -27,6 +28,7 @@ const families = {
   workspace: workspaceEvents,
   token: tokenEvents,
   hook: hookEvents,
+  heads: headsEvents,
 } satisfies Record<string, Record<string, Entry>>;
 
 export const sessionCatalogue = {
@@ -46,6 +48,7 @@ export const workspaceCatalogue = {
   ...workspaceEvents,
   ...tokenEvents,
   ...hookEvents,
+  ...headsEvents,
 } satisfies Record<string, Entry>;
 
 export type SessionEventType = keyof typeof sessionCatalogue;

@@ -35,10 +35,16 @@ export interface Binding {
   /** Names of secrets, never their values. */
   readonly secrets?: readonly string[];
   readonly options?: unknown;
+  /** Of a shell: its commands run in a sandbox, with what is bound to the session and nothing else. */
+  readonly sandbox?: boolean;
+  /** Of a sandboxed shell: its commands may use the network. */
+  readonly network?: boolean;
 }
 
 export interface Permission {
   readonly tool: string;
+  /** Only tools of this effect. Such a rule is a default: it applies where no other rule does. */
+  readonly effect?: "unsafe";
   /** `none` takes the rule of this name away. */
   readonly rule: "allow" | "ask" | "deny" | "none";
   /** By default the tool's name. */
@@ -160,6 +166,10 @@ export type Command =
       readonly closesWhenDone?: boolean;
       /** What the session that opens it gives it of its own budget. */
       readonly got?: Amounts;
+      /** Who gave `got`, if that is not the parent. */
+      readonly payer?: string;
+      /** The limits that it takes over, in place of a budget. */
+      readonly limits?: Amounts;
       /** The triggers that it sleeps for from the beginning. */
       readonly sleeps?: readonly string[];
       /** What its `wake` says, made ready. */
@@ -172,7 +182,7 @@ export type Command =
       readonly do: "fork";
       readonly parentHash: string;
       readonly by: "person" | "session";
-      /** What the parent has lost since: the fork does not get it back. See `withdrawn`. */
+      /** What the parent has lost since: the fork does not get it back. See `withdrawnBindings`. */
       readonly unbind?: readonly string[];
       readonly grant?: readonly Permission[];
       /** What is gone for good of what it shares, each entry for one record. */
@@ -184,11 +194,16 @@ export type Command =
       /** What a parent that makes the fork itself gives it of its own budget. */
       readonly got?: Amounts;
       readonly depth?: number;
+      readonly closesWhenDone?: boolean;
+      /** Its first input. */
+      readonly told?: string;
       /** What takes the place of bindings of the same names. */
       readonly bind?: readonly Binding[];
       /** The agent that the fork goes on with, in place of the parent's. */
       readonly pin?: Pin;
       readonly carried?: CarriedMemory;
+      /** The parent waits for review, and so does the fork. */
+      readonly unreviewed?: boolean;
     } & ForkOptions)
   | { readonly do: "rename"; readonly name: string }
   | {
@@ -227,6 +242,8 @@ export type Command =
       readonly outcome?: "completed" | "failed" | "expired";
       readonly reason?: string;
       readonly returned?: Returned;
+      /** What goes over to a successor in the same append: it fires and counts there from now on. */
+      readonly handedOver?: { readonly triggers: readonly string[]; readonly limits?: Amounts };
     }
   | { readonly do: "cancel"; readonly reason?: string; readonly returned?: Returned }
   | { readonly do: "reopen"; readonly reason?: string }

@@ -3,8 +3,8 @@
  *
  * A renderer is pure and total: whatever the log holds, it gives parts that every provider takes. It has a
  * number, which stands in each `model.requested`, so that every context can be rebuilt byte for byte. So what
- * renderer 1 gives never changes: other bytes are another renderer, with files of its own, and the old one
- * stays.
+ * a renderer gives never changes: other bytes are another renderer, which says how it differs, and the old
+ * one stays.
  *
  * Parts: settings, tools, system (agent, session, documents, memory), then messages. After a compaction the
  * first message is the boundary. A call has the id `call_` and the position of its request.
@@ -16,20 +16,31 @@ import { blankSheet, boundaryOf, type ContextSource, type Rendered } from "./con
 import { renderTranscript } from "./context/transcript.ts";
 import type { Part } from "./part.ts";
 
-export function renderContext(source: ContextSource): Rendered {
-  const sheet = blankSheet();
-  renderFrame(source, sheet);
-  const boundary = boundaryOf(source);
-  if (boundary !== null) renderBoundary(source, boundary, sheet);
-  renderTranscript(source, sheet);
-  return sheet;
+interface Differences {
+  /** The text of a call that was interrupted is shown, and said to be interrupted. */
+  readonly showsInterrupted: boolean;
 }
 
-/** Every renderer there ever was, by its number. */
-export const renderers: Readonly<Record<number, (source: ContextSource) => Rendered>> = { 1: renderContext };
+const rendererWith =
+  (differences: Differences) =>
+  (source: ContextSource): Rendered => {
+    const sheet = blankSheet();
+    renderFrame(source, sheet);
+    const boundary = boundaryOf(source);
+    if (boundary !== null) renderBoundary(source, boundary, sheet);
+    renderTranscript(source, sheet, differences);
+    return sheet;
+  };
+
+/** Every renderer there ever was, by its number. What an earlier one gives never changes. */
+export const renderers: Readonly<Record<number, (source: ContextSource) => Rendered>> = {
+  1: rendererWith({ showsInterrupted: false }),
+  /** Since 0.5. */
+  2: rendererWith({ showsInterrupted: true }),
+};
 
 /** For sessions that begin now, and for others from their next compaction, rewind or migration on. */
-export const rendererNow = 1;
+export const rendererNow = 2;
 
 /** What `model.requested` says of the context: SHA-256 of its JSON. */
 export const contextDigest = (digest: Digest, parts: readonly Part[]): string =>

@@ -44,6 +44,7 @@ export function principalFor(digest: Digest, workspace: string, name: string): P
 
 export const isSessionId = (text: string): text is SessionId => patterns.ses.test(text);
 export const isWorkspaceId = (text: string): text is WorkspaceId => patterns.wsp.test(text);
+export const isLogId = (text: string): text is LogId => isSessionId(text) || isWorkspaceId(text);
 export const isPrincipalId = (text: unknown): text is PrincipalId =>
   typeof text === "string" && patterns.prn.test(text);
 export const isTokenId = (text: unknown): text is TokenId =>

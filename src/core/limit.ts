@@ -41,6 +41,7 @@ export const limit = {
   scoresMax: 1_000,
   bindingsMax: 100,
   permissionsMax: 200,
+  approvalsMax: 1_000,
   holdsMax: 100,
   /** Triggers of one session, and of one workspace. */
   triggersMax: 100,
@@ -51,6 +52,8 @@ export const limit = {
   childDepthMax: 8,
   /** Sessions looked at for a circle when one is to wait for others. */
   awaitedWalkMax: 10_000,
+  /** How far this machine's clock may be from the store's before nothing is deleted by age any more. */
+  clockSkewMsMax: 120_000,
   /** How long a check may take, and what it may give. */
   checkMs: 30_000,
   checkBytesMax: 1_048_576,
@@ -63,6 +66,8 @@ export const limit = {
   watchedBytesMax: 67_108_864,
   /** Sessions that one worker runs at once. */
   concurrencyMax: 1_000,
+  /** Of each text that the offline model reads: its grammar takes quadratic time. */
+  offlineCharsMax: 8_192,
   /** Tickets of one plan, and what one is called. */
   ticketsMax: 1_000,
   ticketIdCharsMax: 40,
@@ -139,6 +144,13 @@ export const limit = {
   requestBodyBytesMax: 2_097_152,
   requestMs: 30_000,
   uploadPaceBytes: 65_536,
+  /**
+   * Blobs on their way in: what one upload holds in memory before it goes to a temporary file, what all hold
+   * together, and what all take on disk.
+   */
+  uploadHeldBytesMax: 1_048_576,
+  uploadsHeldBytesMax: 67_108_864,
+  uploadsSpoolBytesMax: 8_589_934_592,
   /** An answer of which nothing is taken for so long is broken off. */
   unreadMs: 120_000,
   /** Connections of one server. */
@@ -157,19 +169,45 @@ export const limit = {
   /** Spans that wait for a collector, past which the oldest go; and those that are sent at once. */
   telemetrySpansMax: 10_000,
   telemetryBatchMax: 500,
+  /** Models that have cost metrics of their own, and open or lost calls that a server knows for them. */
+  meteredModelsMax: 1_000,
+  meteredCallsMax: 10_000,
   /** Hooks of one workspace, the address of one, how long a call may take, and how long it is tried. */
   hooksMax: 50,
   hookUrlCharsMax: 2_000,
   hookMs: 10_000,
   hookRetryMs: 86_400_000,
+  /** How often a worker lists the heads of the logs that changed. */
+  headsEveryMs: 600_000,
   /** What the model sees of one output of a tool; the rest is kept, and can be recalled. */
   toolOutputCharsMax: 32_768,
+  /** Structure beside a tool's output that stays in the record, as JSON; more becomes a blob. */
+  toolDetailBytesMax: 262_144,
+  /** Images of one tool result; the rest is left out. */
+  toolImagesMax: 100,
+  /** An image of a tool that a model is shown. Providers refuse larger ones, and the request with them. */
+  toolImageBytesMax: 3_932_160,
+  /** One answer of a model as JSON: its texts, what its provider adds to them, the arguments of one call. */
+  answerTextBytesMax: 655_360,
+  answerMetadataBytesMax: 262_144,
+  callInputBytesMax: 917_504,
+  /** What one command in a sandbox may take: processes, memory of all of them, its own /tmp. */
+  sandboxProcessesMax: 256,
+  sandboxMemoryBytesMax: 2_147_483_648,
+  sandboxTmpBytesMax: 268_435_456,
   /** How often a model is asked in one step before the session is suspended. */
   attemptsMax: 6,
   /** The longest that a provider may ask to be left alone before the session is suspended. */
   retryAfterMsMax: 600_000,
   /** A stream that says nothing for so long has been dropped. */
   modelSilenceMs: 600_000,
+  /** Bounds of unheard output: how fast a model generates, and how late a provider notices an interrupt. */
+  outputTokensPerSecondMax: 1_000,
+  interruptNoticedMs: 1_000,
+  /** By how much a provider may count more streamed tokens than Skein. */
+  countErrorPercentMax: 50,
+  /** Characters that are kept of an answer that was interrupted. */
+  partialCharsMax: 600_000,
   /** Calls of one answer; the rest is left out. */
   callsMax: 100,
   /** How long a step in progress is waited for when an engine is closed. */

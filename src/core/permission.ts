@@ -3,7 +3,8 @@
  *
  * A deny that matches wins, whoever set it. Else the rules of the session count before those of the agent,
  * those with a pattern before those without (so that a tool may be asked about but for some calls), and of
- * what is left ask before allow. Without a rule the call is allowed.
+ * what is left ask before allow. Rules for an effect are defaults: one that asks or allows applies only where
+ * no other rule of session or agent does. Without a rule the call is allowed.
  *
  * A rule names tools by a text with `*`, and may have a pattern for the arguments:
  * - An object matches an object that has all its fields, each matching; fields it does not name are free.
@@ -31,30 +32,64 @@ export interface Ruling {
   readonly reason: string | null;
 }
 
-export function ruleFor(call: {
+export interface RuledCall {
   readonly tool: string;
+  /** Of the tool as it is now; absent: unknown, and taken for `unsafe`. */
+  readonly effect?: "read" | "idempotent" | "unsafe" | "session";
+  /** The tool runs in a sandbox: the default for unsafe tools does not ask. */
+  readonly contained?: boolean;
   readonly input: unknown;
   /** The arguments as the tool understands them, if that is known: links resolved, defaults filled in. */
   readonly checked?: unknown;
   readonly agent: readonly Permission[];
   readonly session: readonly Permission[];
-}): Ruling {
+}
+
+export function ruleFor(call: RuledCall): Ruling {
   const inputs = call.checked === undefined ? [call.input] : [call.input, call.checked];
-  const fits = (one: Permission): boolean => matchesGlob(one.tool, call.tool) && matchesAny(one, inputs);
+  const fits = (one: Permission): boolean =>
+    matchesGlob(one.tool, call.tool) && matchesEffect(one, call) && matchesAny(one, inputs);
   const matching = (rules: readonly Permission[], rule: Rule): Permission | undefined =>
     rules.find((one) => one.rule === rule && fits(one));
   const found =
     matching(call.session, "deny") ??
     matching(call.agent, "deny") ??
-    [call.session, call.agent]
-      .flatMap((rules) => [
-        rules.filter(({ pattern }) => pattern !== undefined),
-        rules.filter(({ pattern }) => pattern === undefined),
-      ])
+    [
+      ...rulesAt(call.session, ["pattern", "tool"]),
+      ...rulesAt(call.agent, ["pattern", "tool"]),
+      ...rulesAt([...call.session, ...call.agent], ["default"]),
+    ]
       .map((rules) => matching(rules, "ask") ?? matching(rules, "allow"))
       .find((rule) => rule !== undefined);
   if (found === undefined || found.rule === "none") return { rule: "allow", by: null, reason: null };
   return { rule: found.rule, by: found.name ?? found.tool, reason: found.reason ?? null };
+}
+
+/** The default for unsafe tools, as a rule of a session: the one that chat, open and console set. */
+export const unsafeDefault = (
+  rule: "ask" | "allow",
+  reason: string,
+): Permission & { readonly name: string } => ({
+  name: "unsafe",
+  tool: "*",
+  effect: "unsafe",
+  rule,
+  reason,
+});
+
+/** Which rules are asked first: those with a pattern, then those for a tool, last those for an effect. */
+export type RuleLevel = "pattern" | "tool" | "default";
+
+export const levelOf = ({ pattern, effect }: Pick<Permission, "pattern" | "effect">): RuleLevel =>
+  effect !== undefined ? "default" : pattern === undefined ? "tool" : "pattern";
+
+const rulesAt = (rules: readonly Permission[], levels: readonly RuleLevel[]): Permission[][] =>
+  levels.map((level) => rules.filter((one) => levelOf(one) === level));
+
+function matchesEffect({ effect, rule }: Permission, call: RuledCall): boolean {
+  if (effect === undefined) return true;
+  if (effect !== (call.effect ?? "unsafe")) return false;
+  return rule !== "ask" || call.contained !== true;
 }
 
 function matchesAny({ rule, pattern }: Permission, inputs: readonly unknown[]): boolean {
@@ -128,7 +163,7 @@ function plainPath(text: string): string {
 }
 
 /** Goes back to the last star only, so that no pattern takes long. */
-function matchesGlob(pattern: string, text: string): boolean {
+export function matchesGlob(pattern: string, text: string): boolean {
   const [signs, letters] = [Array.from(pattern), Array.from(text)];
   let [sign, letter, star, starLetter] = [0, 0, -1, 0];
   while (letter < letters.length) {

@@ -8,7 +8,7 @@ import { SkeinError } from "./error.ts";
 import { checkTexts, isObject } from "./given.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
-import { setBack, type State } from "./state.ts";
+import { imported, setBack, type State } from "./state.ts";
 import { nextOf } from "./turn.ts";
 
 /**
@@ -66,6 +66,7 @@ const suspendedFor: Readonly<Record<string, string>> = {
   error: "error",
   person: "person",
   [setBack]: "set back",
+  [imported]: "review",
 };
 
 const triggersCharsMax = 200;
@@ -80,7 +81,8 @@ export function triggersText({ standing: { triggers } }: State): string | null {
 const watched: ReadonlySet<TriggerKind> = new Set(["file", "git", "query", "session", "resource", "webhook"]);
 
 /** Whether a worker has to watch something for this session. */
-export const isWatching = ({ standing: { status, triggers } }: State): boolean =>
+export const isWatching = ({ standing: { status, triggers, unreviewed } }: State): boolean =>
+  !unreviewed &&
   status !== "closed" &&
   status !== "archived" &&
   status !== "moved" &&

@@ -134,7 +134,7 @@ const awsLook: Look = {
 
 const keyBegin = /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/y;
 const keyEnd = /-----END [A-Z0-9 ]{0,60}-----/y;
-const keyLines = /(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}(?:\s|\\[nr])*)+/y;
+const keyLines = /(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}(?:\s|\\[nr])+)*(?:[A-Za-z0-9+/=]{16,})?/y;
 const keyCharsMax = 32_768;
 
 /** All of a private key; without an end, as far as it looks like one. */
@@ -149,8 +149,10 @@ const privateKeyLook: Look = {
     const next = text.indexOf("-----", from);
     const end = next === -1 || next - from > keyCharsMax ? null : sticky(keyEnd, text, next);
     if (end !== null) return { start: at, end: next + end[0].length, name: "private-key" };
-    const lines = sticky(keyLines, text, from)?.[0].trimEnd();
-    return lines === undefined ? null : { start: at, end: from + lines.length, name: "private-key" };
+    const lines = sticky(keyLines, text, from)?.[0].trimEnd() ?? "";
+    return /[A-Za-z0-9+/=]{16}/.test(lines)
+      ? { start: at, end: from + lines.length, name: "private-key" }
+      : null;
   },
 };
 
@@ -304,7 +306,7 @@ function isGivenBare(
     hasUpper.test(text.slice(at, at + 2));
   if (isVariable) return true;
   // Names, paths of names, calls: what programs are made of.
-  if (/^[A-Za-z_$][A-Za-z_$]*(?:[.!?/_-]+[A-Za-z_$]+)*[.!?]*$/.test(value)) return false;
+  if (/^[A-Za-z_$][A-Za-z_$.!?/-]*$/.test(value) && !/[/-][.!?]*$/.test(value)) return false;
   if (/^[\w$]+[.([]/.test(value)) return false;
   const after = text[start + value.length];
   if (/^[A-Za-z_$][\w$]*$/.test(value) && after !== undefined && /[,;)]/.test(after)) return false;

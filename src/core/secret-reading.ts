@@ -38,7 +38,7 @@ export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[]
 const same = (at: number): number => at;
 
 /** An end of a line, plain or escaped, with all that may stand before what the next line says. */
-const lineEnd = /(?:[\n\r\f\v\u0085\u2028\u2029]|\\{1,15}[nrf])(?:[\s"'`,>|#]|\\{1,15}["'nrft])*/g;
+const lineEnd = /(?:[\n\r\f\v\u0085\u2028\u2029]|\\[nrf])(?:[\s"'`,>|#]|\\{1,15}["'nrft])*/g;
 /** Lines as wide as this, followed by none that is wider, are taken for parts of one thing. */
 const wideCharsMin = 16;
 

@@ -90,6 +90,17 @@ export interface Used {
   readonly wallMs: number;
 }
 
+/** Model calls, settled or lost, apart from the money, which is in `used`; see money.ts. */
+export interface CallCounts {
+  readonly calls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly estimated: number;
+  /** The part of `used` that is an upper bound, which no provider confirmed. */
+  readonly unconfirmedTokens: number;
+  readonly unconfirmedNanoUsd: number;
+}
+
 /**
  * Inputs that nobody took up yet, by their number in the inbox, which is dense as positions are not.
  * `received` counts all there ever were. None that waits stands before `fromSeq`; 0 when none does.
@@ -150,11 +161,21 @@ export interface Standing {
   readonly bindings: Keyed<Ref & { readonly kind: Binding["kind"]; readonly mode: "read" | "write" }>;
   /** What the model is offered: the last one counts. Since the last compaction, rewind or migration. */
   readonly tools: readonly (Ref & { readonly digest: string })[];
-  readonly permissions: Keyed<Ref & { readonly tool: string; readonly rule: "allow" | "ask" | "deny" }>;
+  readonly permissions: Keyed<
+    Ref & {
+      readonly tool: string;
+      readonly rule: "allow" | "ask" | "deny";
+      /** Of a default: the effect of the tools that it is for. */
+      readonly effect?: "unsafe";
+    }
+  >;
   readonly limits: Amounts;
   readonly used: Used;
   /** Model calls whose price is not known, so that their cost is not in `used`. */
   readonly unpriced: number;
+  readonly calls: CallCounts;
+  /** The last call that was given up as lost. Its runner can still say what it cost. */
+  readonly lost: { readonly seq: number; readonly amounts: Amounts } | null;
   /** What the model call in flight may cost. It counts as spent until the call is settled. */
   readonly reserved: { readonly seq: number; readonly model: string; readonly amounts: Amounts } | null;
   /** Given to other sessions, less what came back. */
@@ -183,6 +204,8 @@ export interface Standing {
   readonly contextFrom: { readonly turn: number; readonly at: number };
   /** The status a moved session takes up again where it arrives. */
   readonly movedFrom: Status | null;
+  /** It came from someone whom nobody here trusts, and no person has activated it since. See review.ts. */
+  readonly unreviewed: boolean;
   /** The first record that only a newer program understands: from there on the session is read-only. */
   readonly newer: { readonly type: string; readonly v: number; readonly seq: number } | null;
 }
@@ -192,6 +215,9 @@ export interface Standing {
  * any more. It stands still until a person activates it.
  */
 export const setBack = "set-back";
+
+/** Why a session is suspended that was imported and not reviewed. Only a person lets it go on. */
+export const imported = "imported";
 
 export interface State {
   /** The position this is the state at; 0 before the first record. */
@@ -248,6 +274,15 @@ export const emptyStanding: Standing = {
   limits: {},
   used: nothingUsed,
   unpriced: 0,
+  calls: {
+    calls: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    estimated: 0,
+    unconfirmedTokens: 0,
+    unconfirmedNanoUsd: 0,
+  },
+  lost: null,
   reserved: null,
   allotted: nothingUsed,
   holds: Keyed.empty(),
@@ -267,6 +302,7 @@ export const emptyStanding: Standing = {
   zone: "smart",
   contextFrom: { turn: 0, at: 0 },
   movedFrom: null,
+  unreviewed: false,
   newer: null,
 };
 
@@ -319,7 +355,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form that snapshots are written in. Snapshots of other forms are passed over and made again. */
-export const snapshotForm = 5;
+export const snapshotForm = 6;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

@@ -83,7 +83,7 @@ function isTicket(given: unknown): given is Ticket {
 }
 
 function planName(given: string | null, file: string): string {
-  const base = (/([^/\\]*)$/.exec(file)?.[1] ?? "").replace(/\.[A-Za-z]+$/, "");
+  const base = (file.split(/[/\\]/).at(-1) ?? "").replace(/\.[A-Za-z]+$/, "");
   const name = given ?? slug(base);
   if (isTicketId(name)) return name;
   throw new SkeinError("invalid", `${file}: the plan's name cannot be ${quote(name)}`, { hint: idHint });

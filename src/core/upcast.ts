@@ -1,6 +1,6 @@
 /**
  * Upcasting: a record of an older version is brought to the newest by pure steps, one version at a time. A
- * step stays for ever and has a golden log. No event has a second version yet.
+ * step stays for ever and has a golden log.
  */
 import { SkeinError } from "./error.ts";
 
@@ -11,7 +11,10 @@ export interface Step {
   readonly up: (body: unknown, content: unknown) => { readonly body: unknown; readonly content: unknown };
 }
 
-export const steps: readonly Step[] = [];
+export const steps: readonly Step[] = [
+  // Version 2 says that a shell is sandboxed; version 1 is a binding without a sandbox.
+  { type: "resource.bound", from: 1, up: (body, content) => ({ body, content }) },
+];
 
 export function upcast(
   record: { readonly type: string; readonly v: number; readonly body: unknown; readonly content: unknown },

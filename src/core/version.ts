@@ -1,6 +1,6 @@
 /** The version of this program, the same as in package.json; a test holds them together. */
 
-export const version = "0.4.0";
+export const version = "0.5.0";
 
 /** Whether version `a` is later than version `b`, number by number. */
 export function isLater(a: string, b: string): boolean {

@@ -33,9 +33,21 @@ export const zoneDefaults = {
   full: { share: 0.85 },
 } as const satisfies ZoneThresholds;
 
-export function zoneOf(measure: ZoneMeasure, thresholds: ZoneThresholds = zoneDefaults): Zone {
-  if (zoneReasons(measure, thresholds.full).length > 0) return "full";
-  return zoneReasons(measure, thresholds.strained).length > 0 ? "strained" : "smart";
+/** The thresholds that a context can cross. */
+export type ZoneCause = "share" | "tokens" | "turns" | "age";
+
+/** A zone, the thresholds that put the context there, and the measure. This is the body of `zone.crossed`. */
+export interface ZoneReading extends ZoneMeasure {
+  readonly zone: Zone;
+  readonly by: readonly ZoneCause[];
+}
+
+export function readZone(measure: ZoneMeasure, thresholds: ZoneThresholds = zoneDefaults): ZoneReading {
+  for (const zone of ["full", "strained"] as const) {
+    const by = zoneCauses(measure, thresholds[zone]);
+    if (by.length > 0) return { zone, by, ...measure };
+  }
+  return { zone: "smart", by: [], ...measure };
 }
 
 /** From how many tokens on a context is in each zone; null where tokens alone never bring it there. */
@@ -62,18 +74,44 @@ function leastOf(share: number, windowTokens: number): number {
 const isNone = (value: number | null | undefined): value is null | undefined =>
   value === null || value === undefined;
 
-/** Why this threshold is reached, one phrase a reason; none when it is not. */
-export function zoneReasons(measure: ZoneMeasure, threshold: ZoneThreshold): string[] {
-  const { tokens, windowTokens, turns, ageMs } = measure;
-  const share = windowTokens > 0 ? tokens / windowTokens : 1;
+function zoneCauses(measure: ZoneMeasure, threshold: ZoneThreshold): ZoneCause[] {
+  const { tokens, turns, ageMs } = measure;
   const reached = (value: number, from: number | null | undefined): boolean =>
     from !== undefined && from !== null && value >= from;
   return [
-    ...(reached(share, threshold.share) ? [`${percent(share)} of the window is used`] : []),
-    ...(reached(tokens, threshold.tokens) ? [`it has ${grouped(tokens)} tokens`] : []),
-    ...(reached(turns, threshold.turns) ? [`it is ${grouped(turns)} turns long`] : []),
-    ...(reached(ageMs, threshold.ageMs) ? [`it is ${age(ageMs)} old`] : []),
+    ...(reached(shareOf(measure), threshold.share) ? (["share"] as const) : []),
+    ...(reached(tokens, threshold.tokens) ? (["tokens"] as const) : []),
+    ...(reached(turns, threshold.turns) ? (["turns"] as const) : []),
+    ...(reached(ageMs, threshold.ageMs) ? (["age"] as const) : []),
   ];
+}
+
+const shareOf = ({ tokens, windowTokens }: ZoneMeasure): number =>
+  windowTokens > 0 ? tokens / windowTokens : 1;
+
+const phrases: Readonly<Record<ZoneCause, (measure: ZoneMeasure) => string>> = {
+  share: (measure) => `${percent(shareOf(measure))} of the window is used`,
+  tokens: ({ tokens }) => `it has ${grouped(tokens)} tokens`,
+  turns: ({ turns }) => `it is ${grouped(turns)} turns long`,
+  age: ({ ageMs }) => `it is ${age(ageMs)} old`,
+};
+
+/**
+ * Why a context is in its zone, one phrase a cause, from the body of a `zone.crossed` record. Records of
+ * versions before 0.5 do not name the cause: they give no phrase.
+ */
+export function zoneReasons(crossed: Readonly<Record<string, unknown>>): string[] {
+  const { by } = crossed;
+  const number = (name: keyof ZoneMeasure): number => Number(crossed[name] ?? 0);
+  const measure: ZoneMeasure = {
+    tokens: number("tokens"),
+    windowTokens: number("windowTokens"),
+    turns: number("turns"),
+    ageMs: number("ageMs"),
+  };
+  return (Array.isArray(by) ? (by as string[]) : []).flatMap((cause) =>
+    Object.hasOwn(phrases, cause) ? [phrases[cause as ZoneCause](measure)] : [],
+  );
 }
 
 /**

@@ -16,7 +16,16 @@ import type { Settings } from "../core/part.ts";
 import { readAnswer } from "./answer.ts";
 import { asModelError, interrupted } from "./failure.ts";
 import { hideKeys } from "./hidden-key.ts";
-import { ModelError, type Answer, type Delta, type Model, type ModelCall, type ModelFacts } from "./port.ts";
+import {
+  ModelError,
+  type Answer,
+  type Delta,
+  type Model,
+  type ModelCall,
+  type ModelFacts,
+  type ModelProgress,
+} from "./port.ts";
+import { mayReason, readProgress, reasonsByDefault } from "./progress.ts";
 import { makePrompt, type Prompt, type Wire } from "./prompt.ts";
 import { loadLanguageModel } from "./provider.ts";
 import { withinReserve } from "./thinking-budget.ts";
@@ -29,6 +38,8 @@ export interface AiSdkOptions {
   readonly url: string;
   /** Not all servers want one. */
   readonly key: string | undefined;
+  /** How the key is set, for whoever reads that it was refused. */
+  readonly keyPlace?: string;
   /** What errors must not tell besides it: the keys of other providers. */
   readonly otherKeys?: readonly string[];
   readonly facts: ModelFacts;
@@ -53,17 +64,19 @@ export function aiSdkModel(options: AiSdkOptions): Model {
 }
 
 /** What it says is kept in the log. */
-function withoutKeys(error: ModelError, { key, otherKeys = [] }: AiSdkOptions): ModelError {
-  const { kind, retryAfterMs, cause } = error;
-  const told = hideKeys(error.message, key === undefined ? otherKeys : [key, ...otherKeys]);
-  return told === error.message ? error : new ModelError(kind, told, { retryAfterMs, cause });
+function withoutKeys(error: ModelError, options: AiSdkOptions): ModelError {
+  const { key, keyPlace, otherKeys = [] } = options;
+  const { kind, retryAfterMs, isRejected, cause } = error;
+  const said = hideKeys(error.message, key === undefined ? otherKeys : [key, ...otherKeys]);
+  const told = kind === "auth" && keyPlace !== undefined ? `${said}; to use another key, ${keyPlace}` : said;
+  return told === error.message ? error : new ModelError(kind, told, { retryAfterMs, isRejected, cause });
 }
 
 async function* streamOnce(
   options: AiSdkOptions,
   call: ModelCall,
   signal: AbortSignal,
-): AsyncGenerator<Delta, Answer, void> {
+): AsyncGenerator<Delta | ModelProgress, Answer, void> {
   signal.throwIfAborted();
   const prompt = await unlessAborted(makePrompt(call, options.wire), signal);
   const post = recordingFetch(call.outputTokensMax);
@@ -77,13 +90,18 @@ async function* streamOnce(
     fetch: post.fetch,
   });
   const request = callOptions(options, prompt, call.outputTokensMax, signal);
+  const hidden = mayReason(options.wire, options.name, prompt.settings?.reasoning);
+  yield { type: "hidden", hidden };
   const { stream } = await unlessAborted(Promise.resolve(model.doStream(request)), signal);
   const reader = readAnswer(prompt.toolOf);
+  const progress = readProgress(options.wire);
   const parts = stream.getReader();
   try {
     for (;;) {
       const part = await unlessAborted(nextPart(parts, reader.finished), signal);
       if (part === null) return reader.answer(post.sent());
+      const told = progress.take(part);
+      if (told !== null) yield told;
       const delta = reader.take(part);
       if (delta !== null) yield delta;
     }
@@ -117,6 +135,8 @@ function callOptions(
     prompt: prompt.messages,
     maxOutputTokens: outputTokensMax,
     abortSignal,
+    // The provider's own events, for the usage that it reports before the end.
+    includeRawChunks: true,
     ...(prompt.tools.length === 0 ? {} : { tools: prompt.tools }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(reasoning === undefined ? {} : { reasoning }),
@@ -127,7 +147,8 @@ function callOptions(
 function optionsOf(options: AiSdkOptions, reasoning: Settings["reasoning"]): SharedV4ProviderOptions {
   switch (options.wire) {
     case "anthropic":
-      return preservesThinking.test(options.name) ? { anthropic: preservedThinking(options, reasoning) } : {};
+      // These refuse a thought of theirs when anything before it has changed.
+      return reasonsByDefault.test(options.name) ? { anthropic: preservedThinking(options, reasoning) } : {};
     case "openai":
       // Nothing is kept there: reasoning comes back encrypted, which the library asks for by itself where the
       // model reasons, and is sent again in full.
@@ -140,9 +161,6 @@ function optionsOf(options: AiSdkOptions, reasoning: Settings["reasoning"]): Sha
       return {};
   }
 }
-
-/** These refuse a thought of theirs when anything before it has changed. */
-const preservesThinking = /claude-(fable-5-[12]|opus-5-5|sonnet-5-5)/;
 
 /**
  * A compaction, or tools bound later, change what stands before a thought that is kept. The provider is asked

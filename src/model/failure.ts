@@ -38,14 +38,19 @@ export const dropped = (cause?: unknown): ModelError =>
 function fromCall(error: APICallError): ModelError {
   const { statusCode, cause } = error;
   if (isNonsense(cause)) return garbled(cause);
-  if (statusCode === undefined) return new ModelError("dropped", error.message, { cause });
+  if (statusCode === undefined)
+    return new ModelError("dropped", error.message, { cause, isRejected: isUnsent(cause) });
   if (statusCode < 400) return dropped(cause);
-  return fromStatus({
-    status: statusCode,
-    message: error.message,
-    body: error.responseBody ?? "",
-    headers: error.responseHeaders ?? {},
-  });
+  // Whatever the status, an error response is not billed.
+  return fromStatus(
+    {
+      status: statusCode,
+      message: error.message,
+      body: error.responseBody ?? "",
+      headers: error.responseHeaders ?? {},
+    },
+    { isRejected: true },
+  );
 }
 
 /** An error told inside a stream: a plain object, in each provider's own shape. */
@@ -79,12 +84,12 @@ interface Told {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function fromStatus(told: Told): ModelError {
+function fromStatus(told: Told, options: { readonly isRejected?: true } = {}): ModelError {
   const kind = kindOf(told);
   const waitMs = retryAfterMs(told);
   const said = told.message === "" ? `the provider answered with status ${told.status}` : told.message;
   const wish = waitMs === null ? "" : ` (it asks to be left alone for ${lengthOf(waitMs)})`;
-  return new ModelError(kind, `${said}${wish}`, { retryAfterMs: waitMs });
+  return new ModelError(kind, `${said}${wish}`, { retryAfterMs: waitMs, ...options });
 }
 
 function lengthOf(ms: number): string {
@@ -102,12 +107,24 @@ const overflows: readonly RegExp[] = [
   /exceeds? the (model's )?(maximum )?(available )?context (window|size|length)/i,
   /maximum context length/i,
   /maximum (model|prompt) length/i,
-  /input token count .*exceeds the maximum/i,
   /context the overflows|greater than the context length/i,
   /reduce the length of the (messages|prompt|input)/i,
-  /tokens? .*must be <= ?\d+/i,
 ];
-const isOverflow = (said: string): boolean => overflows.some((pattern) => pattern.test(said));
+/** Two phrases in this order. As one pattern with `.*` between them they would take quadratic time. */
+const overflowPairs: readonly (readonly [first: string, then: string])[] = [
+  ["input token count ", "exceeds the maximum"],
+  ["token ", "must be <="],
+  ["tokens ", "must be <="],
+];
+
+function isOverflow(said: string): boolean {
+  if (overflows.some((pattern) => pattern.test(said))) return true;
+  const lower = said.toLowerCase();
+  return overflowPairs.some(([first, then]) => {
+    const at = lower.indexOf(first);
+    return at !== -1 && lower.includes(then, at);
+  });
+}
 
 function kindOf({ status, message, body }: Told): ModelErrorKind {
   const said = `${message}\n${body}`;
@@ -151,8 +168,17 @@ function fromException(error: Error): ModelError {
     /terminated|fetch failed|network|socket|premature|other side closed/i.test(error.message) ||
     /^(E[A-Z]+|UND_ERR_\w+)$/.test(codeOf(error) ?? codeOf(error.cause) ?? "");
   if (isNetwork)
-    return new ModelError("dropped", `the connection failed: ${error.message}`, { cause: error });
+    return new ModelError("dropped", `the connection failed: ${error.message}`, {
+      cause: error,
+      isRejected: isUnsent(error),
+    });
   return new ModelError("failed", error.message, { cause: error });
+}
+
+/** The connection was never made, so the request never left. */
+function isUnsent(error: unknown): boolean {
+  const code = codeOf(error) ?? codeOf(error instanceof Error ? error.cause : undefined) ?? "";
+  return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(code);
 }
 
 function codeOf(error: unknown): string | undefined {

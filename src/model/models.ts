@@ -9,6 +9,7 @@ import type { BuiltInProvider, ConfiguredFacts, ModelConfig } from "./model-conf
 import catalogue from "./models.json" with { type: "json" };
 import type { Model, ModelFacts, ModelListing, Models } from "./port.ts";
 import type { Wire } from "./prompt.ts";
+import { trimEndOf } from "../core/text/trim.ts";
 
 export interface ModelsOptions {
   /** Where keys and addresses are looked up first. */
@@ -40,9 +41,9 @@ export function makeModels({ env, config = {}, offline }: ModelsOptions): Models
     if (provider.missing !== null) {
       throw new SkeinError("unavailable", `${name} needs a key`, { hint: provider.missing });
     }
-    const { wire, key } = provider;
+    const { wire, key, keyPlace } = provider;
     const facts = factsOf(name, provider, config);
-    return aiSdkModel({ name, wire, key, otherKeys: keys, url: checkedUrl(provider), facts });
+    return aiSdkModel({ name, wire, key, keyPlace, otherKeys: keys, url: checkedUrl(provider), facts });
   };
 
   const listing = (name: string): ModelListing => {
@@ -69,6 +70,8 @@ interface Provider {
   readonly wire: Wire;
   readonly url: string;
   readonly key: string | undefined;
+  /** Where its key is set. */
+  readonly keyPlace: string;
   /** What to do about a key that is needed and not there. */
   readonly missing: string | null;
 }
@@ -110,13 +113,14 @@ function providersOf(env: ModelsOptions["env"], config: ModelConfig): Provider[]
     const { url, version, keyVariables, urlVariable } = builtIn[name];
     const key = keyVariables.map((variable) => given(env[variable])).find(Boolean) ?? configured[name]?.key;
     const own = given(env[urlVariable]) ?? configured[name]?.url;
-    const missing = `set ${keyVariables.join(" or ")}, or providers.${name}.key in the configuration`;
+    const keyPlace = `set ${keyVariables.join(" or ")}, or providers.${name}.key in the configuration`;
     return {
       name,
       wire: name,
       url: own === undefined ? url : withVersion(own, version),
       key,
-      missing: key === undefined ? missing : null,
+      keyPlace,
+      missing: key === undefined ? keyPlace : null,
     };
   });
   const others = Object.entries(configured).filter(([name]) => !Object.hasOwn(builtIn, name));
@@ -135,6 +139,7 @@ function compatible(
     wire: "compatible",
     url: given(env[`${variablePrefix(name)}_BASE_URL`]) ?? url ?? "",
     key: given(env[`${variablePrefix(name)}_API_KEY`]) ?? key,
+    keyPlace: `set ${variablePrefix(name)}_API_KEY, or providers.${name}.key in the configuration`,
     missing: null,
   };
 }
@@ -162,7 +167,7 @@ const keysIn = (env: ModelsOptions["env"]): string[] =>
 const given = (value: string | undefined): string | undefined => (value?.trim() ? value.trim() : undefined);
 
 function withVersion(url: string, version: string): string {
-  const bare = url.replace(/\/+$/, "");
+  const bare = trimEndOf(url, "/");
   return /\/v\d\w*$/.test(bare) ? bare : `${bare}${version}`;
 }
 

@@ -4,6 +4,7 @@
  * real tool calls, and says plainly what it is and what it cannot do.
  */
 import type { Part } from "../core/part.ts";
+import { limit } from "../core/limit.ts";
 import { estimateTokens, roughTokens } from "../core/tokens.ts";
 import { messagesOf, textOf } from "./offline/known.ts";
 import { isLost, planOf, toolsOf, type Plan } from "./offline/plan.ts";
@@ -57,6 +58,10 @@ type Words = Pick<Answer, "blocks" | "finish">;
 function answerOf(parts: readonly Part[], nowMs: number | null): Words {
   if (isSummaryRequest(parts)) return say(summaryOf(parts));
   if (isProseRequest(parts)) return say(proseOf(parts));
+  return replyOf(parts.map(shortened), nowMs);
+}
+
+function replyOf(parts: readonly Part[], nowMs: number | null): Words {
   const plan = planOf(parts, nowMs);
   if (plan === null)
     return say(introduced(parts, [isLost(parts) ? lost : "There is nothing left for me to do."]));
@@ -69,6 +74,17 @@ function answerOf(parts: readonly Part[], nowMs: number | null): Words {
     return { type: "tool-call", call: `offline_${before.length + place + 1}`, ...wish };
   });
   return { blocks, finish: "tool-calls" };
+}
+
+/** With each text cut to what the grammar can read in bounded time. */
+function shortened(part: Part): Part {
+  const cut = <T extends object>(thing: T): T =>
+    "text" in thing && typeof thing.text === "string" && thing.text.length > limit.offlineCharsMax
+      ? { ...thing, text: thing.text.slice(0, limit.offlineCharsMax).toWellFormed() }
+      : thing;
+  if (part.part === "system") return cut(part);
+  if (part.part !== "message") return part;
+  return { ...part, content: part.content.map(cut) } as Part;
 }
 
 const lost =
@@ -137,11 +153,11 @@ const blockTokens = (block: AnswerBlock): number =>
     ? 8 + roughTokens(block.tool + JSON.stringify(block.input))
     : roughTokens(block.text);
 
-/** Two words at a time. */
+/** One word at a time. */
 function deltasOf(blocks: readonly AnswerBlock[]): Delta[] {
   return blocks.flatMap((block): Delta[] => {
     if (block.type === "tool-call") return [{ type: "tool-call", tool: block.tool }];
-    const pieces = block.text.match(/\S*\s*\S+\s*/g) ?? [block.text];
+    const pieces = block.text.match(/\S+\s*|^\s+/g) ?? [block.text];
     return pieces.map((text) => ({ type: block.type, text }));
   });
 }

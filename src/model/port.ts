@@ -21,6 +21,18 @@ export type Delta =
   /** The model began to ask for this tool. */
   | { readonly type: "tool-call"; readonly tool: string };
 
+/**
+ * What is known of a call while it runs, for settling it if it breaks off. Nobody is shown it. Without it, a
+ * call that breaks off is settled by the deltas alone.
+ */
+export type ModelProgress =
+  /** What the provider has reported so far. `isWhole`: it counts all output up to now, hidden too. */
+  | { readonly type: "usage"; readonly usage: Usage; readonly isWhole: boolean }
+  /** Arguments of a tool call, as they are streamed. */
+  | { readonly type: "arguments"; readonly text: string }
+  /** Whether output may be produced from here on, or was, that is not streamed. */
+  | { readonly type: "hidden"; readonly hidden: boolean };
+
 export type AnswerBlock =
   | { readonly type: "text"; readonly text: string; readonly metadata?: Metadata }
   | { readonly type: "reasoning"; readonly text: string; readonly metadata?: Metadata }
@@ -78,7 +90,7 @@ export interface Model {
   readonly name: string;
   readonly facts: ModelFacts;
   /** Yields deltas, returns the whole answer. Throws `ModelError` and nothing else. */
-  stream(call: ModelCall): AsyncGenerator<Delta, Answer, void>;
+  stream(call: ModelCall): AsyncGenerator<Delta | ModelProgress, Answer, void>;
 }
 
 export type ModelErrorKind =
@@ -100,6 +112,7 @@ export type ModelErrorKind =
   /** An error of the provider's own (500). */
   | "failed";
 
+const rejected: readonly ModelErrorKind[] = ["auth", "invalid", "overflow", "rate-limited", "overloaded"];
 const retried: readonly ModelErrorKind[] = ["overloaded", "rate-limited", "dropped", "garbled", "failed"];
 
 export class ModelError extends Error {
@@ -107,15 +120,22 @@ export class ModelError extends Error {
   readonly kind: ModelErrorKind;
   /** How long the provider asked to be left alone. */
   readonly retryAfterMs: number | null;
+  /** The provider rejected the request, or never got it: no tokens were used. */
+  readonly isRejected: boolean;
 
   constructor(
     kind: ModelErrorKind,
     message: string,
-    options: { readonly retryAfterMs?: number | null; readonly cause?: unknown } = {},
+    options: {
+      readonly retryAfterMs?: number | null;
+      readonly isRejected?: boolean;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs ?? null;
+    this.isRejected = options.isRejected ?? rejected.includes(kind);
   }
 
   /** Whether the same request may well succeed later. */

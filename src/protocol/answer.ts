@@ -18,6 +18,14 @@ export const Written = z.looseObject({ seq: Seq, headSeq: Seq, duplicate: Flag }
 /** A session that was made. */
 export const Made = z.looseObject({ session: SessionId });
 
+const CarriedPart = z.looseObject({ what: Text, names: z.array(Text), why: Text.optional() });
+/** Of a session that carries on the work of another: what came along and what did not. */
+export const MadeFrom = Made.extend({
+  carriedOver: z
+    .looseObject({ from: SessionId, moved: z.array(CarriedPart), left: z.array(CarriedPart) })
+    .optional(),
+});
+
 export const Event = z.looseObject({
   session: LogId,
   seq: Seq,
@@ -61,6 +69,8 @@ export const SessionRow = z.looseObject({
   parent: Place.nullable(),
   zone: z.enum(["smart", "strained", "full"]),
   nanoUsd: Count,
+  unconfirmedNanoUsd: z.int(),
+  unpriced: Count,
   model: MaybeText,
   runnable: Flag,
   waitingFor: MaybeText,
@@ -69,6 +79,19 @@ export const SessionRow = z.looseObject({
   deadlineMs: Millis.nullable(),
   dueMs: Millis.nullable(),
 });
+
+/** Money and tokens of model calls; `src/core/money.ts` says what each means. */
+const Spend = z.looseObject({
+  calls: Count,
+  inputTokens: Count,
+  outputTokens: Count,
+  nanoUsd: Count,
+  unpriced: Count,
+  estimated: Count,
+  unconfirmedTokens: z.int(),
+  unconfirmedNanoUsd: z.int(),
+});
+export const CostRow = Spend.extend({ group: MaybeText, day: Text.exactOptional() });
 
 export const Item = z.looseObject({
   kind: Text,
@@ -146,6 +169,18 @@ export const VerifyReport = z.looseObject({
   firstBad: Fault.nullable(),
 });
 
+export const Anchor = z.looseObject({
+  format: Text,
+  version: Count,
+  workspace: Text,
+  seq: Count,
+  hash: Sha256,
+  root: Sha256,
+  at: Count,
+  publicKey: Text.nullable(),
+  signature: Text.nullable(),
+});
+
 export const Lineage = z.looseObject({
   session: SessionId,
   nodes: z.array(
@@ -153,6 +188,7 @@ export const Lineage = z.looseObject({
       session: SessionId,
       depth: Count,
       parent: Place.nullable(),
+      relation: z.enum(["fork", "child", "successor"]).nullable(),
       status: Text,
       name: MaybeText,
       objective: MaybeText,

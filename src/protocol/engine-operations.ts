@@ -20,7 +20,7 @@ const sessions = {
       "for tools, files, rules that allow, triggers that watch files) takes the scope operate.",
     path: "/v1/sessions",
     params: field.openFields,
-    answer: answer.Made,
+    answer: answer.MadeFrom,
   }),
   "engine.sessions": read("engine", "sessions", {
     summary: "Lists sessions and how they stand, the most recently active first, in pages.",
@@ -56,7 +56,7 @@ const sessions = {
     params: { reason: field.Reason.exactOptional() },
   }),
   "engine.lineage": read("engine", "lineage", {
-    summary: "The family of a session: what was forked from what, and what was merged.",
+    summary: "The family of a session: forks, children, successors, and what was merged.",
     args: ["session"],
     params: { session: field.SessionName },
     answer: answer.Lineage,
@@ -73,10 +73,15 @@ const sessions = {
     gives: "bytes",
   }),
   "engine.import": change("engine", "import", {
-    summary: "Takes in a bundle. Nothing of it is seen before all of it was verified.",
+    summary:
+      "Imports a bundle. Nothing of it is visible before all of it is verified. A session that moves here " +
+      "without the signature of a trusted key arrives suspended; review lists what it would act with.",
     scope: "operate",
     takes: "bytes",
-    params: { signedBy: z.array(z.string().max(100)).max(100).exactOptional() },
+    params: {
+      signedBy: z.array(z.string().max(100)).max(100).exactOptional(),
+      trusted: z.array(z.string().max(100)).max(100).exactOptional(),
+    },
     answer: z.looseObject({
       session: SessionId,
       as: z.enum(["own", "copy"]),
@@ -85,6 +90,19 @@ const sessions = {
       blobs: Count,
       already: Flag,
       signedBy: MaybeText,
+      trusted: Flag,
+      suspended: Flag,
+      review: z.array(
+        z.looseObject({
+          session: SessionId,
+          bindings: z.array(z.looseObject({ name: z.string(), kind: z.string(), mode: z.string() })),
+          rules: z.array(z.looseObject({ name: z.string(), tool: z.string(), rule: z.string() })),
+          triggers: z.array(z.looseObject({ name: z.string(), kind: z.string() })),
+          input: z.array(z.looseObject({ seq: Count, type: z.string(), text: z.string() })),
+          waiting: Count,
+          calls: z.array(z.looseObject({ tool: z.string(), phase: z.string() })),
+        }),
+      ),
       warning: MaybeText,
     }),
   }),
@@ -190,6 +208,25 @@ const workspace = {
     args: ["name"],
     params: { name: field.Key },
   }),
+  "engine.approvals": read("engine", "approvals", {
+    summary: "Commands that are always allowed, in every session of the workspace.",
+    answer: z.array(
+      z.looseObject({
+        name: Text,
+        tool: Text,
+        command: z.looseObject({ text: Text, directory: Text, binding: z.unknown() }),
+        at: Count,
+        actor: Text,
+      }),
+    ),
+  }),
+  "engine.revokeApproval": change("engine", "revokeApproval", {
+    summary: "Ends a saved approval: the command is asked about again.",
+    scope: "operate",
+    args: ["name"],
+    params: { name: field.Key },
+    gives: "nothing",
+  }),
   "engine.policies": read("engine", "policies", {
     summary: "The policies of the workspace, by name.",
     answer: z.array(answer.PolicyEntry),
@@ -275,7 +312,12 @@ const all = {
       family: field.SessionName.exactOptional(),
       follow: z.boolean().exactOptional(),
     },
-    answer: z.looseObject({ events: z.array(answer.Event), position: Text }),
+    answer: z.looseObject({
+      events: z.array(answer.Event),
+      position: Text,
+      /** Present after a rollback of the store: the events start there; null is the beginning. */
+      rolledBackTo: Text.nullable().exactOptional(),
+    }),
     streams: true,
   }),
   "engine.search": read("engine", "search", {
@@ -288,6 +330,18 @@ const all = {
     },
     answer: z.array(answer.Hit),
   }),
+  "engine.cost": read("engine", "cost", {
+    summary: "What model calls have cost, by session, agent, model, day, user or label:KEY.",
+    params: {
+      by: Text.exactOptional(),
+      session: field.SessionName.exactOptional(),
+      family: z.boolean().exactOptional(),
+      since: z.int().exactOptional(),
+      until: z.int().exactOptional(),
+      daily: z.boolean().exactOptional(),
+    },
+    answer: z.array(answer.CostRow),
+  }),
   "engine.query": change("engine", "query", {
     summary: "One read-only SELECT over the documented views. Changes nothing.",
     scope: "read",
@@ -296,8 +350,29 @@ const all = {
     answer: z.looseObject({ columns: z.array(Text), rows: z.array(z.array(z.unknown())) }),
   }),
   "engine.verify": read("engine", "verify", {
-    summary: "Verifies every log of the store, and the store itself.",
+    summary:
+      "Verifies every log of the store, against the listed heads too, and the store itself; with anchor, " +
+      "also that the workspace's log holds the anchored record.",
+    params: {
+      anchor: z.strictObject({ seq: field.Seq, hash: answer.Sha256 }).exactOptional(),
+    },
     answer: answer.VerifyReport,
+  }),
+  "engine.anchor": change("engine", "anchor", {
+    summary:
+      "Lists the heads of all logs and gives the root, to be kept outside the store; with url, posts it.",
+    scope: "operate",
+    params: { url: z.string().max(limit.hookUrlCharsMax).exactOptional() },
+    answer: answer.Anchor,
+  }),
+  "engine.acceptAnchor": change("engine", "acceptAnchor", {
+    summary: "Accepts the logs as they are, after a restore that was meant: verify reports them no more.",
+    scope: "admin",
+    params: {
+      reason: field.Reason.min(1),
+      anchor: z.strictObject({ seq: field.Seq, hash: answer.Sha256 }).exactOptional(),
+    },
+    answer: z.looseObject({ logs: z.array(Text), anchor: answer.Anchor }),
   }),
   "engine.scan": read("engine", "scan", {
     summary: "Finds secrets that got in earlier, in one session or all logs. Never gives a value.",

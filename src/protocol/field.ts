@@ -58,12 +58,15 @@ export const bindingFields = {
   command: z.array(z.string()).max(1_000).exactOptional(),
   secrets: z.array(z.string()).max(limit.secretsMax).exactOptional(),
   options: Value.exactOptional(),
+  sandbox: z.boolean().exactOptional(),
+  network: z.boolean().exactOptional(),
 };
 export const Binding = z.strictObject(bindingFields);
 
 /** What becomes of calls of a tool. */
 export const permissionFields = {
   tool: z.string().min(1).max(128),
+  effect: z.enum(["unsafe"]).exactOptional(),
   rule: z.enum(["allow", "ask", "deny", "none"]),
   name: Key.exactOptional(),
   pattern: Value.exactOptional(),

@@ -4,3 +4,5 @@ export { checkJson } from "../core/json.ts";
 export { mayIn, statuses, wayOut, type Status } from "../core/lifecycle.ts";
 export { limit } from "../core/limit.ts";
 export { parseSnapshot } from "../core/state.ts";
+export { isUnsent } from "../core/unsent.ts";
+export { zoneReasons } from "../core/zone.ts";

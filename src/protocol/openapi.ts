@@ -51,6 +51,7 @@ export function describeApi({ version, cookie }: DescribeOptions): Json {
         "again with the same key and body it gives what it gave, and is not done twice. If-Match holds a " +
         "change to the position that the caller knows.",
       version,
+      license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
     security: [{ token: [] }, { cookie: [] }],
@@ -128,7 +129,10 @@ function queryParameters(operation: Operation): Json[] {
       forms.get(name) !== "json" || ["integer", "number", "boolean"].includes(String(schema["type"]));
     const said = { name, in: "query", ...(required.includes(name) ? { required: true } : {}) };
     // What is not plain is written as JSON.
-    return plain ? { ...said, schema } : { ...said, content: { "application/json": { schema } } };
+    if (!plain) return { ...said, content: { "application/json": { schema } } };
+    // Said although it is the default: generators differ in what they take for it.
+    const isList = forms.get(name) === "list";
+    return isList ? { ...said, style: "form", explode: true, schema } : { ...said, schema };
   });
 }
 
@@ -178,7 +182,24 @@ function problemsOf(codes: readonly ProblemCode[]): Json {
 /** In the dialect that OpenAPI 3.1 speaks. */
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
-  return rest;
+  return withItems(rest) as Json;
+}
+
+/**
+ * Tuples as lists of so many items: linters want `items` in every list, and generators of clients do not know
+ * `prefixItems`.
+ */
+function withItems(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withItems);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const { prefixItems, ...rest } = Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => [name, withItems(value)]),
+  );
+  if (rest["type"] !== "array" || !Array.isArray(prefixItems))
+    return prefixItems === undefined ? rest : { ...rest, prefixItems };
+  const kinds = [...new Map(prefixItems.map((one) => [JSON.stringify(one), one as Json])).values()];
+  const items = kinds.length === 1 ? kinds[0] : { anyOf: kinds };
+  return { ...rest, items, minItems: prefixItems.length, maxItems: prefixItems.length };
 }
 
 interface Beside {

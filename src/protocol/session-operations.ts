@@ -61,12 +61,15 @@ const input = {
     answer: answer.Heard,
   }),
   "session.answer": change("session", "answer", {
-    summary: "Allows calls that wait, which takes the scope operate, denies them, or says how one ended.",
+    summary:
+      "Allows calls that wait, which takes the scope operate, denies them, or says how one ended. With " +
+      "remember, every call of their tools is allowed in this session, or the same commands always.",
     params: {
       allow: z.boolean(),
       calls: z.array(z.string().max(128)).max(limit.callsMax).exactOptional(),
       reason,
       text: z.string().exactOptional(),
+      remember: z.enum(["session", "always"]).exactOptional(),
     },
     answer: Written,
   }),
@@ -202,14 +205,16 @@ const branches = {
     answer: Written,
   }),
   "session.clear": change("session", "clear", {
-    summary: "Closes the session and opens the next, with the same agent, objective and bindings.",
+    summary:
+      "Closes the session and opens the next, with the same agent, objective, bindings, triggers and " +
+      "files, and with what is left of the budget. The answer lists what came along and what did not.",
     params: {
       objective: field.Objective.exactOptional(),
       name: field.Name.exactOptional(),
       reason,
       handoff: z.boolean().exactOptional(),
     },
-    answer: answer.Made,
+    answer: answer.MadeFrom,
   }),
   "session.merge": change("session", "merge", {
     summary:
@@ -254,7 +259,11 @@ const branches = {
 };
 
 const lifecycle = {
-  "session.activate": plain("activate", "Lets a suspended or sleeping session go on."),
+  "session.activate": plain(
+    "activate",
+    "Lets a suspended or sleeping session go on; one that was imported and not reviewed takes the scope " +
+      "operate.",
+  ),
   "session.suspend": plain("suspend", "Makes it stand still, with a reason."),
   "session.interrupt": plain("interrupt", "Asks that the turn in progress end, in whatever process it runs."),
   "session.reopen": plain("reopen", "Opens a closed or archived session again."),

@@ -43,8 +43,11 @@ export const sessionReads = {
     params: {
       fromSeq: field.Seq.exactOptional(),
       toSeq: field.Seq.exactOptional(),
-      /** The position before the first that is wanted, as a stream's id. */
-      after: z.int().nonnegative().exactOptional(),
+      /** The position before the first that is wanted, or the id of an event of a stream. */
+      after: z
+        .string()
+        .regex(/^\d{1,15}(\.[0-9a-f]{16})?$/)
+        .exactOptional(),
       since: z.number().exactOptional(),
       until: z.number().exactOptional(),
       types: z.array(z.string().max(100)).max(200).exactOptional(),
@@ -73,7 +76,7 @@ export const sessionReads = {
     answer: answer.VerifyReport,
   }),
   "session.lineage": read("session", "lineage", {
-    summary: "The family of this session: what was forked from what, and what was merged.",
+    summary: "The family of this session: forks, children, successors, and what was merged.",
     answer: answer.Lineage,
   }),
   "session.diff": read("session", "diff", {

@@ -1,17 +1,13 @@
 /** What session tools do: each act is one append with the call's result, or a reading and its result. */
 import type { SessionAct } from "../core/act.ts";
 import { SkeinError } from "../core/error.ts";
-import { makeSessionId } from "../core/ids.ts";
 import type { OpenCall } from "../core/state.ts";
-import { allotment, depthBelow } from "./allotment.ts";
-import { carriedForFork } from "./carry.ts";
 import type { Drive } from "./drive.ts";
-import { forkCommand } from "./fork.ts";
 import { rememberBeside } from "./memory.ts";
 import { recall } from "./recall.ts";
 import { sendMessage } from "./send.ts";
 import type { Context } from "./engine-context.ts";
-import { errorText } from "./tool-output.ts";
+import { errorText, shapeOutput } from "./tool-output.ts";
 
 /** Does it, and settles the call: what the session or the store refuses is told to the model. */
 export async function performAct(
@@ -37,7 +33,6 @@ async function perform(
   call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
   act: SessionAct,
 ): Promise<void> {
-  const { world } = context;
   const settle = { do: "settle", call: call.id, status: "ok" } as const;
   switch (act.act) {
     case "record":
@@ -64,7 +59,7 @@ async function perform(
       return;
     case "sleep": {
       const { forMs, reason } = act;
-      const untilMs = act.untilMs ?? (forMs === undefined ? undefined : world.now() + forMs);
+      const untilMs = act.untilMs ?? (forMs === undefined ? undefined : context.store.now() + forMs);
       const until = untilMs === undefined ? {} : { untilMs };
       const why = reason === undefined ? {} : { reason };
       const output = "the session sleeps when this turn has ended";
@@ -72,8 +67,8 @@ async function perform(
       return;
     }
     case "recall": {
-      const output = await recall(context, drive.session, await drive.state(), act);
-      await drive.change({ ...settle, output });
+      const found = await recall(context, drive.session, await drive.state(), act);
+      await drive.change({ ...settle, ...(await shapeOutput(context, found, call.open.seq)) });
       return;
     }
     case "send": {
@@ -84,46 +79,9 @@ async function perform(
       return;
     }
     case "fork":
-      await forkHere(context, drive, call, act);
+      await (await import("./children.ts")).forkChild(context, drive, call, act);
       return;
     case "open":
       await (await import("./children.ts")).openChild(context, drive, call, act);
   }
-}
-
-/** The child and the result are one append; what the child may use is taken from this session's budget. */
-async function forkHere(
-  context: Context,
-  drive: Drive,
-  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
-  { objective, name, budget }: Extract<SessionAct, { act: "fork" }>,
-): Promise<void> {
-  const { world, writer } = context;
-  const child = makeSessionId({ nowMs: world.now(), random: world.random(10) });
-  const state = await drive.state();
-  const amounts = allotment(state, budget);
-  const depth = depthBelow(state);
-  const { command, from, parent } = await forkCommand(context, drive.session, state.seq, {
-    objective,
-    ...(name === undefined ? {} : { name }),
-  });
-  const carried = await carriedForFork(context, drive.session, from, objective);
-  const act = { do: "allot", to: child, amounts } as const;
-  const settle = { do: "settle", call: call.id, status: "ok", output: { session: child } } as const;
-  await writer.together(
-    [
-      {
-        session: child,
-        build: { ...command, by: "session", depth, got: amounts, ...(carried === null ? {} : { carried }) },
-        start: { from, parent },
-      },
-      {
-        session: drive.session,
-        epoch: drive.lease.epoch,
-        history: drive.lease.history,
-        build: { ...settle, act },
-      },
-    ],
-    { actor: call.actor },
-  );
 }

@@ -1,5 +1,5 @@
 /** Ancestry: the logs that a session's own is made of, and what two sessions have in common. */
-import { assert } from "../core/error.ts";
+import { assert, SkeinError } from "../core/error.ts";
 import { parseSessionId, type SessionId } from "../core/ids.ts";
 import type { Keyed } from "../core/keyed.ts";
 import type { Store } from "../store/port.ts";
@@ -19,10 +19,13 @@ interface Logs {
 /** The session itself up to a position, its parent up to the fork point, and so on to the first. */
 export async function ancestry(logs: Logs, session: SessionId, seq: number): Promise<readonly Ancestor[]> {
   const chain: Ancestor[] = [{ session, seq }];
+  const passed = new Set([session]);
   const head = await logs.store.head(session);
   for (let parent = head?.parent ?? null; parent !== null;) {
     // A fork may begin before its parent's own beginning: then the parent has no part in it.
     const capSeq = Math.min(parent.seq, chain.at(-1)?.seq ?? parent.seq);
+    if (passed.has(parent.session)) throw new SkeinError("corrupt", `${session} is its own ancestor`);
+    passed.add(parent.session);
     chain.push({ session: parent.session, seq: capSeq });
     parent = await parentOf(logs, session, parent.session, capSeq);
   }

@@ -6,6 +6,7 @@
 import { SkeinError } from "../core/error.ts";
 import { makeSessionId, type LogId, type SessionId } from "../core/ids.ts";
 import type { Context } from "./engine-context.ts";
+import type { NeedScope } from "./govern/rules.ts";
 import { isReused, isSameChange, reusedKey } from "./same-change.ts";
 import { recordKey } from "./seal.ts";
 import type { Build, Change, Writer } from "./writer.ts";
@@ -20,6 +21,8 @@ export interface Asked {
   readonly expect?: Expected | undefined;
   /** Where the call takes a key of its own: what was written with it before must be this very change. */
   readonly same?: boolean | undefined;
+  /** Throws unless the caller has a scope, for what takes more than the call as such. */
+  readonly need?: NeedScope | undefined;
 }
 
 interface Expected {
@@ -29,7 +32,8 @@ interface Expected {
 }
 
 /** The same engine's context, for this one call. */
-export function askedContext(context: Context, { key, madeMs, expect, same }: Asked): Context {
+export function askedContext(outer: Context, { key, madeMs, expect, same, need }: Asked): Context {
+  const context = need === undefined ? outer : { ...outer, need };
   if (key === undefined && expect === undefined && same !== true) return context;
   const parts = askedParts(context, { key, expect, same });
   if (key === undefined) return { ...context, ...parts };

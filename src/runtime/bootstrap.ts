@@ -5,27 +5,43 @@
  */
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Binding, CommandOf, Loaded, OpenOptions, Pin } from "../core/command.ts";
+import type { Binding, CommandOf, Loaded, OpenOptions, Permission, Pin } from "../core/command.ts";
 import type { AgentDefinition } from "../core/agent.ts";
+import { budgetLeft } from "../core/budget.ts";
 import { present } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import type { Amounts } from "../core/state.ts";
 import type { Wake } from "../core/trigger.ts";
 import { showAgent } from "./agents.ts";
 import { checkBound, safeText } from "./redact.ts";
 import { carriedFor } from "./carry.ts";
 import type { Context } from "./engine-context.ts";
 import { findSession } from "./find.ts";
-import { carryOn, type TakenOver } from "./take-over.ts";
+import { initialFilesOf, listCarryOver, type CarryOver } from "./branch/carry-over.ts";
+import { carryOn, takenNames, takeOver, type TakenOver } from "./take-over.ts";
+import { headOf } from "./place.ts";
+import { readContent } from "./content.ts";
+import { guardRules, strictRules, withRules } from "./govern/rules.ts";
 import type { prepareWake } from "./work/triggers.ts";
 
 type Opening = Omit<CommandOf<"open">, "do" | "workspace" | "parent">;
 
-export async function prepareOpening(context: Context, options: OpenOptions): Promise<Opening> {
+interface Prepared {
+  readonly opening: Opening;
+  readonly carriedOver: CarryOver | null;
+}
+
+export const prepareOpening = async (context: Context, options: OpenOptions): Promise<Opening> =>
+  (await prepareCarried(context, options)).opening;
+
+/** The same, with the list of what comes along from the session whose work is carried on. */
+export async function prepareCarried(context: Context, options: OpenOptions): Promise<Prepared> {
   const { files = [], wake = [], after, ...rest } = options;
   const carried = options.from === undefined ? null : await carryOn(context, options.from, options.objective);
   const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
+  const before = carried === null ? null : await carriedBefore(context, carried, options);
   // Without another name it is the agent as the earlier session had it.
   const same = taken !== undefined && options.agent === undefined;
   const pinned = same ? (taken.pin ?? null) : await pinOf(context, options.agent);
@@ -37,25 +53,95 @@ export async function prepareOpening(context: Context, options: OpenOptions): Pr
     // In front, since what comes after may be cut when there is too much of it.
     ...(handoff === undefined ? [] : [handoff]),
     ...(await instructionFiles(context, bind)),
+    ...(before?.files ?? []),
     ...(await initialFiles(context, files)),
   ];
+  const grant = grantsFor(context, options.grant ?? [], { taken, definition, same });
   const agent = pinned?.agent ?? options.agent ?? taken?.agent;
   const model = options.model ?? (same ? taken.model : (definition?.model ?? taken?.model));
-  const budget = options.budget ?? definition?.budget;
+  const limits = before?.limits ?? undefined;
+  const budget = options.budget ?? (limits === undefined ? definition?.budget : undefined);
   const whose = { objective, agent: agent ?? null, definition };
   const remembered = options.memory === false ? null : await carriedFor(context, whose);
-  return {
+  const opening: Opening = {
     ...(taken === undefined ? {} : described(taken)),
     ...rest,
     objective,
     bind,
-    ...(taken === undefined ? {} : { grant: [...taken.grant, ...(options.grant ?? [])] }),
-    ...present({ from, agent, model, budget }),
+    ...(grant.length === 0 ? {} : { grant }),
+    ...present({ from, agent, model, budget, limits }),
     ...(pinned === null ? {} : { pin: pinned }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
     ...(remembered === null ? {} : { carried: remembered }),
     ...(await awaited(context, wake, after, bind)),
   };
+  return { opening, carriedOver: before?.carriedOver ?? null };
+}
+
+/**
+ * What comes along besides the standing: initial files, and what is left of the budget unless one is given.
+ * Triggers stay where they are: the earlier session is not closed, and each cause fires once. All of it is
+ * read where the handoff was written, so that a call that is sent again gets the same answer.
+ */
+async function carriedBefore(
+  { store, states }: Context,
+  { from, handoff: { path = "" } }: { readonly from: SessionId; readonly handoff: Pick<Loaded, "path"> },
+  { budget }: OpenOptions,
+): Promise<{ files: readonly Loaded[]; limits: Amounts | null; carriedOver: CarryOver }> {
+  const state = await states.at(from, Number(path.split("@")[1]));
+  const { files, erased: erasedFiles } = await initialFilesOf(store, from, state);
+  const left = budgetLeft(state);
+  const limits = budget === undefined && Object.keys(left).length > 0 ? left : null;
+  const names = [...state.standing.triggers.keys()];
+  const triggers = { settings: [], left: new Map(names.map((name) => [name, triggersStay] as const)) };
+  const taken = takenNames(await takeOver(store, from, state));
+  const made = { state, files, erasedFiles, limits, triggers, handoff: true, ...taken };
+  return { files, limits, carriedOver: listCarryOver(from, made) };
+}
+
+/** The list of a session that a call with the same key opened before. */
+export async function carriedAgain(
+  context: Context,
+  next: SessionId,
+  options: OpenOptions,
+): Promise<CarryOver | null> {
+  if (options.from === undefined) return null;
+  const { store, states } = context;
+  const { mind } = await states.at(next, (await headOf({ store }, next)).seq);
+  const loaded = [...mind.documents.values()].find(({ kind }) => kind === "handoff");
+  const content = loaded === undefined ? undefined : await readContent(store, next, loaded.seq);
+  const handoff = (content ?? {}) as Pick<Loaded, "path">;
+  const from = await findSession(store, options.from);
+  if (handoff.path?.startsWith(`${from}@`) !== true) return null;
+  return (await carriedBefore(context, { from, handoff }, options)).carriedOver;
+}
+
+const triggersStay =
+  "it stays with the earlier session; clear --handoff moves triggers, skein trigger add sets one here";
+
+/**
+ * The rules it starts with. One that carries on another's work under another agent keeps what the earlier
+ * agent denied and asked about, since it takes over the bindings that those rules were for.
+ */
+function grantsFor(
+  { need }: Context,
+  set: readonly Permission[],
+  from: {
+    readonly taken: TakenOver | undefined;
+    readonly definition: AgentDefinition | undefined;
+    readonly same: boolean;
+  },
+): readonly Permission[] {
+  const { taken, definition, same } = from;
+  if (taken === undefined) {
+    guardRules(need, { before: [], after: set });
+    return set;
+  }
+  const earlier = taken.pin?.definition as AgentDefinition | undefined;
+  const before = [...taken.grant, ...(same ? [] : strictRules(earlier, taken.grant, "from"))];
+  const ofAgent = same ? [] : (definition?.permissions ?? []).filter(({ rule }) => rule === "allow");
+  guardRules(need, { before, after: [...withRules(before, set), ...ofAgent] });
+  return withRules(before, set);
 }
 
 /** What wakes it; with `after` it sleeps from the beginning, until the sessions that it names have ended. */
@@ -193,7 +279,7 @@ async function load({ world }: Context, kind: Loaded["kind"], path: string): Pro
 }
 
 /** Two paths may lead to the same text; it is told once. */
-const distinct = (documents: readonly Loaded[]): Loaded[] => [
+export const distinct = (documents: readonly Loaded[]): Loaded[] => [
   ...new Map(documents.map((one) => [one.digest, one])).values(),
 ];
 

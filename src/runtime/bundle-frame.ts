@@ -5,12 +5,13 @@ import {
   bundleFlaw,
   bundleLine,
   bundleLineBytesMax,
-  checkBundleLine,
   frameHeaderBytes,
   frameKinds,
   lastChunk,
   packed,
+  parseBundleLine,
   unpackedMax,
+  type BundleVersion,
   type FrameKind,
 } from "../core/bundle.ts";
 import { limit } from "../core/limit.ts";
@@ -57,6 +58,8 @@ export function makeFrameWriter(): FrameWriter {
 }
 
 export interface Frame {
+  /** Of the bundle. */
+  readonly version: BundleVersion;
   readonly kind: FrameKind;
   readonly flags: number;
   readonly payload: Uint8Array;
@@ -71,7 +74,9 @@ export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGener
   const bytes = makeByteReader(source);
   const hash = createHash("sha256");
   const total = { stored: 0, unpacked: 0 };
-  hash.update(await readLine(bytes));
+  const line = await readLine(bytes);
+  const version = parseBundleLine(line.toString("latin1"));
+  hash.update(line);
   for (;;) {
     const header = await bytes.read(frameHeaderBytes);
     if (header === null) return undefined;
@@ -88,7 +93,7 @@ export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGener
     hash.update(stored);
     const payload = (flags & packed) === 0 ? stored : unpack(stored, size);
     if (payload.length !== size) throw bundleFlaw("a frame is not as long as it says");
-    yield { kind, flags, payload, digestBefore: () => digest ?? "" };
+    yield { version, kind, flags, payload, digestBefore: () => digest ?? "" };
   }
 }
 
@@ -113,16 +118,14 @@ function unpack(stored: Uint8Array, size: number): Uint8Array {
   }
 }
 
-async function readLine(bytes: ByteReader): Promise<Uint8Array> {
+async function readLine(bytes: ByteReader): Promise<Buffer> {
   const line: number[] = [];
   while (line.length < bundleLineBytesMax && line.at(-1) !== 10) {
     const next = await bytes.read(1);
     if (next === null) break;
     line.push(next[0] ?? 0);
   }
-  const read = Buffer.from(line);
-  checkBundleLine(read.toString("latin1"));
-  return read;
+  return Buffer.from(line);
 }
 
 interface ByteReader {

@@ -1,11 +1,14 @@
 /** Export: a session, with its ancestors and perhaps its forks, as a bundle that is made as it is read. */
 import {
+  bundleVersion,
   frameKinds,
   lastChunk,
   signedText,
+  trailerText,
   type BundleManifest,
   type BundleTrailer,
 } from "../core/bundle.ts";
+import { trackMissingContents, type MissingContents } from "../core/bundle-erased.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { isWorkspaceId, quote, type SessionId } from "../core/ids.ts";
@@ -13,7 +16,7 @@ import { version } from "../core/version.ts";
 import type { Store } from "../store/port.ts";
 import { makeFrameWriter, type FrameWriter } from "./bundle-frame.ts";
 import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
-import { familyOf, lineageOf, pagesOf } from "./move-lineage.ts";
+import { familyOf, lineageOf, pagesOf, type Travelling } from "./move-lineage.ts";
 import { byBundle, movedBy, moveAway, wayTo } from "./move-step.ts";
 import type { Context } from "./engine-context.ts";
 
@@ -44,11 +47,13 @@ export async function* exportBundle(
   checkOptions("export", options, ["withForks", "move", "to", "sign"]);
   checkExport(options);
   const { store, world } = context;
+  // A session that moves is read once before: one that cannot travel must not be moved away first.
+  if (options.move === true) await checkContents(store, await lineageOf(store, session));
   const move = options.move === true ? await moveOut(context, session, options.to) : null;
   const logs = await (options.withForks === true ? familyOf : lineageOf)(store, session);
   const manifest: BundleManifest = {
     format: "skein-bundle",
-    version: 1,
+    version: bundleVersion,
     program: version,
     madeAt: world.now(),
     session,
@@ -60,23 +65,44 @@ export async function* exportBundle(
   yield* frames.frame(frameKinds.manifest, Buffer.from(JSON.stringify(manifest)));
   const told = new Set<string>();
   const lost = new Set<string>();
+  const missing = trackMissingContents(logs);
   let records = 0;
   for (const log of logs) {
     for await (const page of pagesOf(store, log)) {
-      for (const record of page) yield* newBlobs(store, frames, record, { told, lost });
+      for (const record of page) {
+        missing.see(log, record);
+        yield* newBlobs(store, frames, record, { told, lost });
+      }
       for (const payload of payloadsOf(page)) yield* frames.frame(frameKinds.records, payload);
       records += page.length;
       await new Promise<void>((resolve) => world.defer(resolve));
     }
   }
+  refuseUnnamed(missing.unnamed());
+  const end = { records, blobs: told.size, lost: [...lost], sha256: frames.digest() };
   const trailer: BundleTrailer = {
-    records,
-    blobs: told.size,
-    lost: [...lost],
-    sha256: frames.digest(),
-    signature: signatureOf(manifest, options.sign),
+    ...end,
+    signature: signatureOf(signedText({ session, move, ...end }), options.sign),
   };
-  yield* frames.frame(frameKinds.trailer, Buffer.from(JSON.stringify(trailer)));
+  yield* frames.frame(frameKinds.trailer, Buffer.from(trailerText(trailer)));
+}
+
+async function checkContents(store: Store, logs: readonly Travelling[]): Promise<void> {
+  const missing = trackMissingContents(logs);
+  for (const log of logs) {
+    for await (const page of pagesOf(store, log)) for (const record of page) missing.see(log, record);
+  }
+  refuseUnnamed(missing.unnamed());
+}
+
+/** No store takes such a bundle. A session that shares the position may have erased it here. */
+function refuseUnnamed(unnamed: ReturnType<MissingContents["unnamed"]>): void {
+  if (unnamed === null) return;
+  const { session, seq } = unnamed;
+  const message = `export: the content of record ${seq} of ${session} is missing, and no record says so`;
+  throw new SkeinError("refused", message, {
+    hint: `export it where it lives, or fork it here; "skein verify ${session}" says what is missing`,
+  });
 }
 
 function checkExport({ move = false, withForks = false, to }: ExportOptions): void {
@@ -141,5 +167,5 @@ async function* newBlobs(
   }
 }
 
-const signatureOf = (manifest: BundleManifest, signer: Signer | undefined): BundleTrailer["signature"] =>
-  signer === undefined ? null : { publicKey: signer.publicKey, signature: signer.sign(signedText(manifest)) };
+const signatureOf = (text: string, signer: Signer | undefined): BundleTrailer["signature"] =>
+  signer === undefined ? null : { publicKey: signer.publicKey, signature: signer.sign(text) };

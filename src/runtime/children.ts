@@ -1,7 +1,7 @@
 /** Children: sessions that a session opens or forks itself, what they get of it, and their end with it. */
 import type { SessionAct } from "../core/act.ts";
 import type { AgentDefinition } from "../core/agent.ts";
-import type { Command, CommandOf, Permission } from "../core/command.ts";
+import type { Command, CommandOf } from "../core/command.ts";
 import { childPrefix, toldOf } from "../core/decide/turn.ts";
 import { present } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
@@ -13,10 +13,12 @@ import type { SpecOf } from "../core/trigger.ts";
 import { showAgent } from "./agents.ts";
 import { allotment, depthBelow } from "./allotment.ts";
 import { instructionFiles } from "./bootstrap.ts";
-import { carriedFor } from "./carry.ts";
+import { carriedFor, carriedForFork } from "./carry.ts";
 import { agentOf } from "./crew.ts";
 import type { Drive } from "./drive.ts";
 import type { Context } from "./engine-context.ts";
+import { forkCommand } from "./fork.ts";
+import { askInstead, strictRules } from "./govern/rules.ts";
 import { takeOver } from "./take-over.ts";
 
 type Open = Extract<SessionAct, { act: "open" }>;
@@ -63,6 +65,49 @@ export async function openChild(
   await writer.together(members, { actor: call.actor });
 }
 
+/**
+ * A fork that the session makes itself: a child that knows what its parent knows. Its objective is its first
+ * input, so that a worker runs it; it is paid, ends and is waited for as one that is opened.
+ */
+export async function forkChild(
+  context: Context,
+  drive: Drive,
+  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
+  { objective, name, budget, wait = false }: Extract<SessionAct, { act: "fork" }>,
+): Promise<void> {
+  const { world, writer } = context;
+  const child = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  const state = await drive.state();
+  if (wait) mayWait(state);
+  const amounts = allotment(state, budget);
+  const depth = depthBelow(state);
+  const { command, from, parent } = await forkCommand(context, drive.session, state.seq, {
+    objective,
+    ...(name === undefined ? {} : { name }),
+  });
+  const carried = await carriedForFork(context, drive.session, from, objective);
+  const act = { do: "allot", to: child, amounts, ...(wait ? { wait: endOf(child) } : {}) } as const;
+  const output = wait ? { session: child, waits: "until it has ended" } : { session: child };
+  const born = { by: "session", depth, closesWhenDone: true, got: amounts } as const;
+  const told = forkToldFirst(drive.session, objective);
+  await writer.together(
+    [
+      {
+        session: child,
+        build: { ...command, ...born, told, ...(carried === null ? {} : { carried }) },
+        start: { from, parent },
+      },
+      {
+        session: drive.session,
+        epoch: drive.lease.epoch,
+        history: drive.lease.history,
+        build: { do: "settle", call: call.id, status: "ok", output, act },
+      },
+    ],
+    { actor: call.actor },
+  );
+}
+
 /** Refused before the child is made: a wait that cannot be written would leave it without anybody waiting. */
 function mayWait(state: State): void {
   const { status, triggers } = state.standing;
@@ -82,6 +127,11 @@ const toldFirst = (parent: SessionId): string =>
   `You were opened by the session ${parent}. Do what your objective says. When you have nothing more to ` +
   "do, this session ends, and the other is given what you leave: record the facts and decisions that it " +
   "needs.";
+
+const forkToldFirst = (parent: SessionId, objective: string): string =>
+  `You are a fork of the session ${parent}: what was said before was said there. Do this, and nothing else ` +
+  `of what was asked before:\n\n${objective}\n\nWhen you have nothing more to do, this session ends, and ` +
+  "the other is given what you leave: record the facts and decisions that it needs.";
 
 /**
  * What a child starts with: bindings and permissions are its parent's, whatever its agent; of another agent
@@ -105,7 +155,10 @@ async function openingOf(
   const model = other === null ? taken.model : (other.definition.model ?? taken.model);
   const { priority, constraints, bind } = taken;
   const instructions = other === null ? taken.instructions : undefined;
-  const strict = other === null ? [] : strictRules(own, taken.grant);
+  const strict =
+    other === null
+      ? []
+      : [...strictRules(own, taken.grant, "parent"), ...askInstead(other.definition, own, taken.grant)];
   const documents = await instructionFiles(context, bind);
   const carried = await carriedFor(context, { objective, agent: agent ?? null, definition });
   return {
@@ -116,15 +169,6 @@ async function openingOf(
     ...(documents.length === 0 ? {} : { documents }),
     ...(carried === null ? {} : { carried }),
   };
-}
-
-/** Rules of the parent's agent that a child under another agent must not be without. */
-function strictRules(own: AgentDefinition | null, taken: readonly Permission[]): Permission[] {
-  const names = new Set(taken.map(({ name, tool }) => name ?? tool));
-  return (own?.permissions ?? [])
-    .filter(({ rule }) => rule === "deny" || rule === "ask")
-    .map((rule, place) => ({ ...rule, name: `parent-${place + 1}` }))
-    .filter(({ name }) => !names.has(name));
 }
 
 /** What a cancellation that goes down the tree ended. */

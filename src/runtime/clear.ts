@@ -1,21 +1,33 @@
-/** Clear: one append closes a session and opens the next with the same agent, bindings and permissions. */
-import type { Command, Loaded } from "../core/command.ts";
+/**
+ * Clear: one append closes a session and opens the next, with the same agent, bindings, permissions, triggers
+ * and files, and with what is left of the budget.
+ */
+import { budgetLeft, handOverBudget, type BudgetHandover } from "../core/budget.ts";
+import type { Command, CommandOf, Loaded } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { emptyState, type State } from "../core/state.ts";
 import type { Part } from "../store/port.ts";
 import { madeBefore, newSessionId } from "./asked.ts";
-import { instructionFiles } from "./bootstrap.ts";
+import { distinct, instructionFiles } from "./bootstrap.ts";
+import {
+  initialFilesOf,
+  listCarryOver,
+  triggersToMove,
+  type CarryOver,
+  type MovedTriggers,
+} from "./branch/carry-over.ts";
 import { carriedFor } from "./carry.ts";
 import { handoffDocument } from "./handoff.ts";
 import { expectAt } from "./noted.ts";
 import { checkObjective } from "./options.ts";
-import { paybackOf } from "./payback.ts";
+import { workedUntil } from "./payback.ts";
 import { decideSealed, type Sealed } from "./seal.ts";
 import { indexEntry } from "./session-index.ts";
-import { objectiveFor, takeOver } from "./take-over.ts";
+import { objectiveFor, takenNames, takeOver } from "./take-over.ts";
 import type { Context } from "./engine-context.ts";
+import { assertReviewed } from "./transfer/review.ts";
 
 export interface ClearOptions {
   readonly objective?: string;
@@ -25,30 +37,42 @@ export interface ClearOptions {
   readonly handoff?: boolean;
 }
 
+export interface Cleared {
+  readonly next: SessionId;
+  readonly carriedOver: CarryOver | null;
+}
+
+type Opening = CommandOf<"open">;
+
 export async function clearSession(
   context: Context,
   session: SessionId,
   options: ClearOptions,
-): Promise<SessionId> {
+): Promise<Cleared> {
   const { writer } = context;
   // Left out, it is the same as before; empty, it would be none.
   if (options.objective !== undefined) checkObjective("clear", options.objective);
   for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
     const before = await madeBefore(context);
-    if (before !== null) return before;
+    if (before !== null)
+      return { next: before, carriedOver: await carriedAgain(context, session, options.handoff === true) };
     // Written down before the rest, so that it is there whatever becomes of it.
+    assertReviewed(session, await writer.current(session));
     const handoff = options.handoff === true ? await handoffDocument(context, session) : null;
     const state = await writer.current(session);
     const reason = options.reason ?? (handoff === null ? "cleared" : "handed off");
     const next = newSessionId(context);
-    const parts = [
-      ...(await closing(context, session, state, reason)),
-      await opening(context, state, next, session, { ...options, handoff }),
-    ];
+    const over = await handover(context, session, state);
+    const { part, carriedOver } = await opening(context, state, next, session, {
+      ...options,
+      handoff,
+      over,
+    });
+    const parts = [await closing(context, session, state, { reason, over }), part];
     try {
       await writer.commit(parts);
       writer.forget(session);
-      return next;
+      return { next, carriedOver };
     } catch (error) {
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
     }
@@ -56,20 +80,35 @@ export async function clearSession(
   throw new SkeinError("conflict", `${session} changes too fast to be cleared`, { hint: "try again later" });
 }
 
-async function closing(context: Context, session: SessionId, state: State, reason: string): Promise<Part[]> {
-  const { store, world, writer, actor, once } = context;
+/** What leaves the session with its end and is the next one's from then on. */
+interface Handover {
+  readonly triggers: MovedTriggers;
+  readonly budget: BudgetHandover | null;
+}
+
+async function handover(context: Context, session: SessionId, state: State): Promise<Handover> {
+  const { store } = context;
+  return {
+    triggers: await triggersToMove(store, session, state),
+    budget: handOverBudget(state, await workedUntil(context, state)),
+  };
+}
+
+async function closing(
+  context: Context,
+  session: SessionId,
+  state: State,
+  { reason, over }: { readonly reason: string; readonly over: Handover },
+): Promise<Part> {
+  const { store, world, actor, once } = context;
   const facts = { actor, digest: world.digest, program: store.program };
-  const decide = (on: State, command: Command, key: string | null = null) =>
-    accepted(decideSealed(world, on, command, { facts, key }));
-  const payback = await paybackOf({ store, world }, writer.current, state);
-  const returned = payback === null ? {} : { returned: payback.returned };
-  const { drafts, events } = decide(state, { do: "close", reason, ...returned }, once);
+  const triggers = over.triggers.settings.map(({ name }) => name);
+  const limits = over.budget === null ? {} : { limits: over.budget.kept };
+  // What another session paid for goes on with the next one, and is given back at its end.
+  const command: Command = { do: "close", reason, handedOver: { triggers, ...limits } };
+  const { drafts, events } = accepted(decideSealed(world, state, command, { facts, key: once ?? null }));
   const index = await indexEntry(store, session, state, events);
-  const ups = (payback?.ups ?? []).map((up): Part => {
-    const { session: payer, state: on, command } = up;
-    return { session: payer, expect: expectAt(on), drafts: decide(on, command).drafts };
-  });
-  return [{ session, expect: expectAt(state), drafts, index }, ...ups];
+  return { session, expect: expectAt(state), drafts, index };
 }
 
 async function opening(
@@ -77,13 +116,16 @@ async function opening(
   state: State,
   next: SessionId,
   session: SessionId,
-  options: Omit<ClearOptions, "handoff"> & { readonly handoff: Loaded | null },
-): Promise<Part> {
+  options: Omit<ClearOptions, "handoff"> & { readonly handoff: Loaded | null; readonly over: Handover },
+): Promise<{ readonly part: Part; readonly carriedOver: CarryOver }> {
   const { store, world, actor } = context;
   const { pin, bind, ...rest } = await takeOver(store, session, state);
+  const { triggers, budget } = options.over;
+  const { files } = await initialFilesOf(store, session, state);
   const documents = [
     ...(options.handoff === null ? [] : [options.handoff]),
     ...(await instructionFiles(context, bind)),
+    ...files,
   ];
   const objective = await objectiveFor(store, session, state, options.objective);
   const whose = { objective, agent: rest.agent ?? null, definition: pin?.definition };
@@ -97,20 +139,52 @@ async function opening(
     ...rest,
     ...(pin === undefined ? {} : { pin }),
     ...(options.name === undefined ? {} : { name: options.name }),
-    ...(documents.length === 0 ? {} : { documents }),
+    ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
     ...(carried === null ? {} : { carried }),
+    ...(triggers.settings.length === 0 ? {} : { triggers: triggers.settings }),
+    ...(budget === null ? {} : paidBy(state, budget)),
+    ...(state.standing.depth === 0 ? {} : { depth: state.standing.depth }),
   };
   const facts = { actor, digest: world.digest, program: store.program };
   const sealed = accepted(decideSealed(world, emptyState, command, { facts, key: null }));
   const { drafts, events, blobs } = sealed;
   for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
-  return {
-    session: next,
-    expect: "absent",
-    drafts,
-    index: await indexEntry(store, next, emptyState, events),
-  };
+  const index = await indexEntry(store, next, emptyState, events);
+  const carriedOver = await listCleared(context, session, state, options.handoff !== null);
+  return { part: { session: next, expect: "absent", drafts, index }, carriedOver };
 }
+
+/** The same list for the same state, so that a call that is sent again gets the same answer. */
+async function listCleared(
+  { store }: Context,
+  session: SessionId,
+  state: State,
+  handoff: boolean,
+): Promise<CarryOver> {
+  const { files, erased: erasedFiles } = await initialFilesOf(store, session, state);
+  const triggers = await triggersToMove(store, session, state);
+  const left = budgetLeft(state);
+  const limits = Object.keys(left).length === 0 ? null : left;
+  const names = takenNames(await takeOver(store, session, state));
+  return listCarryOver(session, { state, files, erasedFiles, limits, triggers, handoff, ...names });
+}
+
+/** Null when the call had no key, or what it wrote is gone. */
+async function carriedAgain(
+  context: Context,
+  session: SessionId,
+  handoff: boolean,
+): Promise<CarryOver | null> {
+  const { store, states, once } = context;
+  const closedSeq = once === undefined ? undefined : await store.keyed(session, once);
+  if (closedSeq === undefined) return null;
+  return listCleared(context, session, await states.at(session, closedSeq - 1), handoff);
+}
+
+const paidBy = ({ standing: { payer } }: State, { limits, got }: BudgetHandover): Partial<Opening> => ({
+  ...(Object.keys(limits).length === 0 ? {} : { limits }),
+  ...(payer === null ? {} : { got, payer: payer.session }),
+});
 
 function accepted(decision: ReturnType<typeof decideSealed>): Sealed {
   if (!("refusal" in decision)) return decision;

@@ -7,14 +7,16 @@ import { itemText } from "../core/context/boundary.ts";
 import { share } from "../core/context/text.ts";
 import { SkeinError } from "../core/error.ts";
 import { itemKey } from "../core/fold/durable.ts";
+import { mayIn } from "../core/lifecycle.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import { roughTokens } from "../core/tokens.ts";
-import { zoneOf } from "../core/zone.ts";
+import { readZone } from "../core/zone.ts";
 import type { Survey } from "./compaction-survey.ts";
 import { readContent } from "./content.ts";
 import { readItems } from "./projection.ts";
 import type { StepWorld } from "./step.ts";
+import { settle } from "./turn/broken-call.ts";
 
 /** What stands for a range from now on. Without a model: it was put together by rule. */
 export interface Replacement {
@@ -23,6 +25,7 @@ export interface Replacement {
   readonly items: readonly FoundItem[];
   readonly by?: {
     readonly model: string;
+    readonly requestSeq: number;
     readonly usage: Counted;
     readonly costNanoUsd: number | null;
   };
@@ -42,15 +45,18 @@ export async function recordSummary(
   const tokensAfter = Math.ceil(survey.frameTokens + boundary + cut.keptTokens);
   if (tokensAfter >= tokensBefore) return false;
   let isDone = true;
+  let isHeard = true;
   await step.drive.change(
     (state): Command => {
-      const isHeard = state.standing.reserved !== null;
-      if (!isSame(state, survey.state)) {
-        if (by === undefined || !isHeard) throw overtaken();
+      const { reserved, status } = state.standing;
+      isHeard = by !== undefined && reserved?.seq === by.requestSeq;
+      const isOver = by !== undefined && !mayIn(status, "compact");
+      if (isOver || !isSame(state, survey.state)) {
+        if (by === undefined) throw overtaken();
         isDone = false;
-        const { model, usage, costNanoUsd } = by;
+        isHeard = true;
         const message = "the transcript changed while it was summarized";
-        return { do: "fail", model, error: "overtaken", retryable: true, usage, costNanoUsd, message };
+        return { do: "fail", error: "overtaken", retryable: true, message, ...by };
       }
       return {
         do: "compact",
@@ -60,15 +66,24 @@ export async function recordSummary(
         tokensBefore,
         tokensAfter,
         summary,
-        // Whoever ended the turn meanwhile wrote the call off: what it cost is counted already.
-        ...(by === undefined || isHeard ? by : { model: by.model }),
+        ...paidBy(by, isHeard),
         ...(items.length === 0 ? {} : { items: items.map((item) => ({ do: "record", ...item }) as const) }),
         zone: zoneAfter(step, tokensAfter),
       };
     },
     { asked: step.asked },
   );
+  // The turn was ended meanwhile and the call given up as lost: what it cost is known after all.
+  if (by !== undefined && !isHeard)
+    await settle(step.drive, { do: "fail", error: "overtaken", retryable: false, ...by });
   return isDone;
+}
+
+/** Who made the summary; and what that cost, unless it is settled by a record of its own. */
+function paidBy(by: Replacement["by"], isHeard: boolean): Partial<Extract<Command, { do: "compact" }>> {
+  if (by === undefined) return {};
+  const { model, usage, costNanoUsd } = by;
+  return isHeard ? { model, usage, costNanoUsd } : { model };
 }
 
 /** Leaves these outputs out, and those that were left out before. */
@@ -158,6 +173,5 @@ async function boundaryTokens(
 /** Turns and age count from here on. */
 function zoneAfter({ crew }: StepWorld, tokens: number): Zoned {
   const { windowTokens } = crew.model.facts;
-  const zone = zoneOf({ tokens, windowTokens, turns: 0, ageMs: 0 }, crew.rules.zones);
-  return { zone, tokens, windowTokens };
+  return readZone({ tokens, windowTokens, turns: 0, ageMs: 0 }, crew.rules.zones);
 }

@@ -20,6 +20,7 @@ import { listen } from "./model-stream.ts";
 import { safeText } from "./redact.ts";
 import { outputRoom, reservation, type StepWorld } from "./step.ts";
 import { cleanText } from "./tool-output.ts";
+import { nothingStreamed, recordBroken, settle } from "./turn/broken-call.ts";
 
 /** A model that may be asked, and how. */
 export interface Summarizer {
@@ -77,6 +78,7 @@ export type Summarized =
       readonly kind: "summary";
       readonly summary: string;
       readonly items: readonly FoundItem[];
+      readonly requestSeq: number;
       readonly usage: Counted;
       readonly costNanoUsd: number | null;
     }
@@ -119,16 +121,17 @@ async function ask(
   const prompt = safeText(step.context.world, asked);
   const answered = await askModel(step, summarizer, { toSeq: cut.toSeq, prompt, reason: options.reason });
   if (answered.kind !== "words") return answered;
-  const { words, usage, costNanoUsd } = answered;
+  const { words, requestSeq, usage, costNanoUsd } = answered;
   const { summary, items } =
     options.strategy === "extract" ? readSummary(words) : { summary: words.trim(), items: [] };
-  return { kind: "summary", summary, items, usage, costNanoUsd };
+  return { kind: "summary", summary, items, requestSeq, usage, costNanoUsd };
 }
 
 export type Answered =
   | {
       readonly kind: "words";
       readonly words: string;
+      readonly requestSeq: number;
       readonly usage: Counted;
       readonly costNanoUsd: number | null;
     }
@@ -145,14 +148,17 @@ export async function askModel(
   const request = await makeRequest(step, summarizer, asked);
   if (request === null) return { kind: "stopped" };
   let answer: Answer;
+  const { requestSeq, reserved, tokens: inputTokens } = request;
+  const streamed = nothingStreamed(context);
   try {
     const { parts, outputTokensMax } = request;
     // A summary is no answer, and is not to be taken for one.
-    const call = { parts, outputTokensMax, requestSeq: null, signal: step.signal };
+    const call = { parts, outputTokensMax, requestSeq: null, signal: step.signal, streamed };
     answer = await listen(context, drive.session, model, call);
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
-    await failed(step, model, error);
+    const broken = { model, requestSeq, error, streamed, reserved, inputTokens, isStep: false };
+    await recordBroken(context, drive, broken);
     return error.kind === "interrupted" ? { kind: "stopped" } : { kind: "failed", error };
   }
   const said = answer.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
@@ -163,10 +169,10 @@ export async function askModel(
   };
   const costNanoUsd = costOf(model.facts.price, usage);
   const words = cleanText(said);
-  if (words.trim() !== "") return { kind: "words", words, usage, costNanoUsd };
+  if (words.trim() !== "") return { kind: "words", words, requestSeq, usage, costNanoUsd };
   // It was answered and must be paid, but with nothing that could stand for the range.
   const error = new ModelError("invalid", `there is no summary in the answer (${answer.finish})`);
-  await failed(step, model, error, { usage, costNanoUsd });
+  await failed(step, model, error, { requestSeq, usage, costNanoUsd });
   return { kind: "failed", error };
 }
 
@@ -187,6 +193,7 @@ interface MadeRequest {
   readonly outputTokensMax: number;
   readonly requestSeq: number;
   readonly tokens: number;
+  readonly reserved: Amounts;
 }
 
 /** Writes down what is about to be asked; null when a limit stands in the way: the session stands still. */
@@ -210,7 +217,7 @@ async function makeRequest(
     const outputTokensMax = outputRoom(model.facts, answerTokens(summarizer), tokens, budgetLeft(state));
     const reserved = reservation(model.facts, tokens, outputTokensMax);
     if (reason === "asked") assertAffordable(state, reserved, model);
-    made = { parts: rendered.parts, outputTokensMax, tokens };
+    made = { parts: rendered.parts, outputTokensMax, tokens, reserved };
     return {
       do: "request",
       model: model.name,
@@ -243,21 +250,13 @@ function assertAffordable(state: State, reserved: Amounts, model: Model): void {
   throw new SkeinError("refused", message, { hint: "give the session more, or prune instead" });
 }
 
-/** What never reached a model costs nothing; what was cut off may have cost all that was reserved. */
-const free: readonly string[] = ["auth", "invalid", "overflow", "rate-limited", "overloaded"];
-
-/** The session may be over while a model was asked; then there is nobody to tell. */
+/** Settles a call that was answered with something of no use. */
 export async function failed(
   { context, drive }: StepWorld,
   model: Model,
   { kind: error, message, retryable }: Pick<ModelError, "message" | "retryable"> & { readonly kind: string },
-  paid?: { readonly usage: Counted; readonly costNanoUsd: number | null },
+  paid: { readonly requestSeq?: number; readonly usage: Counted; readonly costNanoUsd: number | null },
 ): Promise<void> {
-  const cost = paid ?? { costNanoUsd: free.includes(error) ? 0 : null };
   const words = safeText(context.world, cleanText(message)).slice(0, limit.reasonCharsMax);
-  try {
-    await drive.change({ do: "fail", model: model.name, error, retryable, message: words, ...cost });
-  } catch (cause) {
-    if (!(cause instanceof SkeinError) || cause.code !== "refused") throw cause;
-  }
+  await settle(drive, { do: "fail", model: model.name, error, retryable, message: words, ...paid });
 }

@@ -193,17 +193,17 @@ async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePla
       failure = made.error;
       continue;
     }
-    const { items, usage, costNanoUsd } = made;
+    const { items, requestSeq, usage, costNanoUsd } = made;
     const { model } = summarizer;
     const words = made.summary === "" ? await plainText(task, now, cut) : made.summary;
     const summary = withInputs(words, inputs, inputChars(task));
-    const by = { model: model.name, usage, costNanoUsd };
+    const by = { model: model.name, requestSeq, usage, costNanoUsd };
     const whose = isWhole ? step : pieceOf(step);
     if (await recordSummary(whose, now, cut, { strategy, summary, items, by })) return done;
     const { standing } = await step.drive.state();
-    if (standing.reserved === null) return "stopped";
     failure = new ModelError("invalid", "the summary is as long as what it stands for");
     await failed(step, model, { kind: "no-gain", message: failure.message, retryable: false }, by);
+    if (standing.reserved === null) return "stopped";
   }
   if (failure?.kind === "overflow" && task.fitTokens > 1) {
     task.fitTokens = Math.min(Math.floor(cut.goneTokens / 2), task.fitTokens - 1);

@@ -344,7 +344,7 @@ function checkPattern(pattern: string, at: string): void {
   } catch (cause) {
     throw notSchema(`${errorText(cause)}${at}`, cause);
   }
-  const plain = pattern.replaceAll(/\\[^1-9k]/g, "_").replaceAll(/\[[^\]]*\]/g, "_");
+  const plain = pattern.replaceAll(/\\[^1-9k]/g, "_").replaceAll(/\[[^\]]*(?:\]|$)/g, "_");
   const open: { repeats: boolean }[] = [];
   const repeated = (place: number): boolean => /^([*+]|\{\d+,\d*\})/.test(plain.slice(place));
   if (/\\[1-9k]/.test(plain)) throw notSchema(`the pattern ${quote(pattern)}${at} refers back`);

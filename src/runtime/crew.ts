@@ -5,17 +5,23 @@
 import { agentRules, isStoredAgent, mayOffer, type AgentDefinition, type AgentRules } from "../core/agent.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import { Keyed } from "../core/keyed.ts";
 import type { Settings, ToolDefinition } from "../core/part.ts";
-import { ruleFor } from "../core/permission.ts";
+import type { Ruling } from "../core/permission.ts";
+import { isUnreviewed } from "../core/review.ts";
 import type { State } from "../core/state.ts";
 import type { Model } from "../model/port.ts";
 import type { Bound, FileWatch, Tool, Toolbox } from "../tool/port.ts";
 import { readContent } from "./content.ts";
 import { learnNamed, safeJson } from "./redact.ts";
+import { assertReviewed } from "./transfer/review.ts";
 import type { Context } from "./engine-context.ts";
+import { judgeCall, readRules, type CallRules } from "./govern/rules.ts";
 
 export interface Crew extends AsyncDisposable {
   readonly agent: AgentDefinition | null;
+  /** An agent is pinned, and its definition was erased or is of a newer program. */
+  readonly agentUnknown: boolean;
   readonly rules: AgentRules;
   /** `agent:name@version`: who writes what the model says. */
   readonly actor: string;
@@ -25,7 +31,14 @@ export interface Crew extends AsyncDisposable {
   /** Keeps versions of files that the tools change; undefined where nobody does. */
   readonly files: FileWatch | undefined;
   /** What the model is offered, and its digest. */
-  readonly offer: { readonly digest: string; readonly definitions: readonly ToolDefinition[] };
+  readonly offer: Offer;
+  /** Takes over tools that changed since, as servers may tell; `tools` and `offer` are then the new ones. */
+  refresh(signal: AbortSignal): Promise<void>;
+}
+
+interface Offer {
+  readonly digest: string;
+  readonly definitions: readonly ToolDefinition[];
 }
 
 export async function gatherCrew(
@@ -34,22 +47,42 @@ export async function gatherCrew(
   state: State,
   options: { readonly signal: AbortSignal },
 ): Promise<Crew> {
-  const { agent, actor } = await agentOf(context, session, state);
+  const { agent, actor, agentUnknown } = await agentOf(context, session, state);
   const model = await modelOf(context, state.standing.model ?? agent?.model);
   const toolbox = await openTools(context, session, state, options.signal);
-  const offered = toolbox.tools.filter(({ name }) => mayOffer(agent, name));
-  const told = offered.map(({ name, description, input }) => ({ name, description, input }));
-  const definitions = safeJson(context.world, told);
+  let offered = offeredOf(context, agent, toolbox);
   return {
     agent,
+    agentUnknown,
     actor,
     model,
     rules: agentRules(agent),
     settings: settingsFor(model, agent),
-    tools: new Map(offered.map((tool) => [tool.name, tool])),
     files: toolbox.files,
-    offer: { definitions, digest: context.world.digest("", JSON.stringify(definitions)) },
+    get tools() {
+      return offered.tools;
+    },
+    get offer() {
+      return offered.offer;
+    },
+    async refresh(signal) {
+      if ((await toolbox.refresh?.(signal)) === true) offered = offeredOf(context, agent, toolbox);
+    },
     [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
+  };
+}
+
+function offeredOf(
+  { world }: Context,
+  agent: AgentDefinition | null,
+  toolbox: Toolbox,
+): { readonly tools: ReadonlyMap<string, Tool>; readonly offer: Offer } {
+  const offered = toolbox.tools.filter(({ name }) => mayOffer(agent, name));
+  const told = offered.map(({ name, description, input }) => ({ name, description, input }));
+  const definitions = safeJson(world, told);
+  return {
+    tools: new Map(offered.map((tool) => [tool.name, tool])),
+    offer: { definitions, digest: world.digest("", JSON.stringify(definitions)) },
   };
 }
 
@@ -69,14 +102,16 @@ export async function agentOf(
   { store }: Context,
   session: SessionId,
   { standing }: State,
-): Promise<{ readonly agent: AgentDefinition | null; readonly actor: string }> {
+): Promise<Pick<Crew, "agent" | "actor" | "agentUnknown">> {
   const { agent } = standing;
   const actor = `agent:${agent?.name ?? "default"}@${agent?.version ?? 0}`;
-  if (agent === null || agent.version === 0) return { agent: null, actor };
+  if (agent === null || agent.version === 0) return { agent: null, actor, agentUnknown: false };
   const content = (await readContent(store, session, agent.seq)) as { definition?: unknown } | undefined;
   const definition = content?.definition;
-  // A definition that was erased, or that another Skein wrote, leaves the session with the defaults.
-  return { agent: isStoredAgent(definition) ? definition : null, actor };
+  // A definition that was erased, or that another Skein wrote, leaves the session with the defaults; but what
+  // it denied is not known either.
+  const isKnown = isStoredAgent(definition);
+  return { agent: isKnown ? definition : null, actor, agentUnknown: !isKnown };
 }
 
 export async function modelOf(context: Context, name: string | undefined): Promise<Model> {
@@ -96,6 +131,7 @@ async function openTools(
   signal: AbortSignal,
 ): Promise<Toolbox> {
   if (context.tools === undefined) return { tools: [], [Symbol.asyncDispose]: async () => {} };
+  assertReviewed(session, state);
   const bound = await readBindings(context, session, state);
   for (const { secrets } of bound) learnNamed(context.world, secrets);
   const source = await context.tools();
@@ -126,39 +162,47 @@ export interface OfferedTool {
 /** The tools that a run would offer now. Opens what they need, and closes it again. */
 export async function listTools(context: Context, session: SessionId): Promise<readonly OfferedTool[]> {
   const state = await context.writer.current(session);
-  const { agent } = await agentOf(context, session, state);
-  await using toolbox = await openTools(context, session, state, new AbortController().signal);
+  const crew = await agentOf(context, session, state);
+  const rules = await rulesOf(context, session, state, crew);
+  // What someone else bound is not opened to be listed: that may start a program of theirs.
+  const isForeign = isUnreviewed(state) || (await context.store.head(session))?.copy === true;
+  const shown = isForeign ? withoutBindings(state) : state;
+  await using toolbox = await openTools(context, session, shown, new AbortController().signal);
   const offered: OfferedTool[] = [];
-  for (const { name, description, effect } of toolbox.tools) {
-    if (!mayOffer(agent, name)) continue;
-    const { rule } = await permissionFor(context, session, state, { agent }, { tool: name, input: {} });
+  for (const tool of toolbox.tools) {
+    const { name, description, effect } = tool;
+    if (!mayOffer(crew.agent, name)) continue;
+    const { rule } = judgeTool(rules, tool, { input: {} });
     offered.push({ name, description, effect, rule });
   }
   return offered;
 }
 
-/** What becomes of a call, by the rules of the agent and the session. */
-export async function permissionFor(
+const withoutBindings = (state: State): State => ({
+  ...state,
+  standing: { ...state.standing, bindings: Keyed.empty(), unreviewed: false },
+});
+
+/** What decides on the calls of a session at this state. */
+export async function rulesOf(
   { store }: Context,
   session: SessionId,
-  { standing }: State,
-  { agent }: Pick<Crew, "agent">,
-  call: { readonly tool: string; readonly input: unknown; readonly checked?: unknown },
-): Promise<ReturnType<typeof ruleFor>> {
-  const rules = [];
-  for (const [name, { tool, rule, seq, hash }] of standing.permissions.entries()) {
-    const content = hash === null ? undefined : await readContent(store, session, seq);
-    // With its content the arguments it was for are gone: it counts for no call until it is set again.
-    if (hash !== null && content === undefined) continue;
-    const { pattern, reason } = (content ?? {}) as { pattern?: unknown; reason?: string };
-    rules.push({
-      name,
-      tool,
-      rule,
-      ...(pattern === undefined ? {} : { pattern }),
-      ...(reason === undefined ? {} : { reason }),
-    });
-  }
-  const { tool, input, checked } = call;
-  return ruleFor({ tool, input, checked, agent: agent?.permissions ?? [], session: rules });
+  state: State,
+  { agent, agentUnknown }: Pick<Crew, "agent" | "agentUnknown">,
+): Promise<CallRules> {
+  const own = await readRules(store, session, state);
+  return { session: own, agent: agent?.permissions ?? [], agentUnknown };
 }
+
+/** What the rules say of a call of this tool. */
+export const judgeTool = (
+  rules: CallRules,
+  tool: Tool,
+  call: { readonly input: unknown; readonly checked?: unknown },
+): Ruling =>
+  judgeCall(rules, {
+    tool: tool.name,
+    effect: tool.effect,
+    contained: tool.effect !== "session" && tool.contained === true,
+    ...call,
+  });

@@ -1,7 +1,7 @@
 /**
  * Delivering: messages to other stores wait in the sender's log until they are known to have arrived. Whoever
  * delivers writes to the receiver's log first and to the sender's second. If it dies in between, the next one
- * finds the number there already; two at once do no harm. Of one pair the numbers go in order: what waits
+ * finds the message there already; two at once do no harm. Of one pair the numbers go in order: what waits
  * holds up those behind it, what is refused for good does not.
  */
 import { isAskedOut, isFull } from "../core/decide/message.ts";
@@ -13,7 +13,7 @@ import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { contentOf } from "./content.ts";
 import type { Context } from "./engine-context.ts";
-import { momentText, receiving, type Letter } from "./letter.ts";
+import { hasReceived, momentText, receiving, type Letter } from "./letter.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { makeWriter, type Writer } from "./writer.ts";
 
@@ -121,6 +121,8 @@ export async function deliverFrom(
 ): Promise<Delivered> {
   const overdue = await giveUp(context, session);
   const { standing } = await context.writer.current(session);
+  // Where its messages go was said by someone whom nobody here trusts yet.
+  if (standing.unreviewed) return { delivered: 0, refused: 0, overdue, waiting: [] };
   const pairs = new Map<string, { readonly seq: number; readonly number: number }[]>();
   for (const { to, seq, number } of standing.outbox.values()) {
     if (only === undefined || to === only) pairs.set(to, [...(pairs.get(to) ?? []), { seq, number }]);
@@ -204,7 +206,8 @@ async function offer(context: Context, letter: Letter, stores: Stores, place: st
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
     const state = await there.writer.current(to).catch(() => null);
-    if (state !== null && number <= (state.standing.received.get(from) ?? 0)) return { kind: "arrived" };
+    const isUsed = state !== null && number <= (state.standing.received.get(from) ?? 0);
+    if (isUsed && (await hasReceived(there.store, letter))) return { kind: "arrived" };
     return mayPass(error, state, letter) ? { kind: "waits", reason: reasonOf(error) } : lost(error);
   }
 }
@@ -224,7 +227,7 @@ function mayPass({ code }: SkeinError, state: State | null, { deadlineMs }: Lett
 
 /** Gives up requests of a session that had no reply in time, and tells it. Gives how many. */
 export async function giveUp(context: Context, session: SessionId): Promise<number> {
-  const nowMs = context.world.now();
+  const nowMs = context.store.now();
   const { standing } = await context.writer.current(session);
   const late = [...standing.requests.entries()].filter(([, { deadlineMs }]) => deadlineMs < nowMs);
   let count = 0;

@@ -160,7 +160,9 @@ function fieldsOf(state: StateView): object {
     turn: turn?.number ?? null,
     holder: lease?.holder ?? null,
     bindings: Object.fromEntries(bindings.map((one) => [one.name, `${one.kind}, ${one.mode}`])),
-    permissions: Object.fromEntries(permissions.map((one) => [one.name, `${one.rule} ${one.tool}`])),
+    permissions: Object.fromEntries(
+      permissions.map(({ name: of, rule, tool, effect }) => [of, [rule, tool, effect].join(" ").trim()]),
+    ),
     budget,
     checkpoints,
     scores: Object.fromEntries(Object.entries(scores).map(([score, { value }]) => [score, value])),

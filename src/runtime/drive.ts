@@ -9,15 +9,19 @@
  */
 import type { Block } from "../core/catalogue/entry.ts";
 import type { Called, Counted, TurnCommand } from "../core/command/turn.ts";
+import { present } from "../core/decision.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import { checkJson } from "../core/json.ts";
+import { limit } from "../core/limit.ts";
 import type { Part, Settings } from "../core/part.ts";
 import type { State } from "../core/state.ts";
 import { nextContext } from "./context-reader.ts";
 import { nextTaken, readWaiting, takenOf } from "./inbox.ts";
 import { takeLease, type Lease } from "./lease.ts";
 import type { Context } from "./engine-context.ts";
-import { safeJson } from "./redact.ts";
+import { safeJson, safeText } from "./redact.ts";
+import { shapeOutput } from "./tool-output.ts";
 import type { Also } from "./beside.ts";
 import type { Build, Change } from "./writer.ts";
 
@@ -46,6 +50,18 @@ export interface RespondOptions {
   readonly blocks: readonly Block[];
   /** The effect of each tool that was asked for; by default `unsafe`. */
   readonly effects?: Readonly<Record<string, "read" | "idempotent" | "unsafe">>;
+}
+
+export interface FailOptions {
+  readonly error: string;
+  readonly message?: string;
+  /** The text that the model had streamed. */
+  readonly partial?: string;
+  readonly usage?: Counted;
+  /** In nano-dollars; null, or absent, when it is not known. */
+  readonly costNanoUsd?: number | null;
+  /** The most that the call may have used besides. */
+  readonly unconfirmed?: { readonly tokens?: number; readonly nanoUsd?: number };
 }
 
 /** A call that may run once it is started. */
@@ -173,12 +189,19 @@ export class Drive implements AsyncDisposable {
     });
   }
 
-  /** The model call came to nothing. */
-  async fail(options: { readonly error: string; readonly message?: string; readonly costNanoUsd?: number }) {
-    checkOptions("fail", options, ["error", "message", "costNanoUsd"]);
-    const { costNanoUsd = null, ...rest } = options;
+  /**
+   * The model call came to nothing. Give `usage` and `costNanoUsd` as far as they are known; without them,
+   * all that was reserved stays unconfirmed. `partial` is the text that was streamed before it ended.
+   */
+  async fail(options: FailOptions): Promise<void> {
+    checkOptions("fail", options, ["error", "message", "partial", "usage", "costNanoUsd", "unconfirmed"]);
+    const { costNanoUsd = null, error, usage, unconfirmed } = options;
+    const { world } = this.#context;
+    const said = (text: string | undefined) => (text === undefined ? undefined : safeText(world, text));
+    const [message, partial] = [said(options.message), said(options.partial)];
     const model = inFlight(await this.state());
-    await this.change({ do: "fail", model, retryable: true, costNanoUsd, ...rest });
+    const known = present({ usage, unconfirmed, message, partial });
+    await this.change({ do: "fail", model, error, retryable: true, costNanoUsd, ...known });
   }
 
   /** Writes down that these calls are about to run. Run them only once this has resolved. */
@@ -187,7 +210,7 @@ export class Drive implements AsyncDisposable {
     this.#going(await this.change({ do: "start", calls, nowMs }));
   }
 
-  /** The outcome of a call. */
+  /** The outcome of a call. A long output is kept whole; the model sees its beginning and end. */
   async settle(
     call: string,
     result: {
@@ -197,7 +220,12 @@ export class Drive implements AsyncDisposable {
     },
   ): Promise<void> {
     checkOptions("settle", result, ["status", "output", "ms"]);
-    await this.change({ do: "settle", call, ...result });
+    const { status, output = "" } = result;
+    if (typeof output !== "string") checkJson("settle: output", output);
+    const { length } = typeof output === "string" ? output : JSON.stringify(output);
+    const seq = length <= limit.toolOutputCharsMax ? null : (await this.state()).mind.calls.get(call)?.seq;
+    const shaped = typeof seq === "number" ? await shapeOutput(this.#context, output, seq) : {};
+    await this.change({ do: "settle", call, ...result, ...shaped, status });
   }
 
   async end(outcome: Extract<TurnCommand, { do: "end" }>["outcome"] = "completed"): Promise<void> {

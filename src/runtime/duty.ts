@@ -8,11 +8,11 @@ import { limit } from "../core/limit.ts";
 import type { Context } from "./engine-context.ts";
 import { isFree, isWithin, momentOf } from "./lease.ts";
 import { seal } from "./seal.ts";
-import { workspaceHead } from "./noted.ts";
+import { holds, workspaceHead, type Noted } from "./noted.ts";
 
 export interface Duty {
-  /** What is written under it names it: see `isOnDuty`. */
-  readonly epoch: number;
+  /** The record that took it, which is what is written under it: see `isOnDuty`. */
+  readonly taken: Noted;
   /** Aborted when it is lost, or was given back. */
   readonly lost: AbortSignal;
   /** Gives it back. May be called twice. */
@@ -40,7 +40,9 @@ export async function takeDuty(
   try {
     const lease = { holder, leaseMs };
     const [taken] = await writer.commit([{ session: store.workspace, expect, drafts, lease }]);
-    return taken === undefined ? null : holdDuty(context, taken.firstSeq, { leaseMs, asked });
+    if (taken === undefined) return null;
+    const record = { seq: taken.firstSeq, hash: taken.hashes[0] ?? "" };
+    return holdDuty(context, record, { leaseMs, asked });
   } catch (error) {
     if (error instanceof SkeinError && error.code === "conflict") return null;
     throw error;
@@ -49,17 +51,22 @@ export async function takeDuty(
 
 const sealing = { actor: "system", key: null };
 
-/** Whether what is written now, after this position, is written under the duty of this epoch. */
-export async function isOnDuty({ store }: Pick<Context, "store">, epoch: number): Promise<boolean> {
-  return (await store.head(store.workspace))?.epoch === epoch;
+/**
+ * Whether what is written now is written under the lease that this record took. After a rollback of the store
+ * another process may hold a lease with the same epoch.
+ */
+export async function isOnDuty({ store }: Pick<Context, "store">, taken: Noted): Promise<boolean> {
+  if ((await store.head(store.workspace))?.epoch !== taken.seq) return false;
+  return holds(store, store.workspace, taken);
 }
 
 function holdDuty(
   context: Context,
-  epoch: number,
+  taken: Noted,
   { leaseMs, asked }: { readonly leaseMs: number; readonly asked: ReturnType<typeof momentOf> },
 ): Duty {
   const { store, world } = context;
+  const { seq: epoch } = taken;
   const lost = new AbortController();
   let heldFrom = asked;
 
@@ -69,7 +76,8 @@ function holdDuty(
       if (lost.signal.aborted) return;
       const from = momentOf(world);
       try {
-        if (!(await store.renew(store.workspace, epoch, leaseMs))) return lost.abort();
+        const isRenewed = await store.renew(store.workspace, epoch, leaseMs);
+        if (!isRenewed || !(await isOnDuty(context, taken))) return lost.abort();
         heldFrom = from;
       } catch {
         // It may be renewed the next time, if it lasts so long.
@@ -84,7 +92,7 @@ function holdDuty(
     const { drafts } = seal(world, [{ type: "lease.released", body: { epoch } }], sealing);
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       const { seq, hash } = await workspaceHead(store);
-      if (!(await isOnDuty(context, epoch))) return;
+      if (!(await isOnDuty(context, taken))) return;
       const part = { session: store.workspace, expect: { seq, hash }, epoch, drafts };
       try {
         await context.writer.commit([{ ...part, lease: "release" }]);
@@ -96,5 +104,5 @@ function holdDuty(
   }
 
   void keep();
-  return { epoch, lost: lost.signal, release };
+  return { taken, lost: lost.signal, release };
 }

@@ -3,7 +3,9 @@ import type { SessionId } from "../core/ids.ts";
 import type { Models } from "../model/port.ts";
 import type { Store } from "../store/port.ts";
 import type { ToolSource } from "../tool/port.ts";
+import type { Signer } from "./bundle.ts";
 import type { EventCache } from "./context-reader.ts";
+import type { NeedScope } from "./govern/rules.ts";
 import type { Live } from "./live.ts";
 import type { MemoryReader } from "./memory.ts";
 import type { Runs } from "./running.ts";
@@ -32,6 +34,8 @@ export interface Context {
   readonly openStore: OpenStore | undefined;
   /** Where this store is, as others would open it; undefined when nobody else can. */
   readonly place: string | undefined;
+  /** The key that lists of heads are signed with; absent, or null: they are not signed. */
+  readonly signer: (() => Signer | null) | undefined;
   readonly tokenizer: Tokenizer;
   readonly cache: EventCache;
   readonly memory: MemoryReader;
@@ -42,4 +46,6 @@ export interface Context {
   readonly newSession?: () => SessionId;
   /** The caller's key, as a record bears it: what this call writes to the workspace's log has it. */
   readonly once?: string;
+  /** Throws unless whoever called has the scope; absent where the caller has every right. */
+  readonly need?: NeedScope | undefined;
 }

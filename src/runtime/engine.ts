@@ -11,20 +11,22 @@ import { askedContext, madeBefore, newSessionId, type Asked } from "./asked.ts";
 import { addAgent, listAgents, showAgent, type AgentSummary, type AgentVersion } from "./agents.ts";
 import { readBlob } from "./content.ts";
 import type { DeliverProgress, DeliverReport } from "./deliver.ts";
-import { readFeedPage, type Event } from "./event-reader.ts";
+import { readFeedPage, type FeedEvents } from "./event-reader.ts";
 import type { ExportOptions } from "./bundle.ts";
 import type { ImportOptions, ImportReport } from "./import.ts";
 import type { MigrateAllOptions, MigrateAllReport } from "./move-all.ts";
 import type { Policy } from "../core/policy.ts";
 import type { PolicyEntry, SetPolicyOptions } from "./policies.ts";
+import type { Approval } from "./workspace/approvals.ts";
 import type { RetainOptions, RetainReport } from "./retain.ts";
 import { dropSessions } from "./retain-drop.ts";
 import { catchUp, search, type Hit, type Progress } from "./projection.ts";
 import { rebuild, type RebuildReport } from "./rebuild.ts";
 import type { ScanOptions, ScanReport } from "./scan.ts";
-import { prepareOpening } from "./bootstrap.ts";
+import { carriedAgain, prepareCarried } from "./bootstrap.ts";
 import { findSession } from "./find.ts";
 import type { Lineage } from "./lineage.ts";
+import type { CostOptions, CostRow } from "./read/cost.ts";
 import { forget, listMemory, remember } from "./memory.ts";
 import type { ForgetOptions, Forgotten, MemoryEntry, MemoryOptions, RememberOptions } from "./memory.ts";
 import { queryLine } from "./query-line.ts";
@@ -35,7 +37,8 @@ import type { Context } from "./engine-context.ts";
 import { checkActor } from "./seal.ts";
 import { Session, type Written } from "./session.ts";
 import { standingRows, type StandingRow } from "./standing.ts";
-import { emptyReport, joinReports, verifyLog, type VerifyReport } from "./verify.ts";
+import type { AcceptOptions, Accepted, Anchor, AnchorOptions } from "./govern/anchor.ts";
+import type { VerifyAllOptions, VerifyAllReport } from "./govern/verify-all.ts";
 import type { HookEntry, SetHookOptions } from "./hooks.ts";
 import type { TokenHolder } from "./token-reader.ts";
 import type { AddTokenOptions, IssuedToken, TokenEntry, TokensOptions } from "./tokens.ts";
@@ -46,6 +49,7 @@ import type { Template, TemplateOptions } from "./work/templates.ts";
 import type { WebhookAnswer, WebhookCall } from "./work/webhook.ts";
 import type { WorkOptions, Worker } from "./work/worker.ts";
 import { writtenBefore } from "./workspace.ts";
+import { everyLog } from "./read/every-log.ts";
 
 export interface SessionsOptions {
   readonly agent?: string;
@@ -98,11 +102,12 @@ export class Engine implements AsyncDisposable {
     checkOpen(options);
     const { writer, actor, store } = this.#context;
     const before = await madeBefore(this.#context);
-    if (before !== null) return new Session(this.#context, before);
-    const opening = await prepareOpening(this.#context, options);
+    if (before !== null)
+      return new Session(this.#context, before, await carriedAgain(this.#context, before, options));
+    const { opening, carriedOver } = await prepareCarried(this.#context, options);
     const id = newSessionId(this.#context);
     await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...opening } }, { actor });
-    return new Session(this.#context, id);
+    return new Session(this.#context, id, carriedOver);
   }
 
   /** A handle on a session that exists. An id may be given by any ending that only one session has. */
@@ -175,10 +180,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Events of all logs: at least once, in order within each. `position` is where to go on. */
-  async feed(options: { readonly after?: string; readonly limit?: number } = {}): Promise<{
-    readonly events: readonly Event[];
-    readonly position: string;
-  }> {
+  async feed(options: { readonly after?: string; readonly limit?: number } = {}): Promise<FeedEvents> {
     checkOptions("feed", options, ["after", "limit"]);
     const { store } = this.#context;
     return readFeedPage(store, options.after ?? null, Math.min(options.limit ?? 100, limit.pageRecordsMax));
@@ -217,26 +219,38 @@ export class Engine implements AsyncDisposable {
     return queryLine(store)({ actor, signal }, () => store.query(sql, how));
   }
 
-  /** Verifies every log of the store, and the store itself. */
-  async verify(options: { readonly progress?: Progress } = {}): Promise<VerifyReport> {
-    checkOptions("verify", options, ["progress"]);
-    const { store, world } = this.#context;
-    let report = emptyReport();
-    for (const fault of await store.check()) {
-      const problem = { session: store.workspace, seq: 0, problem: `the store itself: ${fault}` };
-      report = joinReports(report, { ...emptyReport(), ok: false, problems: [problem], firstBad: problem });
-    }
-    for await (const session of this.#everyLog()) {
-      const head = await store.head(session);
-      if (head === undefined) continue;
-      // What a fork shares is verified with its parent, unless the parent was deleted.
-      const own = head.parent !== null && (await store.head(head.parent.session)) !== undefined;
-      const done = await verifyLog(store, world, session, { own }).catch(ifGone);
-      if (done === null) continue;
-      report = joinReports(report, done);
-      options.progress?.({ records: report.records, sessions: report.sessions });
-    }
-    return report;
+  async #familyOf(session: SessionId): Promise<readonly SessionId[]> {
+    const { readFamily } = await import("./read/family.ts");
+    return (await readFamily(this.#context, session)).relatives.map((relative) => relative.session);
+  }
+
+  /** What model calls have cost, by group, the most expensive first; by day, the latest first. */
+  async cost(options: CostOptions = {}): Promise<CostRow[]> {
+    checkOptions("cost", options, ["by", "session", "family", "since", "until", "daily"]);
+    const { session, family = false } = options;
+    if (family && session === undefined)
+      throw new SkeinError("invalid", "cost: family: expected with session", { hint: "name a session" });
+    const { readCost } = await import("./read/cost.ts");
+    const id = session === undefined ? null : await this.#find(session);
+    const sessions = id === null ? null : family ? await this.#familyOf(id) : [id];
+    return readCost((sql) => this.query(sql), options, sessions);
+  }
+
+  /** Verifies every log of the store, against the listed heads too, and the store itself. */
+  async verify(options: VerifyAllOptions = {}): Promise<VerifyAllReport> {
+    checkOptions("verify", options, ["progress", "anchor"]);
+    const { verifyAll } = await import("./govern/verify-all.ts");
+    return verifyAll(this.#context, options);
+  }
+
+  /** Lists the heads of all logs in the workspace's log, and gives the root to be kept elsewhere. */
+  async anchor(options: AnchorOptions = {}): Promise<Anchor> {
+    return (await import("./govern/anchor.ts")).makeAnchor(this.#context, options);
+  }
+
+  /** Accepts the logs as they are, after a restore that was meant: verify reports them no more. */
+  async acceptAnchor(options: AcceptOptions): Promise<Accepted> {
+    return (await import("./govern/anchor.ts")).acceptHeads(this.#context, options);
   }
 
   /** Finds secrets that got in earlier, in one session or all logs. Never gives a value. */
@@ -244,7 +258,7 @@ export class Engine implements AsyncDisposable {
     const { checkScan, scan } = await import("./scan.ts");
     checkScan(options);
     const { session, progress } = options;
-    const logs = session === undefined ? this.#everyLog() : only(await this.#find(session));
+    const logs = session === undefined ? everyLog(this.#context.store) : only(await this.#find(session));
     return scan(this.#context, logs, { whole: session !== undefined, progress });
   }
 
@@ -283,7 +297,7 @@ export class Engine implements AsyncDisposable {
   /** Forgets everything derived and makes it again from the logs. */
   async rebuild(options: { readonly progress?: Progress } = {}): Promise<RebuildReport> {
     checkOptions("rebuild", options, ["progress"]);
-    return rebuild(this.#context, this.#everyLog(), options.progress);
+    return rebuild(this.#context, everyLog(this.#context.store), options.progress);
   }
 
   /** Deletes a session for good. Forks keep what they share with it. */
@@ -308,6 +322,16 @@ export class Engine implements AsyncDisposable {
   /** Takes a policy away. What it did stays done. */
   async removePolicy(name: string): Promise<void> {
     return (await import("./policies.ts")).removePolicy(this.#context, name);
+  }
+
+  /** Commands that are always allowed, in every session of the workspace. */
+  async approvals(): Promise<Approval[]> {
+    return (await import("./workspace/approvals.ts")).listApprovals(this.#context);
+  }
+
+  /** Ends a saved approval: the command is asked about again. */
+  async revokeApproval(name: string): Promise<void> {
+    return (await import("./workspace/approvals.ts")).revokeApproval(this.#context, name);
   }
 
   /** The policies of the workspace, by name; the default is among them unless it was replaced. */
@@ -352,9 +376,13 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Keeps the bytes of an image or file, and gives the hash by which a block of an input names them. A text
-   * is kept without its secrets; other bytes that hold one are refused.
+   * is kept without its secrets; other bytes that hold one are refused. A stream takes little memory, however
+   * long it is.
    */
-  async putBlob(bytes: Uint8Array): Promise<string> {
+  async putBlob(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<string> {
+    if (typeof bytes === "object" && bytes !== null && Symbol.asyncIterator in bytes) {
+      return (await import("./log/blob-upload.ts")).keepStream(this.#context, bytes);
+    }
     if (!(bytes instanceof Uint8Array) || bytes.length > limit.blobBytesMax) {
       throw new SkeinError("invalid", `putBlob: not bytes, or more than ${limit.blobBytesMax} of them`);
     }
@@ -453,25 +481,8 @@ export class Engine implements AsyncDisposable {
   #find(idOrEnding: string): Promise<SessionId> {
     return findSession(this.#context.store, idOrEnding);
   }
-
-  /** From the logs themselves: the index may be what is being made again. */
-  async *#everyLog(): AsyncGenerator<LogId> {
-    for (let after: LogId | null = null; ;) {
-      const page: readonly LogId[] = await this.#context.store.logs(after, limit.listMax);
-      yield* page;
-      const last = page.at(-1);
-      if (last === undefined) return;
-      after = last;
-    }
-  }
 }
 
 async function* only(session: SessionId): AsyncGenerator<LogId> {
   yield await Promise.resolve(session);
-}
-
-/** A session that another process deleted in the meantime is not damaged. */
-function ifGone(error: unknown): null {
-  if (error instanceof SkeinError && error.code === "not-found") return null;
-  throw error;
 }

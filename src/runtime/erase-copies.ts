@@ -5,7 +5,6 @@
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
-import { limit } from "../core/limit.ts";
 import * as range from "../core/range.ts";
 import type { Range, Ranges } from "../core/range.ts";
 import type { Context } from "./engine-context.ts";
@@ -13,6 +12,7 @@ import { contentOf, readContent } from "./content.ts";
 import type { Family } from "./erase-family.ts";
 import { pages, type Gone } from "./erase-survey.ts";
 import type { Progress } from "./projection.ts";
+import { everyLog } from "./read/every-log.ts";
 
 export interface EraseCopy {
   /** The log, and the position in it. */
@@ -224,26 +224,21 @@ export async function* ownRanges(
   family: Family,
 ): AsyncGenerator<readonly [LogId, readonly Range[]]> {
   const seen = new Map<LogId, Ranges>();
-  for (let after: LogId | null = null; ;) {
-    const page: readonly LogId[] = await store.logs(after, limit.listMax);
-    for (const session of page) {
-      const head = await store.head(session);
-      if (head === undefined) continue;
-      if (head.parent === null || isWorkspaceId(session)) yield [session, [[1, head.seq]]];
-      else {
-        const ranges: Range[] = [];
-        for (const { range: each, owner, present } of await family.stretches(session)) {
-          if (owner !== session && present) continue;
-          const before = seen.get(owner) ?? [];
-          ranges.push(...range.subtract([each], before));
-          seen.set(owner, range.add(before, each));
-        }
-        yield [session, ranges];
-      }
+  for await (const session of everyLog(store)) {
+    const head = await store.head(session);
+    if (head === undefined) continue;
+    if (head.parent === null || isWorkspaceId(session)) {
+      yield [session, [[1, head.seq]]];
+      continue;
     }
-    const last = page.at(-1);
-    if (last === undefined) return;
-    after = last;
+    const ranges: Range[] = [];
+    for (const { range: each, owner, present } of await family.stretches(session)) {
+      if (owner !== session && present) continue;
+      const before = seen.get(owner) ?? [];
+      ranges.push(...range.subtract([each], before));
+      seen.set(owner, range.add(before, each));
+    }
+    yield [session, ranges];
   }
 }
 

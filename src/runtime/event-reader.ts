@@ -3,9 +3,9 @@ import { readEvent, type OpaqueEvent, type SessionEvent, type WorkspaceEvent } f
 import { checkOptions, SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import type { Head, Store } from "../store/port.ts";
+import type { Store } from "../store/port.ts";
 import { givenBytes, inflate, isKeptAsBlob } from "./content.ts";
-import { holds, isBehind, notAsBefore, type Noted } from "./noted.ts";
+import { isStill, notAsBefore, type Noted } from "./noted.ts";
 
 /** Events of the catalogue, and records that only another program understands. */
 export type Event = SessionEvent | WorkspaceEvent | OpaqueEvent;
@@ -66,14 +66,22 @@ export async function readEventsPage(
   return { events, next: null };
 }
 
+export interface FeedEvents {
+  readonly events: readonly Event[];
+  /** To be given as `after` for the next page. Opaque. */
+  readonly position: string;
+  /**
+   * Present when the store fell back to an earlier copy of itself since `after` was given out (a fail-over
+   * that lost a tail, a restored backup). The events start at this position, so some come again; null is the
+   * beginning.
+   */
+  readonly rolledBackTo?: string | null;
+}
+
 /** The same of all logs: what comes after a position of the feed, and the position of the last of it. */
-export async function readFeedPage(
-  store: Store,
-  after: string | null,
-  count: number,
-): Promise<{ readonly events: readonly Event[]; readonly position: string }> {
+export async function readFeedPage(store: Store, after: string | null, count: number): Promise<FeedEvents> {
   for (let want = count; ;) {
-    const { records, position } = await store.feed(after, want);
+    const { records, ...rest } = await store.feed(after, want);
     const found = records.map((record) => readEvent(record, true).event);
     const fits = makeRoom();
     const over = found.findIndex((event) => !fits(event));
@@ -82,7 +90,7 @@ export async function readFeedPage(
     else {
       const events: Event[] = [];
       for (const event of found) events.push(await whole(store, event));
-      return { events, position };
+      return { events, ...rest };
     }
   }
 }
@@ -119,12 +127,13 @@ async function* readLog(
       notice?.clear();
       const head = await store.head(session);
       if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
-      if (met !== null && !(await isStill(store, head, met))) throw await given.whenSetBack(session, met);
       const { seq: headSeq } = head;
-      if (follow) met = head;
       const want = Math.min(left, limit.pageRecordsMax);
       const range = { fromSeq, toSeq: Math.min(toSeq, headSeq), reverse, limit: want, contents: true };
       const page = await store.read(session, types === undefined ? range : { ...range, types });
+      // After the page was read: another server may have taken over while it was waited for.
+      if (met !== null && !(await isStill(store, head, met))) throw await given.whenSetBack(session, met);
+      if (follow) met = head;
       for (const record of page) {
         if (record.at >= until) return;
         if (record.at < since) continue;
@@ -144,11 +153,6 @@ async function* readLog(
   } finally {
     notice?.stop();
   }
-}
-
-async function isStill(store: Store, head: Head, met: Noted): Promise<boolean> {
-  if (isBehind(head, met)) return false;
-  return head.seq === met.seq || holds(store, head.session, met);
 }
 
 const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;

@@ -12,6 +12,7 @@ import type { SessionId } from "../core/ids.ts";
 import type { Bound, FileTree } from "../tool/port.ts";
 import { readBindings } from "./crew.ts";
 import { fileBlobs } from "./file-note.ts";
+import { assertReviewed } from "./transfer/review.ts";
 import { fileConflict, filesOf, putsOf, readChanges } from "./files.ts";
 import type { ForkPlan } from "./fork.ts";
 import { headOf } from "./place.ts";
@@ -25,6 +26,7 @@ export async function withFiles(
   directory: string,
 ): Promise<ForkPlan> {
   const { command, from, parent } = plan;
+  assertReviewed(session, await context.writer.current(session));
   const to = resolve(directory);
   if ((await lstat(to).catch(() => undefined)) !== undefined)
     throw new SkeinError("conflict", `${to} is there already`, { hint: "give the path of a new directory" });

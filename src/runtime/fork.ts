@@ -1,14 +1,16 @@
 /** Forking: what the command for a fork at a position is made of. */
-import type { CommandOf, ForkOptions, Permission } from "../core/command.ts";
-import { withdrawn } from "../core/decide/branch.ts";
+import type { CommandOf, ForkOptions } from "../core/command.ts";
+import { withdrawnBindings } from "../core/decide/branch.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import { isUnreviewed } from "../core/review.ts";
+import { rulesForFork } from "../core/permission-order.ts";
 import type { State } from "../core/state.ts";
 import { madeBefore, newSessionId } from "./asked.ts";
 import { carriedForFork } from "./carry.ts";
-import { readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
 import { erasedBefore } from "./erase-fork.ts";
+import { readRules } from "./govern/rules.ts";
 
 export interface ForkPlan {
   readonly command: CommandOf<"fork">;
@@ -60,20 +62,13 @@ export async function forkCommand(
   const from = await states.at(session, seq);
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   const now = await writer.current(session);
-  const lost = withdrawn(from, now);
-  const grant: Permission[] = [];
-  for (const { ref, ...rule } of lost.permissions) {
-    const content = ref === null ? undefined : await readContent(store, session, ref.seq);
-    // A rule whose pattern was erased counts for no call; without the pattern it would be about every call.
-    const erased = ref !== null && ref.hash !== null && content === undefined;
-    if (erased && rule.rule === "allow") grant.push({ ...rule, rule: "none" });
-    else grant.push({ ...(content as { pattern?: unknown } | undefined), ...rule });
-  }
-  const { unbind } = lost;
+  const unbind = withdrawnBindings(from, now);
+  const point = await readRules(store, session, from);
+  const grant = rulesForFork(point, await readRules(store, session, now));
   // The parent named in the fork's first record is this session, also where the position is older than
   // itself.
   const erased = await erasedBefore(store, session, seq, now);
-  const rights = { unbind, grant, erased };
+  const rights = { unbind, grant, erased, ...(isUnreviewed(now) ? { unreviewed: true } : {}) };
   return {
     command: { do: "fork", parentHash: record?.hash ?? "", by: "person", ...rights, ...options },
     from: { ...from, standing: { ...from.standing, session } },

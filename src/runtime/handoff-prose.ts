@@ -15,6 +15,7 @@ import type { Context } from "./engine-context.ts";
 import { handoffCommand, makeText, type Handoff } from "./handoff.ts";
 import { keepLease } from "./keeper.ts";
 import { safeText } from "./redact.ts";
+import { settle } from "./turn/broken-call.ts";
 import type { StepWorld } from "./step.ts";
 
 /** Where the model had nothing to say, or could not be asked, the log alone must do. */
@@ -38,16 +39,21 @@ export async function proseHandoff(
   if (asked.kind === "failed") return { failed: asked.error.message };
   if (asked.kind === "stopped") return { failed: "the model was not asked" };
   const count = await context.tokenizer.counter();
-  const { usage, costNanoUsd } = asked;
+  const { requestSeq, usage, costNanoUsd } = asked;
   const text = readProse(asked.words, plain.text, { tokensMax, count });
   let made: Handoff = plain;
+  let isHeard = true;
   const change = await drive.change(
     async (now) => {
       made = await makeText(context, session, now, tokensMax, { text, model: summarizer.model.name });
-      return { ...handoffCommand(context, made), usage, costNanoUsd };
+      isHeard = now.standing.reserved?.seq === requestSeq;
+      return { ...handoffCommand(context, made), ...(isHeard ? { usage, costNanoUsd } : {}) };
     },
     { asked: true },
   );
+  // The turn was ended meanwhile and the call given up as lost: what it cost is known after all.
+  const over = { do: "fail", model: summarizer.model.name, error: "overtaken", retryable: false } as const;
+  if (!isHeard) await settle(drive, { ...over, requestSeq, usage, costNanoUsd });
   return { ...made, seq: change.headSeq };
 }
 

@@ -14,7 +14,7 @@ import type { Context } from "./engine-context.ts";
 import { findSession } from "./find.ts";
 import { troubleWith, type HookTrouble } from "./hook-trouble.ts";
 import { checkUrl } from "./outbound.ts";
-import { workspaceHead } from "./noted.ts";
+import { workspaceHead, type Noted } from "./noted.ts";
 import { writeOnce, writeWorkspace } from "./workspace.ts";
 
 export interface SetHookOptions {
@@ -169,10 +169,10 @@ async function apply({ store }: Context, hooks: Map<string, HookEntry>, record: 
 export async function noteDelivered(
   context: Context,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
-  { to, count, epoch }: { readonly to: string; readonly count: number; readonly epoch: number },
+  { to, count, taken }: { readonly to: string; readonly count: number; readonly taken: Noted },
 ): Promise<void> {
   await writeWorkspace({ ...context, actor: "system" }, async () => {
-    if (!(await isOnDuty(context, epoch))) return [];
+    if (!(await isOnDuty(context, taken))) return [];
     const hook = (await listHooks(context)).find((one) => one.setSeq === setSeq);
     if (hook === undefined || hook.position === to) return [];
     return [{ type: "hook.delivered", body: { name, setSeq, to, count } }];
@@ -186,15 +186,15 @@ export async function noteAbandoned(
     readonly session: string;
     readonly seq: number;
     readonly attempts: number;
-    readonly epoch: number;
+    readonly taken: Noted;
   },
 ): Promise<void> {
-  const { session, seq, attempts, epoch } = given;
+  const { session, seq, attempts, taken } = given;
   const { store } = context;
   const body = { name, setSeq, log: session, seq, attempts };
   let fromSeq: number | null = null;
   await writeWorkspace({ ...context, actor: "system" }, async (headSeq) => {
-    if (!(await isOnDuty(context, epoch))) return [];
+    if (!(await isOnDuty(context, taken))) return [];
     fromSeq ??= headSeq + 1;
     // After a lost answer it may be there after all.
     const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: false };

@@ -10,26 +10,32 @@ import {
   parseManifest,
   parseRecord,
   parseTrailer,
+  signedHeads,
   signedText,
   type BundleLog,
   type BundleTrailer,
   type ParsedManifest,
 } from "../core/bundle.ts";
+import { trackMissingContents, type MissingContents } from "../core/bundle-erased.ts";
 import type { Moved } from "../core/command/move.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { isUnreviewed } from "../core/review.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import { readFrames, type Frame } from "./bundle-frame.ts";
 import { checkedChunks } from "./move-blob.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
 import { watchedChunks } from "./redact.ts";
 import { arriveHere, byBundle } from "./move-step.ts";
+import { reviewOf, type SessionReview } from "./transfer/review.ts";
 import type { Context } from "./engine-context.ts";
 
 export interface ImportOptions {
   /** Public keys, base64url: a bundle that none of them has signed is refused. */
   readonly signedBy?: readonly string[];
+  /** Public keys, base64url: a session that moves here goes on at once only if one of them has signed. */
+  readonly trusted?: readonly string[];
 }
 
 export interface ImportReport {
@@ -46,6 +52,12 @@ export interface ImportReport {
   readonly already: boolean;
   /** Who signed it, by the public key. The signature is right; whose the key is, is not said. */
   readonly signedBy: string | null;
+  /** Whether a key that was named as trusted signed it. */
+  readonly trusted: boolean;
+  /** It lives here, and is suspended until a person has reviewed and activated it. */
+  readonly suspended: boolean;
+  /** What each of its sessions would act with: bindings, rules, triggers, waiting input. */
+  readonly review: readonly SessionReview[];
   /** What whoever imported it should know; null when there is nothing. */
   readonly warning: string | null;
 }
@@ -55,7 +67,7 @@ export async function importBundle(
   source: AsyncIterable<Uint8Array>,
   options: ImportOptions = {},
 ): Promise<ImportReport> {
-  checkOptions("import", options, ["signedBy"]);
+  checkOptions("import", options, ["signedBy", "trusted"]);
   const { store, world } = context;
   const receiver = makeReceiver(store, world);
   const blobs = new Set<string>();
@@ -67,7 +79,11 @@ export async function importBundle(
         hint: signedBy === null ? "it is not signed at all" : `it is signed by ${signedBy}`,
       });
     }
-    const report = await settle(context, receiver, manifest, { signedBy, blobs: blobs.size });
+    const warnings = signedBy !== null && manifest.version === 1 && trailer.lost.length > 0 ? [unsigned] : [];
+    const known = [...(options.signedBy ?? []), ...(options.trusted ?? [])];
+    const trusted = signedBy !== null && known.includes(signedBy);
+    const told = { signedBy, trusted, blobs: blobs.size, warnings };
+    const report = await settle(context, receiver, manifest, told);
     // What only records refer to that are erased here has no business here.
     for (const hash of blobs) await store.dropBlob(hash);
     return report;
@@ -96,7 +112,8 @@ async function readAll(
   if (first.done === true || first.value.kind !== frameKinds.manifest) {
     throw bundleFlaw("it does not begin with its manifest");
   }
-  const manifest = parseManifest(textOf(first.value));
+  const manifest = parseManifest(textOf(first.value), first.value.version);
+  const missing = trackMissingContents(manifest.logs);
   const logs = manifest.logs[Symbol.iterator]();
   let log = await beginNext(receiver, logs.next().value);
   const came = new Set<string>();
@@ -111,6 +128,7 @@ async function readAll(
         for (const record of recordsOf(frame)) {
           if (log === null) throw bundleFlaw("it has more records than its manifest says");
           checkSecrets(context, log.session, record);
+          missing.see(log, record);
           await receiver.add(record);
           records++;
           if (record.seq < log.toSeq) continue;
@@ -120,12 +138,20 @@ async function readAll(
         break;
       case frameKinds.trailer:
         if (log !== null) throw bundleFlaw(`records of ${log.session} are missing`);
+        checkContents(missing.unnamed());
         return { manifest, trailer: await lastOf(frame, frames, { records, came, receiver }) };
       case frameKinds.manifest:
         throw bundleFlaw("it has two manifests");
     }
   }
   throw bundleFlaw("it ends too soon");
+}
+
+/** A content that is gone is named by the log; one that is only left out was stripped on the way. */
+function checkContents(unnamed: ReturnType<MissingContents["unnamed"]>): void {
+  if (unnamed === null) return;
+  const { session, seq } = unnamed;
+  throw bundleFlaw(`the content of record ${seq} of ${session} is missing, and no content.erased names it`);
 }
 
 async function beginNext(receiver: Receiver, log: BundleLog | undefined): Promise<BundleLog | null> {
@@ -158,7 +184,7 @@ async function lastOf(
   found: { readonly records: number; readonly came: ReadonlySet<string>; readonly receiver: Receiver },
 ): Promise<BundleTrailer> {
   const { lost, referred } = found.receiver;
-  const trailer = parseTrailer(textOf(frame));
+  const trailer = parseTrailer(textOf(frame), frame.version);
   if (trailer.sha256 !== frame.digestBefore()) throw bundleFlaw("its digest is not that of its bytes");
   if (trailer.records !== found.records || trailer.blobs !== found.came.size) {
     throw bundleFlaw("it does not hold as much as it says");
@@ -231,10 +257,15 @@ async function* chunksOf(
   }
 }
 
-function signerOf(manifest: ParsedManifest, { signature }: BundleTrailer): string | null {
+function signerOf(manifest: ParsedManifest, trailer: BundleTrailer): string | null {
+  const { signature } = trailer;
   if (signature === null) return null;
   const { publicKey } = signature;
-  const text = Buffer.from(signedText(manifest));
+  const isFirst = manifest.version === 1;
+  if (!isFirst && !(isBase64url(publicKey, 32) && isBase64url(signature.signature, 64))) {
+    throw bundleFlaw("its signature is not spelled as it must be");
+  }
+  const text = Buffer.from(isFirst ? signedHeads(manifest) : signedText({ ...manifest, ...trailer }));
   let right: boolean;
   try {
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: publicKey }, format: "jwk" });
@@ -246,12 +277,23 @@ function signerOf(manifest: ParsedManifest, { signature }: BundleTrailer): strin
   return publicKey;
 }
 
+/** Whether a text is the one spelling of so many bytes. */
+function isBase64url(text: string, length: number): boolean {
+  const bytes = Buffer.from(text, "base64url");
+  return bytes.length === length && bytes.toString("base64url") === text;
+}
+
 /** Everything is right: it is seen from now on, and a session that was moved goes on here. */
 async function settle(
   context: Context,
   receiver: Receiver,
   manifest: ParsedManifest,
-  told: { readonly signedBy: string | null; readonly blobs: number },
+  told: {
+    readonly signedBy: string | null;
+    readonly trusted: boolean;
+    readonly blobs: number;
+    readonly warnings: readonly string[];
+  },
 ): Promise<ImportReport> {
   const { store, writer, actor } = context;
   const { move, logs } = manifest;
@@ -261,26 +303,41 @@ async function settle(
   // Folding all of them shows that each can be read.
   for (const log of logs) await receiver.state(log.session).catch(unreadable(log.session));
   const moved = move === null ? null : await checkMove(context, receiver, main, move);
+  const untrusted = !told.trusted;
   await receiver.finish((log) => {
     if (log.kind === "prefix") return "prefix";
     return move !== null && log === main ? "own" : "copy";
   });
   writer.forget(session);
   const arrived =
-    move !== null && (await arriveHere({ store, writer, actor }, session, { move, where: byBundle }));
+    move !== null &&
+    (await arriveHere({ store, writer, actor }, session, { move, where: byBundle, untrusted }));
   const head = await store.head(session);
   const { records } = receiver.put;
+  const as = head?.copy === true ? "copy" : "own";
+  const sessions = logs.filter(({ kind }) => kind === "session").map((log) => log.session);
+  const now = as === "own" ? await writer.current(session) : null;
+  const review: SessionReview[] = [];
+  for (const one of sessions) review.push(await reviewOf(store, one, await receiver.state(one)));
   return {
     session,
-    as: head?.copy === true ? "copy" : "own",
-    sessions: logs.filter(({ kind }) => kind === "session").map((log) => log.session),
+    as,
+    sessions,
     records,
     blobs: told.blobs,
     already: records === 0 && !arrived,
     signedBy: told.signedBy,
-    warning: arrived && moved?.to === undefined ? usedUp : null,
+    trusted: told.trusted,
+    suspended: now !== null && isUnreviewed(now),
+    review,
+    warning: [...told.warnings, ...(arrived && moved?.to === undefined ? [usedUp] : [])].join("; ") || null,
   };
 }
+
+/** Images and files that a block names may be lost where a bundle is made; version 1 does not sign which. */
+const unsigned =
+  "images or files are missing, and the signature of a version 1 bundle does not say that they were " +
+  "missing when it was signed; export it again with this version of Skein";
 
 /** Nothing in a bundle without a workspace keeps another store from taking it over, too. */
 const usedUp =

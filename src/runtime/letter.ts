@@ -2,6 +2,7 @@
 import type { CommandOf } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
 import { holdTo } from "./contract.ts";
@@ -28,12 +29,16 @@ export async function receiving(
   letter: Letter,
   place?: string,
 ): Promise<CommandOf<"receive">> {
-  const { message, from, to, number, text, topic, replyTo, deadlineMs } = letter;
+  const { message, from, to, text, topic, replyTo, deadlineMs } = letter;
+  const lastNumber = state.standing.received.get(from) ?? 0;
   // What is there already is for the decision to find, whatever became of the receiver since.
-  if (number > (state.standing.received.get(from) ?? 0)) {
+  const isThere = letter.number <= lastNumber && (await hasReceived(store, letter));
+  if (!isThere) {
     await checkLivesHere(store, to, state);
     await holdTo(store, { session: to, state }, { topic, text });
   }
+  // A sender whose store was restored from a backup gives out numbers a second time.
+  const number = isThere ? letter.number : Math.max(letter.number, lastNumber + 1);
   return {
     do: "receive",
     from,
@@ -46,6 +51,28 @@ export async function receiving(
     ...noteOf(letter),
     ...(place === undefined ? {} : { place }),
   };
+}
+
+/**
+ * Whether the receiver's log holds this message. The number does not tell: after the sender's store was
+ * restored from a backup another message may have it. A message is recorded under its own number or a later
+ * one, and the numbers of a sender ascend, so the search ends at the first number before its own.
+ */
+export async function hasReceived(store: Store, letter: Letter): Promise<boolean> {
+  const { message, from, to, number } = letter;
+  const types = ["message.received"];
+  for (let toSeq = Infinity; toSeq > 0;) {
+    const range = { fromSeq: 1, toSeq, reverse: true, limit: limit.pageRecordsMax, types, contents: false };
+    const page = await store.read(to, range);
+    for (const { body } of page) {
+      const found = JSON.parse(body) as { message: string; from: string; number: number };
+      if (found.from !== from) continue;
+      if (found.message === message) return true;
+      if (found.number < number) return false;
+    }
+    toSeq = (page.at(-1)?.seq ?? 1) - 1;
+  }
+  return false;
 }
 
 /** What a model must be told that is to reply, or that waits for several replies. */

@@ -1,22 +1,23 @@
 /**
- * Lineage: the family of a session, from the first one on: who was forked from whom and where, and what was
- * merged into whom. Read from heads and states; no log is walked through.
+ * Lineage: the family of a session (read/family.ts) from the first one on, how each session stands, and what
+ * was merged into it. Read from heads and states; no log is walked through.
  */
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Status } from "../core/lifecycle.ts";
 import { emptyState, type Ref, type State } from "../core/state.ts";
-import { ancestry } from "./ancestry.ts";
 import { readContent } from "./content.ts";
-import { headOf } from "./place.ts";
 import type { Context } from "./engine-context.ts";
+import { readFamily, type Relation, type Relative } from "./read/family.ts";
 
 export interface LineageNode {
   readonly session: SessionId;
   /** 0 for the first one of the family. */
   readonly depth: number;
-  /** What it was forked from, and the last position that they share. */
+  /** Where it comes from, and the position there; 0 when the position is unknown. */
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
+  /** How it comes from there. `fork`: they share all up to that position. Null with `parent`. */
+  readonly relation: Relation | null;
   /** `absent`: it was deleted, or lives in another store. */
   readonly status: Status | "absent";
   readonly name: string | null;
@@ -36,61 +37,27 @@ export interface LineageNode {
 export interface Lineage {
   /** The one that was asked for. */
   readonly session: SessionId;
-  /** Each before its forks, forks in the order in which they left. */
+  /** Each before those that come from it, these in the order in which they left. */
   readonly nodes: readonly LineageNode[];
-  /** Forks that are left out, with their own, because there are too many. */
+  /** Sessions that are left out, with their own, because there are too many. */
   readonly left: number;
 }
 
-interface Place {
-  readonly session: SessionId;
-  readonly depth: number;
-  readonly parent: LineageNode["parent"];
-}
-
 export async function readLineage(context: Context, session: SessionId): Promise<Lineage> {
-  const { seq } = await headOf(context, session);
-  const path = (await ancestry(context, session, seq)).map((one) => one.session).toReversed();
+  const { relatives, left } = await readFamily(context, session, limit.lineageMax);
   const nodes: LineageNode[] = [];
-  let left = 0;
-  const waiting: Place[] = [{ session: path[0] ?? session, depth: 0, parent: null }];
-  for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
-    const { session: id, depth } = place;
-    // However large the family is, the way to the one that was asked for is shown.
-    if (nodes.length >= limit.lineageMax && path[depth] !== id) {
-      left += 1;
-      continue;
-    }
-    nodes.push(await nodeOf(context, place, session));
-    const forks = await forksOf(context, id, path[depth] === id ? path[depth + 1] : undefined);
-    const parentOf = (forkSeq: number) => ({ session: id, seq: forkSeq });
-    for (const fork of forks.toReversed())
-      waiting.push({ session: fork.session, depth: depth + 1, parent: parentOf(fork.seq) });
-  }
+  for (const relative of relatives) nodes.push(await nodeOf(context, relative));
   return { session, nodes, left };
 }
 
-/** In the order in which they left. Of an absent session only the one on the way is known. */
-async function forksOf(
-  { store }: Context,
-  session: SessionId,
-  next: SessionId | undefined,
-): Promise<readonly { readonly session: SessionId; readonly seq: number }[]> {
-  const forks = [...(await store.forks(session))];
-  if (next !== undefined && !forks.some((fork) => fork.session === next)) {
-    const head = await store.head(next);
-    forks.push({ session: next, seq: head?.parent?.seq ?? 0 });
-  }
-  return forks.toSorted((a, b) => a.seq - b.seq || (a.session < b.session ? -1 : 1));
-}
-
-async function nodeOf(context: Context, place: Place, descendant: SessionId): Promise<LineageNode> {
+async function nodeOf(context: Context, relative: Relative): Promise<LineageNode> {
   const { store, states } = context;
+  const { via: _, ...place } = relative;
   const head = await store.head(place.session);
-  if (head === undefined) return absentNode(context, place, descendant);
+  if (head === undefined) return absentNode(context, relative);
   const state = await states.at(place.session, head.seq);
   const { standing } = state;
-  const fork = place.parent === null ? emptyState : await atFork(context, place, state);
+  const fork = await atFork(context, relative, state);
   const text = async (ref: Ref | null, field: "name" | "objective"): Promise<string | null> => {
     const content = ref === null ? undefined : await readContent(store, place.session, ref.seq);
     const value = (content as Record<string, unknown> | undefined)?.[field];
@@ -135,13 +102,20 @@ async function mergesIn(
 }
 
 /** What a fork took over was merged before it; without merges nobody needs to look. */
-const atFork = async ({ states }: Context, { session, parent }: Place, state: State): Promise<State> =>
-  parent === null || state.mind.bases.size === 0 ? emptyState : states.at(session, parent.seq);
+const atFork = async (
+  { states }: Context,
+  { session, parent, relation }: Relative,
+  state: State,
+): Promise<State> =>
+  parent === null || relation !== "fork" || state.mind.bases.size === 0
+    ? emptyState
+    : states.at(session, parent.seq);
 
 /** What a descendant still knows of it. */
-async function absentNode({ states }: Context, place: Place, descendant: SessionId): Promise<LineageNode> {
-  const first = place.parent === null ? 1 : place.parent.seq + 1;
-  const { standing } = await states.at(descendant, first);
+async function absentNode({ states }: Context, { via, ...place }: Relative): Promise<LineageNode> {
+  const { parent, relation } = place;
+  const first = parent === null || relation !== "fork" ? 1 : parent.seq + 1;
+  const { standing } = via === null || via === place.session ? emptyState : await states.at(via, first);
   const known = standing.session === place.session;
   return {
     ...place,

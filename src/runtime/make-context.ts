@@ -4,6 +4,7 @@ import type { Models } from "../model/port.ts";
 import type { Store } from "../store/port.ts";
 import type { ToolSource } from "../tool/port.ts";
 import type { Also } from "./beside.ts";
+import type { Signer } from "./bundle.ts";
 import { makeEventCache } from "./context-reader.ts";
 import type { Context, OpenStore } from "./engine-context.ts";
 import { makeLive } from "./live.ts";
@@ -32,6 +33,8 @@ export interface EngineOptions {
   readonly tools?: () => Promise<ToolSource>;
   /** Values that never reach the store, by their names; and whether to take out what only looks like one. */
   readonly secrets?: Secrets;
+  /** The key that lists of heads are signed with; read whenever one is made. */
+  readonly signer?: () => Signer | null;
   /** Opens another store, for sessions that move there by its place, and for messages. */
   readonly openStore?: OpenStore;
   /** Where this store is, as others would open it: replies to messages to other stores go there. */
@@ -59,6 +62,7 @@ export function makeContext({ store, tenant = "default", actor, ...options }: En
     tools: options.tools,
     openStore: options.openStore,
     place: options.place,
+    signer: options.signer,
     tokenizer: makeTokenizer(world),
     cache,
     memory: makeMemoryReader(store),

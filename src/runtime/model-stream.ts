@@ -6,6 +6,8 @@ import { errorText } from "../core/suppressed.ts";
 import { ModelError, type Answer, type Model } from "../model/port.ts";
 import { readBlob } from "./content.ts";
 import type { Context } from "./engine-context.ts";
+import { momentOf } from "./lease.ts";
+import { takeNote, type Streamed } from "./turn/broken-call.ts";
 
 /** Rejects with `ModelError` only. An aborted signal is heard at once, whatever the driver does. */
 export async function listen(
@@ -18,13 +20,15 @@ export async function listen(
     readonly signal: AbortSignal;
     /** Deltas belong to the request at this position. Null: nobody is to hear them. */
     readonly requestSeq: number | null;
+    /** Filled with what was heard, for settling the call if it breaks off. */
+    readonly streamed: Streamed;
   },
 ): Promise<Answer> {
   const { store, world, live } = context;
   const over = new AbortController();
   const signal = AbortSignal.any([call.signal, over.signal]);
   const blob = (hash: string): Promise<Uint8Array> => readBlob(store, hash);
-  const { parts, outputTokensMax, requestSeq } = call;
+  const { parts, outputTokensMax, requestSeq, streamed } = call;
   const done = new AbortController();
   try {
     const stream = model.stream({ parts, outputTokensMax, blob, signal });
@@ -40,7 +44,8 @@ export async function listen(
       if (next === "stop") throw new ModelError("interrupted", "the call was interrupted");
       if (next === "silence") throw new ModelError("dropped", "the model said nothing for too long");
       if (next.done === true) return next.value;
-      if (requestSeq !== null) live.publish(session, { type: "delta", requestSeq, delta: next.value });
+      if (takeNote(streamed, next.value, momentOf(world)) && requestSeq !== null)
+        live.publish(session, { type: "delta", requestSeq, delta: next.value });
     }
   } catch (error) {
     if (error instanceof ModelError) throw error;

@@ -3,7 +3,7 @@
  * carried along. Whatever was done is found again, so that doing the same once more goes on with it.
  */
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { isSessionId, quote, type LogId, type SessionId } from "../core/ids.ts";
+import { isSessionId, quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Moved } from "../core/command/move.ts";
 import type { Page, SessionRow, Store } from "../store/port.ts";
@@ -16,6 +16,7 @@ import { shownPlace } from "./move-step.ts";
 import { carryWorkspace, nothingCarried, type CarriedCounts } from "./move-workspace.ts";
 import { makeStateReader } from "./state-reader.ts";
 import { makeWriter } from "./writer.ts";
+import { logPages } from "./read/every-log.ts";
 
 export interface MigrateAllOptions {
   /** A store, or the place of one, which is made if it is not there. */
@@ -140,18 +141,14 @@ const isLeaving = (found: Found): found is Leaving => "lineage" in found;
 /** Looked at together. */
 const lookedAtOnce = 64;
 
-/** All sessions in order of their ids, so that a fork mostly comes after what it was forked from. */
+/** All sessions, so that a fork mostly comes after what it was forked from. */
 async function* lookAtAll(looking: Looking): AsyncGenerator<Found> {
-  for (let after: LogId | null = null; ;) {
-    const page: readonly LogId[] = await looking.context.store.logs(after, limit.listMax);
+  for await (const page of logPages(looking.context.store)) {
     const sessions = page.filter((log) => isSessionId(log));
     for (let from = 0; from < sessions.length; from += lookedAtOnce) {
       const some = sessions.slice(from, from + lookedAtOnce);
       yield* await Promise.all(some.map((session) => look(looking, session)));
     }
-    const last = page.at(-1);
-    if (last === undefined) return;
-    after = last;
   }
 }
 

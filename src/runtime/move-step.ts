@@ -2,6 +2,7 @@
 import type { Moved } from "../core/command/move.ts";
 import type { Refusal } from "../core/decision.ts";
 import { SkeinError } from "../core/error.ts";
+import { joinHosts, splitHosts } from "../core/host-list.ts";
 import type { SessionId } from "../core/ids.ts";
 import { wayOut } from "../core/lifecycle.ts";
 import type { State } from "../core/state.ts";
@@ -41,10 +42,11 @@ export const byBundle = "a bundle";
 /** The place of a store as the log may say it: an address without its password. */
 export function shownPlace(place: string): string {
   if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(place)) return place;
-  const url = URL.canParse(place) ? new URL(place) : null;
+  const { plain, hosts } = splitHosts(place);
+  const url = URL.canParse(plain) ? new URL(plain) : null;
   if (url === null) return "an address that cannot be read";
   url.password = "";
-  return url.href;
+  return joinHosts(url.href, hosts);
 }
 
 /** What is refused of a session that lives elsewhere, said so that one knows where to go. */
@@ -100,8 +102,9 @@ export interface Arrival {
 export async function arriveHere(
   { store, writer, actor }: Arrival,
   session: SessionId,
-  { move, where }: { readonly move: string; readonly where: string },
+  options: { readonly move: string; readonly where: string; readonly untrusted?: boolean },
 ): Promise<boolean> {
+  const { move, where, untrusted = false } = options;
   const isHere = async (): Promise<boolean> => {
     const moved = await movedIn(store, session, await writer.current(session));
     return moved?.move !== move;
@@ -114,6 +117,7 @@ export async function arriveHere(
         moved: await movedIn(store, session, state),
         workspace: store.workspace,
         where,
+        untrusted,
       }) as const;
     await writer.change(session, build, { actor, lease: "release" });
     return true;

@@ -48,6 +48,8 @@ const stays: ReadonlySet<string> = new Set([
   "content.erased",
   "token.issued",
   "token.revoked",
+  "approval.saved",
+  "approval.revoked",
   "hook.set",
   "hook.removed",
   "hook.delivered",

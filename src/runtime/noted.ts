@@ -62,6 +62,12 @@ export async function holds(store: Store, log: LogId, { seq, hash }: Noted): Pro
   return record?.hash === hash;
 }
 
+/** Whether a log that stands at this head still holds what was met before. */
+export async function isStill(store: Store, head: Head, met: Noted): Promise<boolean> {
+  if (isBehind(head, met)) return false;
+  return head.seq === met.seq || holds(store, head.session, met);
+}
+
 /** The hash of the record that a state stands at. */
 const hashes = new WeakMap<State, string>();
 

@@ -2,6 +2,7 @@
 import type { Block } from "../core/catalogue/entry.ts";
 import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command.ts";
 import { checkDeadline } from "../core/deadline.ts";
+import { sandboxComplaint } from "../core/decide/work.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { checkLists, checkTexts, isObject } from "../core/given.ts";
 import { quote } from "../core/ids.ts";
@@ -23,6 +24,11 @@ export interface AnswerOptions {
   readonly reason?: string;
   /** Something to tell the model with it. */
   readonly text?: string;
+  /**
+   * What is allowed besides these calls: `session`, every call of their tools in this session; `always`, the
+   * same commands in every session of the workspace. By default nothing.
+   */
+  readonly remember?: "session" | "always";
 }
 
 export function recordsOf(records: string | AppendRecord | readonly AppendRecord[]): readonly AppendRecord[] {
@@ -48,9 +54,21 @@ export function checkNamed(call: keyof typeof besides, kind: unknown, key: unkno
 const besides = { record: ", 4.1", retract: "", promote: ', { scope: "agent" }' } as const;
 
 export function checkAnswer(options: AnswerOptions): void {
-  checkOptions("answer", options, ["allow", "calls", "reason", "text"]);
+  checkOptions("answer", options, ["allow", "calls", "reason", "text", "remember"]);
+  const { remember } = options;
+  if (remember !== undefined && remember !== "session" && remember !== "always") {
+    throw new SkeinError(
+      "invalid",
+      `answer: remember: expected "session" or "always", got ${quote(remember)}`,
+    );
+  }
   if (typeof options.allow !== "boolean") {
     throw new SkeinError("invalid", `answer: allow is ${quote(options.allow)}`, { hint: "true or false" });
+  }
+  if (remember !== undefined && !options.allow) {
+    throw new SkeinError("invalid", "answer: remember: only an allowed call can be remembered", {
+      hint: '"skein grant ID TOOL deny" denies every call of a tool',
+    });
   }
   const { calls } = options;
   if (calls === undefined || (Array.isArray(calls) && calls.every((call) => typeof call === "string")))
@@ -83,6 +101,8 @@ export function inputRecord(
   return { type: "input.received", blocks, ...(mode === undefined ? {} : { mode }) };
 }
 
+const bindingNames = "kind name mode path url command secrets options sandbox network".split(" ");
+
 /** Lists must be lists: a text would be taken apart into its characters. */
 export function checkBinding(binding: Binding): void {
   if (!isObject(binding)) {
@@ -90,7 +110,14 @@ export function checkBinding(binding: Binding): void {
       hint: 'for example { kind: "directory", name: "src", path: "src" }',
     });
   }
+  checkOptions("bind", binding, bindingNames);
   const { kind, command, url, secrets } = binding;
+  const wrong = sandboxComplaint(binding);
+  if (wrong !== null) {
+    throw new SkeinError("invalid", wrong, {
+      hint: 'for example { kind: "shell", path: ".", sandbox: true }',
+    });
+  }
   if (kind === "mcp" && (command === undefined) === (url === undefined)) {
     throw new SkeinError("invalid", "bind: an MCP server has a command or a URL, and not both", {
       hint: 'for example { kind: "mcp", name: "docs", command: ["docs-server"] }',

@@ -168,7 +168,7 @@ export function isPrivateHost(host: string): boolean {
 
 /** Loopback, private, link-local, shared, mapped, translated, reserved: whatever is not for everybody. */
 export function isPrivate(address: string): boolean {
-  const bare = address.replace(/%.*$/, "");
+  const [bare = ""] = address.split("%", 1);
   if (isIP(bare) === 6) return blocked6.check(bare, "ipv6");
   return isIP(bare) === 0 || blocked.check(bare, "ipv4");
 }

@@ -60,7 +60,7 @@ const writableIn =
   };
 
 /** Up to when it was at work, by the clock of its records: the last of them if its holder is gone, or now. */
-async function workedUntil(place: Place, { standing: { session, workedTo } }: State): Promise<number> {
+export async function workedUntil(place: Place, { standing: { session, workedTo } }: State): Promise<number> {
   if (workedTo === null) return 0;
   const head = await place.store.head(session as SessionId);
   return isFree(place, head?.lease ?? null) ? workedTo : place.store.now();

@@ -12,6 +12,7 @@ import type { Context } from "./engine-context.ts";
 import { findSession } from "./find.ts";
 import { stateNow } from "./handoff.ts";
 import { carriedOn, earlierMax } from "./handoff-inherit.ts";
+import { isWholeOutput } from "./tool-output.ts";
 
 type Recall = Extract<SessionAct, { act: "recall" }>;
 
@@ -128,7 +129,7 @@ async function stretch(
     | { output?: unknown; blocks?: readonly { type: string; blob?: string; mediaType?: string }[] }
     | undefined;
   if (content === undefined) throw new SkeinError("not-found", "that output was erased");
-  const whole = content.blocks?.find(({ type, mediaType }) => type === "file" && mediaType === "text/plain");
+  const whole = content.blocks?.find(isWholeOutput);
   const text =
     whole?.blob === undefined
       ? asText(content.output)

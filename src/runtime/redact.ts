@@ -151,7 +151,7 @@ export const safeJson = <T>({ redactor }: Pick<World, "redactor">, value: T): T 
   redactor === undefined ? value : redactor.json(value);
 
 /** Larger texts are not taken apart; what is registered is found in them all the same. */
-const textBytesMax = 67_108_864;
+export const textBytesMax = 67_108_864;
 
 /** A text is kept without its secrets; other bytes that hold a registered value are refused. */
 function safeBytes(world: Pick<World, "redactor">, bytes: Uint8Array): Uint8Array {
@@ -200,7 +200,7 @@ export function secretInBytes(redactor: Redactor, bytes: Uint8Array): string | n
 const overlapChars = 131_072;
 
 /** Looks at bytes piece by piece; a value that lies over the seam of two is found with the second. */
-function watchBytes(redactor: Redactor): (bytes: Uint8Array) => string | null {
+export function watchBytes(redactor: Redactor): (bytes: Uint8Array) => string | null {
   let tail = "";
   return (bytes) => {
     const text = tail + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");

@@ -23,6 +23,7 @@ import { makeRecording, notRecorded, recordedSource, type Recording } from "./re
 import { scoreRuns, type ReplayScorer } from "./replay-score.ts";
 import { readTurns, type TakenInput, type TakenTurn } from "./replay-turn.ts";
 import type { Context } from "./engine-context.ts";
+import { assertReviewed } from "./transfer/review.ts";
 
 export interface RerunOptions {
   readonly from: number | string;
@@ -48,6 +49,7 @@ export async function rerun(
     });
   }
   const head = await context.writer.current(session);
+  assertReviewed(session, head);
   const { from, turns } = await turnsFrom(context, session, head, options.from);
   const before = await context.states.at(session, from);
   const { agent } = await agentOf(context, session, before);

@@ -9,6 +9,7 @@ import { callKey } from "../core/replay.ts";
 import type { OuterTool, SessionTool, Tool, ToolCall, ToolSource } from "../tool/port.ts";
 import { ToolOutput } from "../tool/port.ts";
 import { readBlob, readContent } from "./content.ts";
+import { isWholeOutput } from "./tool-output.ts";
 import type { TakenCall } from "./replay-turn.ts";
 import type { Context } from "./engine-context.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -144,7 +145,7 @@ async function recordedOutput({ context, original }: ReplayTools, call: TakenCal
 
 /** A long output is kept whole beside what was shown of it. */
 async function wholeText(context: Context, output: unknown, blocks: readonly Block[]): Promise<unknown> {
-  const whole = blocks.find(({ type }) => type === "file");
+  const whole = blocks.find(isWholeOutput);
   if (whole?.type !== "file") return output ?? null;
   return (await readBlob(context.store, whole.blob)).toString("utf8");
 }

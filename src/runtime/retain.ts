@@ -12,6 +12,7 @@ import type { Action, Candidate, Due, NamedPolicy } from "../core/policy.ts";
 import type { State } from "../core/state.ts";
 import type { Packed, Page, SessionRow } from "../store/port.ts";
 import type { Context } from "./engine-context.ts";
+import { checkClocks } from "./govern/clock-check.ts";
 import { isFree } from "./lease.ts";
 import { followedPolicies, refuseEverything } from "./policies.ts";
 import { dropSessions, type Dropped } from "./retain-drop.ts";
@@ -86,6 +87,7 @@ export async function retain(context: Context, options: RetainOptions = {}): Pro
   const { dryRun = false, everything = false, progress, signal } = options;
   checkFlags("retain", { dryRun, everything });
   const { store } = context;
+  await checkClocks(context, "retain");
   const policies = await followedPolicies(context);
   if (!dryRun && !everything) refuseEverything(policies);
   const isStopped = (): boolean => signal?.aborted === true;
@@ -169,12 +171,12 @@ interface Deed {
 /** What is to be done about a session; in a dry run, it is told and nothing remains to be done. */
 async function survey(pass: Pass, row: SessionRow): Promise<Deed[]> {
   const { context, policies, dryRun } = pass;
-  const { world } = context;
+  const { world, store } = context;
   await new Promise<void>((resolve) => world.defer(resolve));
   try {
     const due = await dueNow(pass, row);
     const isOver = due !== null && due.do !== "expire";
-    const plan = isOver ? null : await planPacking(context, policies, row.session, row, world.now());
+    const plan = isOver ? null : await planPacking(context, policies, row.session, row, store.now());
     if (due === null && plan === null) return [];
     if (!dryRun) return [{ row, due, plan }];
     if (due !== null) await note(pass, row, due);
@@ -199,14 +201,14 @@ function passOver({ kept }: Pass, { row, due }: Deed, error: unknown): void {
 
 async function dueNow(pass: Pass, row: SessionRow): Promise<Due | null> {
   const { context, policies, kept } = pass;
-  const { store, states, world } = context;
+  const { store, states } = context;
   const { session } = row;
-  const due = dueFor(policies, await withOwnWish(context, row), world.now());
+  const due = dueFor(policies, await withOwnWish(context, row), store.now());
   if (due === null) return null;
   const { standing } = await states.at(session, row.headSeq);
   const lease = (await store.head(session))?.lease ?? null;
   const why =
-    obstacle(due.do, standing, world.now()) ??
+    obstacle(due.do, standing, store.now()) ??
     (isFree(context, lease) ? null : `it is run by ${lease?.holder}`);
   if (why === null) return due;
   kept.push({ session, do: due.do, policy: due.policy, why });
@@ -252,7 +254,7 @@ async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
 
 /** On the state that the change is decided on: what is due is due still. */
 function check({ context, policies }: Pass, row: SessionRow, due: Due, state: State): void {
-  const nowMs = context.world.now();
+  const nowMs = context.store.now();
   const candidate = { ...candidateOf(state), ...(row.copy === true ? { copy: true as const } : {}) };
   const now = dueFor(policies, candidate, nowMs);
   if (now?.do === due.do && obstacle(due.do, state.standing, nowMs) === null) return;
@@ -307,7 +309,7 @@ async function drop(pass: Pass, deeds: readonly Deed[]): Promise<void> {
 /** The workspace's own log is packed by policies that are for every session. */
 async function packWorkspace(pass: Pass): Promise<void> {
   const { context, policies } = pass;
-  const { store, world } = context;
+  const { store } = context;
   const head = await store.head(store.workspace);
   if (head === undefined || pass.isStopped()) return;
   const candidate = {
@@ -318,7 +320,7 @@ async function packWorkspace(pass: Pass): Promise<void> {
     headSeq: head.seq,
   } as const;
   const wide = policies.filter(({ policy: { match } }) => match === undefined);
-  const plan = await planPacking(context, wide, store.workspace, candidate, world.now());
+  const plan = await planPacking(context, wide, store.workspace, candidate, store.now());
   if (plan !== null) await packed(pass, store.workspace, plan);
 }
 

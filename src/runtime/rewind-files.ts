@@ -14,6 +14,7 @@ import type { FilePut } from "../tool/port.ts";
 import { changedBefore } from "./asked.ts";
 import { readBindings } from "./crew.ts";
 import { fileBlobs } from "./file-note.ts";
+import { assertReviewed } from "./transfer/review.ts";
 import { fileConflict, filesOf, putsOf, readChanges, type Unkept } from "./files.ts";
 import { isFree } from "./lease.ts";
 import { headOf } from "./place.ts";
@@ -95,8 +96,10 @@ async function putBack(
   readonly changed: readonly TreeChange[];
   readonly unkept: readonly Unkept[];
 }> {
+  const state = await context.writer.current(session);
+  assertReviewed(session, state);
   const changes = await readChanges(context.store, session, { fromSeq: toSeq + 1, toSeq: headSeq });
-  const bound = await readBindings(context, session, await context.writer.current(session));
+  const bound = await readBindings(context, session, state);
   const files = await filesOf(context, bound);
   const { puts, unbound, unkept } = putsOf(files, changes);
   if (unbound.length > 0) {

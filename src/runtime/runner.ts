@@ -60,10 +60,10 @@ export async function runSession(
 }
 
 /** A session that slept until a time goes on once it has come, and is told so. */
-async function wakeIfDue({ world }: Context, drive: Drive): Promise<void> {
+async function wakeIfDue({ store }: Context, drive: Drive): Promise<void> {
   const { status, sleep } = (await drive.state()).standing;
   const untilMs = sleep?.untilMs ?? null;
-  if (status !== "sleeping" || untilMs === null || untilMs > world.now()) return;
+  if (status !== "sleeping" || untilMs === null || untilMs > store.now()) return;
   const text = `The time you slept until has come: ${new Date(untilMs).toISOString()}.`;
   await drive.change({ do: "wake", by: "time", text });
 }
@@ -141,6 +141,7 @@ class Runner {
   /** A session that names no model is given one with its first turn, so that it does not change by itself. */
   async #begin(): Promise<void> {
     const { store } = this.#context;
+    await this.#crew.refresh(this.#step.signal);
     const { offer, model } = this.#crew;
     await this.#drive.change(async (state) => {
       const waiting = await readWaiting(store, this.#drive.session, state);
@@ -156,6 +157,13 @@ class Runner {
   }
 
   async #request(state: State): Promise<void> {
+    await this.#crew.refresh(this.#step.signal);
+    const { offer } = this.#crew;
+    const last = state.standing.tools.at(-1);
+    if (last !== undefined && last.digest !== offer.digest) {
+      await this.#drive.change({ do: "offer", tools: offer });
+      return;
+    }
     const { attempts } = state.standing.turn ?? { attempts: 0 };
     if (attempts >= limit.attemptsMax) return this.#suspend(`the model was asked ${attempts} times in vain`);
     const measured = await measure(this.#step, state);

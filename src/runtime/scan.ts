@@ -98,9 +98,12 @@ function makePlacer({
     ((await store.head(owner))?.copy === true || (await writer.current(owner)).standing.status === "moved");
   return async (session, seq) => {
     let owner = session;
+    const passed = new Set<LogId>();
     for (;;) {
       const parent = (await store.head(owner))?.parent ?? null;
       if (parent === null || seq > parent.seq || (await store.head(parent.session)) === undefined) break;
+      if (passed.has(owner)) throw new SkeinError("corrupt", `${session} is its own ancestor`);
+      passed.add(owner);
       owner = parent.session;
     }
     const elsewhere = known.get(owner) ?? (await livesElsewhere(owner));
@@ -179,7 +182,7 @@ function inValue(redactor: Redactor, value: unknown): readonly Found[] {
     if (leaf === told) return [];
     const found = inText(redactor, leaf, "content");
     if (found.length > 0) return found;
-    const kind = /\[redacted: ([^\]]+)\]/.exec(told)?.[1] ?? "secret";
+    const kind = /\[redacted: ([^\][]+)\]/.exec(told)?.[1] ?? "secret";
     return [{ kind, registered: false, where: "content", preview: told }];
   });
 }

@@ -91,7 +91,7 @@ async function sendText(
   const { topic, replyTo, key } = options;
   const before = key === undefined ? null : await sentWith(context, from, key);
   if (before !== null) return before;
-  const deadlineMs = deadlineOf(options, context.world.now());
+  const deadlineMs = deadlineOf(options, context.store.now());
   const about = {
     ...(topic === undefined ? {} : { topic }),
     ...(replyTo === undefined ? {} : { replyTo }),
@@ -163,7 +163,7 @@ async function address(
 const placeOf = (at: string): string => (/^[a-z][a-z0-9+]+:\/\//.test(at) ? at : resolve(at));
 
 async function addressOfReply(
-  { store, writer, world }: Context,
+  { store, writer }: Context,
   from: SessionId,
   to: string | null,
   replyTo: string,
@@ -180,7 +180,7 @@ async function addressOfReply(
       hint: "a reply goes to whoever asked; leave the receiver out",
     });
   }
-  if (request.deadlineMs < world.now()) {
+  if (request.deadlineMs < store.now()) {
     const when = momentText(request.deadlineMs);
     throw new SkeinError("refused", `${replyTo} was given up at ${when}: nobody waits for a reply any more`, {
       hint: `send it to ${request.from} as a message of its own`,

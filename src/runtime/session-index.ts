@@ -7,16 +7,16 @@ import { fold } from "../core/fold.ts";
 import type { LogId } from "../core/ids.ts";
 import { isFull } from "../core/decide/message.ts";
 import { limit } from "../core/limit.ts";
+import { spendOf } from "../core/money.ts";
 import { count } from "../core/range.ts";
 import { includes } from "../core/range.ts";
 import { dueOf, isWatching, triggersText, waitsFor } from "../core/schedule.ts";
 import type { Ref, State } from "../core/state.ts";
-import type { IndexEntry, Store } from "../store/port.ts";
+import type { IndexEntry, SpendField, Store } from "../store/port.ts";
 import { readContent } from "./content.ts";
 
 /** Types that leave the index as it is. A rewind does not touch what the index shows but for the status. */
-const quiet =
-  /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|model\.|message\.|checkpoint\.|budget\.|resource\.)/;
+const quiet = /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|message\.|checkpoint\.|budget\.|resource\.)/;
 
 export const touchesIndex = (before: State, events: readonly DraftEvent[]): boolean =>
   events.some((event) => !quiet.test(event.type) || touchesOutbox(event)) || touchesInbox(before, events);
@@ -78,8 +78,9 @@ export async function indexEntry(
 }
 
 /** What is shown of how it stands, besides what lists show. */
-function seen(state: State): Pick<IndexEntry, "deadline" | "waits" | "triggers" | "zone" | "nanoUsd"> {
-  const { zone, used } = state.standing;
+function seen(state: State): Pick<IndexEntry, "deadline" | "waits" | "triggers" | "zone" | SpendField> {
+  const { zone } = state.standing;
+  const { nanoUsd, unconfirmedNanoUsd, unpriced } = spendOf(state);
   const [waits, triggers] = [waitsFor(state), triggersText(state)];
   const deadline = deadlineOf(state);
   return {
@@ -87,7 +88,9 @@ function seen(state: State): Pick<IndexEntry, "deadline" | "waits" | "triggers" 
     ...(waits === null ? {} : { waits }),
     ...(triggers === null ? {} : { triggers }),
     ...(zone === "smart" ? {} : { zone }),
-    ...(used.nanoUsd === 0 ? {} : { nanoUsd: used.nanoUsd }),
+    ...(nanoUsd === 0 ? {} : { nanoUsd }),
+    ...(unconfirmedNanoUsd === 0 ? {} : { unconfirmedNanoUsd }),
+    ...(unpriced === 0 ? {} : { unpriced }),
   };
 }
 

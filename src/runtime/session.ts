@@ -14,6 +14,7 @@ import type { TriggerSpec } from "../core/trigger.ts";
 import type { Head } from "../store/port.ts";
 import { followRun, type Heard } from "./ask.ts";
 import { absolute } from "./bootstrap.ts";
+import type { CarryOver } from "./branch/carry-over.ts";
 import type { CancelledTree } from "./children.ts";
 import type { ClearOptions } from "./clear.ts";
 import type { Compressed, Strategy } from "./compress.ts";
@@ -23,6 +24,7 @@ import { takeDrive, type Drive, type DriveOptions } from "./drive.ts";
 import type { Context } from "./engine-context.ts";
 import type { EraseOptions, EraseReport } from "./erase.ts";
 import { forkSession, type ForkPlace } from "./fork.ts";
+import { guardedGrant } from "./govern/rules.ts";
 import type { Handoff, HandoffOptions } from "./handoff.ts";
 import { isFree, takeLease, type Lease } from "./lease.ts";
 import { promoteItem, type MemoryEntry, type PromoteOptions } from "./memory.ts";
@@ -71,9 +73,13 @@ interface Because {
 export class Session extends SessionReader {
   readonly #context: Context;
 
-  constructor(context: Context, id: SessionId) {
+  /** Of a handle that `open` with `from`, or `clear`, gave: what came along and what did not. */
+  readonly carriedOver: CarryOver | null;
+
+  constructor(context: Context, id: SessionId, carriedOver: CarryOver | null = null) {
     super(context, id);
     this.#context = context;
+    this.carriedOver = carriedOver;
   }
 
   /** Puts input, or records of another program, into the log. A text is an input. */
@@ -163,13 +169,15 @@ export class Session extends SessionReader {
   }
 
   /**
-   * Closes this session and opens the next with the same agent, objective and bindings: one append for
-   * both. With `handoff` the next one begins with the handoff of this one.
+   * Closes this session and opens the next with the same agent, objective, bindings, triggers and files, and
+   * with what is left of the budget: one append for both. With `handoff` the next one begins with the handoff
+   * of this one. `carriedOver` of the handle lists what came along and what did not.
    */
   async clear(options: ClearOptions = {}): Promise<Session> {
     checkOptions("clear", options, ["objective", "name", "reason", "handoff"]);
     const { clearSession } = await import("./clear.ts");
-    return new Session(this.#context, await clearSession(this.#context, this.id, options));
+    const { next, carriedOver } = await clearSession(this.#context, this.id, options);
+    return new Session(this.#context, next, carriedOver);
   }
 
   /** Brings in what another session learned. Conflicts are values; until all are resolved nothing changes. */
@@ -305,8 +313,6 @@ export class Session extends SessionReader {
   }
 
   async bind(binding: Binding): Promise<Written> {
-    const known = ["kind", "name", "mode", "path", "url", "command", "secrets", "options"];
-    checkOptions("bind", binding, known);
     checkBinding(binding);
     checkBound(this.#context.world, binding);
     return written(await this.#change({ do: "bind", ...absolute(binding) }));
@@ -317,8 +323,8 @@ export class Session extends SessionReader {
   }
 
   async grant(permission: Permission): Promise<Written> {
-    checkOptions("grant", permission, ["tool", "rule", "name", "pattern", "reason"]);
-    return written(await this.#change({ do: "grant", ...permission }));
+    checkOptions("grant", permission, ["tool", "effect", "rule", "name", "pattern", "reason"]);
+    return written(await this.#change(guardedGrant(this.#context, this.id, permission)));
   }
 
   async budget(limits: Budget, options: Reason = {}): Promise<Written> {
@@ -374,9 +380,9 @@ export class Session extends SessionReader {
   /** Answers what the session waits for: tool calls that want approval, or an outcome that is unknown. */
   async answer(options: AnswerOptions): Promise<Written> {
     checkAnswer(options);
-    const { text, ...rest } = options;
-    const told = text === undefined ? {} : { input: inputRecord(text, "steer") };
-    return written(await this.#change({ do: "answer", ...rest, ...told }));
+    const { answerChange } = await import("./workspace/remember-answer.ts");
+    const { build, also } = await answerChange(this.#context, this.id, options);
+    return written(await this.#change(build, { also }));
   }
 
   /** Makes the context smaller: the transcript stays in the log. */

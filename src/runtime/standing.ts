@@ -12,8 +12,12 @@ export interface StandingRow extends SessionRow {
   /** Messages to other stores that are not known to be there; absent: none. */
   readonly outbox?: number;
   readonly zone: "smart" | "strained" | "full";
-  /** What it has cost up to its last turn. */
+  /** What it has cost, as `state().cost` says it. */
   readonly nanoUsd: number;
+  /** The most that it may have cost besides: calls that are open or were lost, hidden reasoning. */
+  readonly unconfirmedNanoUsd: number;
+  /** Model calls of an unknown price: they are in neither amount. */
+  readonly unpriced: number;
   /** The model it goes on with; null when it has none yet. */
   readonly model: string | null;
   /** It has something to do and nobody does it. */
@@ -100,14 +104,16 @@ async function withOutbox(store: Store, rows: readonly SessionRow[]): Promise<re
 const isHeld = ({ lease }: DueRow, clockMs: number): boolean => lease !== null && lease.untilMs > clockMs;
 
 function standingRow(row: SessionRow, known: ScheduledRow | undefined, around: Around): StandingRow {
-  const { zone = "smart", nanoUsd = 0, model = null, triggers = null, lease = null } = known ?? {};
-  const { deadlineMs = null } = known ?? {};
+  const { zone = "smart", model = null, triggers = null, lease = null, deadlineMs = null } = known ?? {};
+  const { nanoUsd = 0, unconfirmedNanoUsd = 0, unpriced = 0 } = known ?? {};
   const isRun = known !== undefined && isHeld(known, around.clockMs);
   const runnable = !isRun && known?.due === 0;
   return {
     ...row,
     zone,
     nanoUsd,
+    unconfirmedNanoUsd,
+    unpriced,
     model,
     runnable,
     waitingFor: known === undefined || isRun ? null : waitingFor(known, around),

@@ -3,9 +3,11 @@
  * exist.
  */
 import { isFull } from "../core/decide/message.ts";
+import { present } from "../core/decision.ts";
 import { limit } from "../core/limit.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Status } from "../core/lifecycle.ts";
+import { spendOf, type Spend } from "../core/money.ts";
 import { count, includes, type Ranges } from "../core/range.ts";
 import {
   mindHash,
@@ -70,8 +72,17 @@ export interface StateView {
     /** What it is was erased: it cannot be used until it is bound again. */
     readonly erased?: true;
   }[];
-  readonly permissions: readonly { readonly name: string; readonly tool: string; readonly rule: string }[];
+  readonly permissions: readonly {
+    readonly name: string;
+    readonly tool: string;
+    readonly rule: string;
+    /** Of a default: the effect of the tools that it is for. */
+    readonly effect?: string;
+  }[];
+  /** `used` counts unconfirmed amounts too: what a budget has left follows from it. */
   readonly budget: { readonly limits: Amounts; readonly used: Used; readonly unpriced: number };
+  /** Money and tokens of its own model calls, the one under way included. */
+  readonly cost: Spend;
   readonly checkpoints: Readonly<Record<string, number>>;
   /** The last of each name, and where it was given. */
   readonly scores: Readonly<Record<string, { readonly value: number; readonly seq: number }>>;
@@ -141,8 +152,11 @@ export async function viewState(context: Context, session: SessionId, state: Sta
       const erased = includes(standing.erased.ranges, at) ? { erased: true as const } : {};
       return { name, kind, mode, ...erased };
     }),
-    permissions: [...standing.permissions.entries()].map(([name, { tool, rule }]) => ({ name, tool, rule })),
+    permissions: [...standing.permissions.entries()].map(([name, { tool, rule, effect }]) =>
+      present({ name, tool, rule, effect }),
+    ),
     budget: { limits, used, unpriced },
+    cost: spendOf(state),
     checkpoints: Object.fromEntries(standing.checkpoints.entries()),
     scores: Object.fromEntries(standing.scores.entries()),
     zone,

@@ -4,23 +4,25 @@
  */
 import { budgetLeft } from "../core/budget.ts";
 import type { Called, Counted, Taken, Zoned } from "../core/command/turn.ts";
-import { SkeinError } from "../core/error.ts";
+import { mayIn } from "../core/lifecycle.ts";
 import { limit } from "../core/limit.ts";
 import type { Part } from "../core/part.ts";
 import { costOf } from "../core/price.ts";
 import type { Amounts, State } from "../core/state.ts";
 import { corrected } from "../core/tokens.ts";
-import { zoneOf } from "../core/zone.ts";
+import { readZone } from "../core/zone.ts";
 import { ModelError, type Answer, type ModelFacts } from "../model/port.ts";
 import { storeAnswer } from "./answer.ts";
 import { nextContext, type Context as Rendered } from "./context-reader.ts";
-import { permissionFor, type Crew } from "./crew.ts";
+import { judgeTool, readBindings, rulesOf, type Crew } from "./crew.ts";
 import { takeCalls, type Drive } from "./drive.ts";
 import { nextTaken } from "./inbox.ts";
 import { listen } from "./model-stream.ts";
 import type { Context } from "./engine-context.ts";
-import { safeJson, safeText } from "./redact.ts";
-import { cleanText } from "./tool-output.ts";
+import { safeJson } from "./redact.ts";
+import { errorText } from "./tool-output.ts";
+import { nothingStreamed, recordBroken } from "./turn/broken-call.ts";
+import { commandOf, findApproval, listApprovals } from "./workspace/approvals.ts";
 
 /** A context and how many tokens it has, as far as that is known before it is sent. */
 export interface Measured {
@@ -117,18 +119,21 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
   if (requested.state.standing.reserved === null) return { kind: "stopped" };
   const begun = world.now();
   const parts: readonly Part[] = measured.context.parts;
+  const requestSeq = requested.headSeq;
+  const streamed = nothingStreamed(context);
   try {
-    const answer = await listen(context, drive.session, crew.model, {
-      parts,
-      outputTokensMax,
-      signal: step.signal,
-      requestSeq: requested.headSeq,
-    });
-    await respond(step, measured, answer, { ms: Math.max(0, world.now() - begun) });
+    const { signal } = step;
+    const call = { parts, outputTokensMax, signal, requestSeq, streamed };
+    const answer = await listen(context, drive.session, crew.model, call);
+    await respond(step, measured, answer, { ms: Math.max(0, world.now() - begun), requestSeq });
     return { kind: "answered" };
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
-    await fail(step, error);
+    const reserved = reservation(facts, measured.tokens, outputTokensMax);
+    const inputTokens = measured.tokens;
+    const { model } = crew;
+    const broken = { model, requestSeq, error, streamed, reserved, inputTokens, isStep: true };
+    await recordBroken(context, drive, broken);
     return { kind: "failed", error };
   }
 }
@@ -137,7 +142,7 @@ async function respond(
   step: StepWorld,
   measured: Measured,
   answer: Answer,
-  { ms }: { readonly ms: number },
+  { ms, requestSeq }: { readonly ms: number; readonly requestSeq: number },
 ): Promise<void> {
   const { context, drive, crew } = step;
   const { facts, name: model } = crew.model;
@@ -146,10 +151,13 @@ async function respond(
   const sent = answer.sent === null ? {} : { sent: context.world.digest("", answer.sent) };
   if (answer.usage !== null)
     step.lesson = { estimated: measured.estimated, actual: answer.usage.inputTokens };
-  const { blocks: stored, wrong } = storeAnswer(answer);
   // Calls are judged by what they will run with.
-  const answered = safeJson(context.world, stored);
+  const { blocks: answered, wrong } = storeAnswer(answer, (value) => safeJson(context.world, value));
+  const over = { do: "fail", model, requestSeq, error: "overtaken", retryable: false } as const;
   await drive.change(async (state) => {
+    const { reserved, status } = state.standing;
+    // The turn was ended while the model was asked: the answer is of no use, but it was paid.
+    if (reserved?.seq !== requestSeq || !mayIn(status, "settle")) return { ...over, usage, costNanoUsd };
     const { blocks, calls } = takeCalls(answered, state, (tool) => crew.tools.get(tool)?.effect ?? "unsafe");
     const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
     const judged: Called[] = [];
@@ -190,15 +198,17 @@ async function judge(
   }
   if (unfit !== undefined) return wrong(unfit);
   const checked = await tool.check(call.input);
-  if (!checked.ok) return wrong(checked.message);
-  const { rule, reason } = await permissionFor(context, drive.session, state, crew, {
-    ...call,
-    checked: checked.value,
-  });
+  if (!checked.ok) return wrong(errorText(checked.message));
+  const rules = await rulesOf(context, drive.session, state, crew);
+  const { rule, reason } = judgeTool(rules, tool, { input: call.input, checked: checked.value });
   if (rule === "allow") return call;
   const why = reason === undefined || reason === null ? "" : `: ${reason}`;
   if (rule === "deny") return { ...call, verdict: "deny", reason: `not allowed${why}` };
-  return { ...call, verdict: "ask" };
+  const command = commandOf(tool, checked.value, await readBindings(context, drive.session, state));
+  if (command === undefined) return { ...call, verdict: "ask" };
+  // What was allowed for good is written down as approved when it starts, if it still is then.
+  if (findApproval(await listApprovals(context), call.tool, command) !== undefined) return call;
+  return { ...call, verdict: "ask", command };
 }
 
 function zoneNow({ context, crew }: StepWorld, state: State, tokens: number): Zoned {
@@ -206,26 +216,7 @@ function zoneNow({ context, crew }: StepWorld, state: State, tokens: number): Zo
   const { contextFrom, lastTurn } = state.standing;
   const turns = lastTurn - contextFrom.turn;
   const ageMs = Math.max(0, context.world.now() - contextFrom.at);
-  return { zone: zoneOf({ tokens, windowTokens, turns, ageMs }, crew.rules.zones), tokens, windowTokens };
-}
-
-/** The turn may be over, or the lease lost, while a model was asked; then there is nobody to tell. */
-async function fail({ context, drive, crew }: StepWorld, error: ModelError): Promise<void> {
-  const { kind, message, retryable } = error;
-  // What never reached a model costs nothing; what was cut off may have cost all of it.
-  const free = kind === "auth" || kind === "invalid" || kind === "overflow" || kind === "rate-limited";
-  try {
-    await drive.change({
-      do: "fail",
-      model: crew.model.name,
-      error: kind,
-      retryable,
-      costNanoUsd: free || kind === "overloaded" ? 0 : null,
-      message: safeText(context.world, cleanText(message)).slice(0, 4_000),
-    });
-  } catch (cause) {
-    if (!(cause instanceof SkeinError) || cause.code !== "refused") throw cause;
-  }
+  return readZone({ tokens, windowTokens, turns, ageMs }, crew.rules.zones);
 }
 
 /** A provider that does not count is counted for. */

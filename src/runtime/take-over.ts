@@ -1,37 +1,43 @@
 /** What a session takes over from the one whose work it carries on: of the standing, nothing of the mind. */
-import type { Binding, Loaded, OpenOptions, Permission, Pin } from "../core/command.ts";
+import type { Binding, Loaded, OpenOptions, Pin } from "../core/command.ts";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import type { NamedRule } from "../core/permission-order.ts";
 import type { Ref, State } from "../core/state.ts";
 import type { Store } from "../store/port.ts";
+import type { Taken } from "./branch/carry-over.ts";
 import { contentOf, readContent } from "./content.ts";
 import type { Context } from "./engine-context.ts";
 import { findSession } from "./find.ts";
+import { assertReviewed } from "./transfer/review.ts";
+import { readRules } from "./govern/rules.ts";
 import { handoffDocument, stateNow } from "./handoff.ts";
 
 export type TakenOver = Omit<OpenOptions, "objective" | "from" | "files" | "bind" | "grant" | "after"> & {
   readonly bind: readonly Binding[];
-  readonly grant: readonly Permission[];
+  readonly grant: readonly NamedRule[];
   /** The agent as the earlier session pinned it. */
   readonly pin?: Pin;
 };
 
+/** The names of what is taken over of bindings and rules. */
+export const takenNames = ({ bind, grant }: TakenOver): Pick<Taken, "bindings" | "permissions"> => ({
+  bindings: bind.map(({ name, kind }) => name ?? kind),
+  permissions: grant.map(({ name, tool }) => name ?? tool),
+});
+
 /**
- * What was erased is not carried on: a binding without its address leads nowhere, and a rule without its
- * pattern would be about every call.
+ * A binding whose content was erased is not carried on: without its address it leads nowhere. A deny or an
+ * ask whose pattern was erased is, and holds for every call of its tool.
  */
 export async function takeOver(store: Store, session: SessionId, state: State): Promise<TakenOver> {
-  const { agent, model, priority, labels, bindings, permissions, expiresAfterIdleMs } = state.standing;
+  const { agent, model, priority, labels, bindings, expiresAfterIdleMs } = state.standing;
   const bind: Binding[] = [];
   for (const [name, { kind, mode, ...ref }] of bindings.entries()) {
     const content = await readContent(store, session, ref.seq);
     if (content !== undefined) bind.push({ ...content, name, kind, mode });
   }
-  const grant: Permission[] = [];
-  for (const [name, { tool, rule, ...ref }] of permissions.entries()) {
-    const content = await readContent(store, session, ref.seq);
-    if (content !== undefined || ref.hash === null) grant.push({ ...(content as object), name, tool, rule });
-  }
+  const grant = await readRules(store, session, state);
   const { instructions, constraints } = ((await readContent(store, session, 1)) ?? {}) as {
     readonly instructions?: string;
     readonly constraints?: readonly string[];
@@ -104,6 +110,7 @@ export async function carryOn(
   const { store } = context;
   const from = await findSession(store, idOrEnding);
   const state = await stateNow(context, from);
+  assertReviewed(from, state);
   const told = await objectiveFor(store, from, state, objective);
   const taken = await takeOver(store, from, state);
   return { from, objective: told, taken, handoff: await handoffDocument(context, from) };

@@ -132,7 +132,10 @@ export async function repositoryOf(
 /** Git refuses what belongs to somebody else, and says what to do about it. */
 function foreignRepository(directory: string, stderr: string): SkeinError {
   const said = /^fatal: (.*)$/m.exec(stderr)?.[1] ?? "the repository belongs to somebody else";
-  const way = /git config .*safe\.directory.*/.exec(stderr)?.[0].trim();
+  const line = stderr
+    .split("\n")
+    .find((one) => one.includes("git config ") && one.includes("safe.directory"));
+  const way = line?.slice(line.indexOf("git config ")).trim();
   return new SkeinError("refused", `Git does not work in ${quote(directory)}: ${said}`, {
     hint: way ?? "see safe.directory in git help config",
   });

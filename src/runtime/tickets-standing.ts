@@ -1,4 +1,5 @@
 /** How the tickets of a plan stand: read from the sessions that have its labels, and from nothing else. */
+import { spendOf } from "../core/money.ts";
 import { dueOf } from "../core/schedule.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -25,7 +26,10 @@ export interface TicketRow {
   /** Of the session: how often the ticket was begun. */
   readonly attempt: number;
   readonly branch: string | null;
+  /** What its session has cost, as `state().cost` says it. */
   readonly nanoUsd: number;
+  readonly unconfirmedNanoUsd: number;
+  readonly unpriced: number;
   /** Time at work. */
   readonly wallMs: number;
   /** Whether the plan says something else by now than what it was begun with. */
@@ -141,6 +145,8 @@ const nothingBegun = ({ id, title, after }: Ticket): Omit<TicketRow, "status" | 
   attempt: 0,
   branch: null,
   nanoUsd: 0,
+  unconfirmedNanoUsd: 0,
+  unpriced: 0,
   wallMs: 0,
   changed: false,
 });
@@ -180,12 +186,14 @@ function notBegun(ticket: Ticket, others: Others): TicketRow {
 async function standingOf(context: Context, ticket: Ticket, begun: Begun): Promise<Standing> {
   const { session, attempt, branch, text } = begun;
   const state = await context.writer.current(session);
-  const { nanoUsd, wallMs } = state.standing.used;
+  const { wallMs } = state.standing.used;
+  const { nanoUsd, unconfirmedNanoUsd, unpriced } = spendOf(state);
   const stands = await readStanding(context, session, state);
   const { status, why } = stands;
   const changed = text !== null && text !== textMark(context, ticket);
   const { id, title, after } = ticket;
-  const row = { ticket: id, title, status, why, after, session, attempt, branch, nanoUsd, wallMs, changed };
+  const own = { ticket: id, title, status, why, after, session, attempt, branch, wallMs, changed };
+  const row = { ...own, nanoUsd, unconfirmedNanoUsd, unpriced };
   return { row, due: stands.due, seq: state.seq };
 }
 

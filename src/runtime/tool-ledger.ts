@@ -3,17 +3,23 @@
  * written down first. One that a dead runner had started is settled by its declared effect: what only reads
  * or may be repeated runs again with the same key; what is unsafe is asked about (`probe`), or unknown.
  */
+import type { CommandOf } from "../core/command.ts";
+import type { HeldBack } from "../core/command/turn.ts";
+import { SkeinError } from "../core/error.ts";
 import type { TreeChange } from "../core/files.ts";
 import type { OpenCall, State } from "../core/state.ts";
 import type { OuterTool, Tool, WatchedCalls } from "../tool/port.ts";
 import { performAct } from "./act.ts";
 import { readContent } from "./content.ts";
-import type { Crew } from "./crew.ts";
+import { judgeTool, readBindings, rulesOf, type Crew } from "./crew.ts";
 import type { Drive } from "./drive.ts";
 import { noteRest, watchCalls } from "./file-note.ts";
 import type { Context } from "./engine-context.ts";
+import { pathRules, type CallRules } from "./govern/rules.ts";
 import { momentOf } from "./lease.ts";
+import { errorText, shapeOutput } from "./tool-output.ts";
 import { runTool, type Ran } from "./tool-run.ts";
+import { commandOf, findApproval, listApprovals } from "./workspace/approvals.ts";
 
 export interface LedgerWorld {
   readonly context: Context;
@@ -47,8 +53,9 @@ export async function settleCalls(ledger: LedgerWorld, state: State): Promise<vo
   for (const entry of entries) {
     if (ledger.signal.aborted) return;
     const { tool } = entry;
-    if (tool?.effect === "session") await actOn(ledger, entry, tool);
-    else if (isCutOff(entry) && !(await isUndone(ledger, entry))) unsure.push(entry);
+    if (tool?.effect === "session") {
+      if (!(await isHeldBack(ledger, entry, tool))) await actOn(ledger, entry, tool);
+    } else if (isCutOff(entry) && !(await isUndone(ledger, entry))) unsure.push(entry);
     else if (tool === undefined) await gone(ledger, entry);
     else ready.push({ ...entry, tool });
   }
@@ -61,18 +68,67 @@ export async function settleCalls(ledger: LedgerWorld, state: State): Promise<vo
 /** False when the session stands still or was interrupted, and nothing more is to be done. */
 async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boolean> {
   const { drive, context, crew, signal } = ledger;
-  const calls = ready.map(({ id }) => id);
   const watched = await watchCalls(context, crew.files, ready);
-  const started = await drive.change({ do: "start", calls, nowMs: context.world.now() });
+  let going: readonly Ready[] = ready;
+  let rules: CallRules | null = null;
+  // Rules may have been set since the calls were requested or approved: those that hold now decide.
+  const started = await drive.change(async (state) => {
+    const denied: HeldBack[] = [];
+    const approved: HeldBack[] = [];
+    const now = await rulesOf(context, drive.session, state, crew);
+    rules = now;
+    for (const entry of ready) {
+      const held = await heldBackBy(ledger, { state, rules: now }, entry, entry.tool);
+      if (held !== null) (held.allow ? approved : denied).push({ call: entry.id, reason: held.reason });
+    }
+    going = ready.filter(({ id }) => !denied.some(({ call }) => call === id));
+    const calls = going.map(({ id }) => id);
+    return { do: "start", calls, nowMs: context.world.now(), denied, approved };
+  });
   if (started.state.standing.status !== "running") {
     await watched?.over();
     return false;
   }
-  const ended = await Promise.all(ready.map((entry) => runEntry(ledger, entry, watched)));
-  const left = ready.find((_, place) => ended[place] === "left");
+  const ended = await Promise.all(going.map((entry) => runEntry(ledger, entry, { watched, rules })));
+  const left = going.find((_, place) => ended[place] === "left");
   if (left === undefined) await watched?.over();
   else if (watched !== undefined) await noteRest(drive, watched, left.open);
   return !signal.aborted;
+}
+
+/**
+ * Why a call may not run by the rules as they are now, or by which saved approval it may; null when it just
+ * may. A call that a person approved, or that had started before a crash, runs unless it is denied. Wrong
+ * arguments are reported when it runs.
+ */
+async function heldBackBy(
+  { context, drive }: LedgerWorld,
+  { state, rules }: { readonly state: State; readonly rules: CallRules },
+  { input, open }: Entry,
+  tool: Tool,
+): Promise<{ readonly allow: boolean; readonly reason: string } | null> {
+  const checked = await tool.check(input);
+  if (!checked.ok) return null;
+  const { rule, reason } = judgeTool(rules, tool, { input, checked: checked.value });
+  if (rule === "deny") return { allow: false, reason: `not allowed${reason === null ? "" : `: ${reason}`}` };
+  if (rule === "allow" || open.phase === "approved" || open.attempts > 0) return null;
+  const command = commandOf(tool, checked.value, await readBindings(context, drive.session, state));
+  const saved = command && findApproval(await listApprovals(context), tool.name, command);
+  if (saved !== undefined) return { allow: true, reason: `always allowed: ${saved.name}` };
+  const late = "not run: a rule set since the request asks for approval of this call; request it again";
+  return { allow: false, reason: late };
+}
+
+/** The same for a session tool, which is settled here if it may not run. */
+async function isHeldBack(ledger: LedgerWorld, entry: Entry, tool: Tool): Promise<boolean> {
+  const { context, drive, crew } = ledger;
+  const state = await drive.state();
+  const rules = await rulesOf(context, drive.session, state, crew);
+  const held = await heldBackBy(ledger, { state, rules }, entry, tool);
+  if (held === null) return false;
+  const denied = [{ call: entry.id, reason: held.reason }];
+  await drive.change({ do: "start", calls: [], nowMs: context.world.now(), denied });
+  return true;
 }
 
 async function readEntries({ context, drive, crew }: LedgerWorld, state: State): Promise<Entry[]> {
@@ -93,7 +149,7 @@ async function actOn(
 ): Promise<void> {
   const checked = await tool.check(input);
   if (!checked.ok) {
-    await drive.change({ do: "settle", call: id, status: "error", output: checked.message });
+    await drive.change({ do: "settle", call: id, status: "error", output: errorText(checked.message) });
     return;
   }
   await performAct(context, drive, { id, open, actor: crew.actor }, tool.act(checked.value));
@@ -123,8 +179,8 @@ async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): 
     probed = signal.aborted ? null : await ask();
   }
   if (probed?.outcome === "done") {
-    const output = probed.output ?? "it had been done";
-    await drive.change({ do: "settle", call: id, status: "ok", output });
+    const shaped = await shapeOutput(context, probed.output ?? "it had been done", open.seq);
+    await settleResult(drive, { do: "settle", call: id, ...shaped, status: "ok" });
   }
   return probed?.outcome === "not-done";
 }
@@ -143,19 +199,27 @@ const stopMs = 500;
 async function runEntry(
   ledger: LedgerWorld,
   { id, open, tool, input }: Ready,
-  watched: WatchedCalls | undefined,
+  { watched, rules }: { readonly watched: WatchedCalls | undefined; readonly rules: CallRules | null },
 ): Promise<"settled" | "left"> {
   const { context, drive, signal } = ledger;
   const { world } = context;
   const checked = await tool.check(input);
   if (!checked.ok) {
-    await drive.change({ do: "settle", call: id, status: "error", output: checked.message });
+    await drive.change({ do: "settle", call: id, status: "error", output: errorText(checked.message) });
     return "settled";
   }
   // A process that was paused longer than its lease may find somebody else at work on this very call.
   if (!(await ledger.isHeld())) return "left";
   const begun = world.now();
-  const call = { key: drive.key(open.seq), session: drive.session, seq: open.seq, signal };
+  const isPathDenied =
+    rules === null ? undefined : pathRules(rules, { tool: tool.name, input: checked.value });
+  const call = {
+    key: drive.key(open.seq),
+    session: drive.session,
+    seq: open.seq,
+    signal,
+    ...(isPathDenied === undefined ? {} : { isPathDenied }),
+  };
   let ended: Promise<unknown> = Promise.resolve();
   const run: OuterTool["run"] = (...given) => (ended = tool.run(...given));
   const ran: Ran | null = await runTool(
@@ -173,9 +237,24 @@ async function runEntry(
   const ask = ran.status === "unknown" && ledger.crew.rules.onUnknown === "ask" ? { ask: true } : {};
   // Somebody may have ended the turn meanwhile, and settled the call with it.
   const settle = async (changed: readonly TreeChange[]) =>
-    drive.change({ do: "settle", call: id, ms, late: true, ...ask, ...ran, ...toldOf(ran, changed) });
+    settleResult(drive, { do: "settle", call: id, ms, late: true, ...ask, ...ran, ...toldOf(ran, changed) });
   await (watched === undefined || tool.effect === "read" ? settle([]) : watched.record(settle));
   return "settled";
+}
+
+/**
+ * Settles a call. A result that no record can hold is replaced by a note: the tool ran, and a call without an
+ * outcome would stop the session at every run.
+ */
+async function settleResult(drive: Drive, result: CommandOf<"settle">): Promise<void> {
+  try {
+    await drive.change(result);
+  } catch (error) {
+    if (!(error instanceof SkeinError) || error.code !== "invalid") throw error;
+    const { blocks: _, detail: __, ...rest } = result;
+    const output = `the tool ran, but its result could not be stored: ${errorText(error)}`;
+    await drive.change({ ...rest, output });
+  }
 }
 
 /** What changed, and in the result's detail why that may not be all. */

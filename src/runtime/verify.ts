@@ -67,6 +67,12 @@ export function joinReports(a: VerifyReport, b: VerifyReport): VerifyReport {
   };
 }
 
+/** What is wrong with the store and with no record of it. */
+export function withStoreProblem(report: VerifyReport, { workspace }: Store, problem: string): VerifyReport {
+  const found = { session: workspace, seq: 0, problem };
+  return joinReports(report, { ...emptyReport(), ok: false, problems: [found], firstBad: found });
+}
+
 export async function verifyLog(
   store: Store,
   world: World,

@@ -3,14 +3,13 @@
  * next. Everything else in Skein takes them from here, so that the same code runs in a simulator.
  */
 import { fork, spawn } from "node:child_process";
-import { hash, randomFillSync } from "node:crypto";
-import { readFileSync, readlinkSync } from "node:fs";
-import { hostname } from "node:os";
+import { hash, randomBytes, randomFillSync } from "node:crypto";
 import { once } from "node:events";
 import { setImmediate, setTimeout } from "node:timers";
 import type { Redactor } from "../core/secret.ts";
 import type { StoreWorld } from "../store/port.ts";
 import type { Child, ToolWorld } from "../tool/port.ts";
+import { makeProcessIdentity, thisMachine } from "./turn/process-identity.ts";
 
 export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
   /** As `spawn`, with a standard input that is written to until it is ended. */
@@ -26,7 +25,7 @@ export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
   readonly self?: string;
   /** Takes secrets out of all that is stored. An engine gives its world one where there is none. */
   readonly redactor?: Redactor;
-  /** Whether a holder was a process of this machine that is certainly no more. A world may not know. */
+  /** Whether a holder was a process of this machine that has certainly ended. A world may not know. */
   isGone?(holder: string): boolean;
 }
 
@@ -40,38 +39,7 @@ const saltBytes = 16;
 /** How long a killed process's output is still read; what left the group may hold it open for ever. */
 const drainMs = 500;
 
-/**
- * The machine as processes see it: two containers may have one host name, but not one space of process ids.
- */
-const here = { host: `${hostname()}:`, space: pidSpace() };
-
-function pidSpace(): string {
-  try {
-    const [, space] = /\[(\d+)\]/.exec(readlinkSync("/proc/self/ns/pid")) ?? [];
-    return space === undefined ? "" : `/${space}`;
-  } catch {
-    return "";
-  }
-}
-
-/** A process that has ended stays in the table until somebody asks what became of it. */
-function isUnreaped(pid: number): boolean {
-  try {
-    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return !isUnreaped(pid);
-  } catch (error) {
-    // Somebody else's process is a process all the same.
-    return (error as { code?: string }).code !== "ESRCH";
-  }
-}
+const identity = makeProcessIdentity(thisMachine(randomBytes(8).toString("hex")));
 
 export function realWorld(): World {
   let scratch = Buffer.allocUnsafe(16_384);
@@ -117,14 +85,8 @@ export function realWorld(): World {
       const length = prefix + scratch.write(text, prefix, "utf8");
       return hash("sha256", scratch.subarray(0, length), "hex");
     },
-    self: `${here.host}${process.pid}${here.space}`,
-    isGone: (given) => {
-      // A process may have several workers, each with a number or a name of its own.
-      const holder = given.replace(/\+\d{1,9}$/, "").replace(/^.*@/, "");
-      const isHere = holder.startsWith(here.host) && holder.endsWith(here.space);
-      const pid = isHere ? holder.slice(here.host.length, holder.length - here.space.length) : "";
-      return /^[1-9]\d{0,9}$/.test(pid) && !isAlive(Number(pid));
-    },
+    self: identity.self,
+    isGone: identity.isGone,
     random: (count) => randomFillSync(new Uint8Array(count)),
     salt() {
       if (left === 0) {

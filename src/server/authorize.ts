@@ -10,6 +10,7 @@ import { makeProblem, type Problem } from "../protocol/problem.ts";
 import { Engine } from "../runtime/engine.ts";
 import { hashToken, type HashedToken, type TokenHolder } from "../runtime/token-reader.ts";
 import type { World } from "../runtime/world.ts";
+import { need } from "./call.ts";
 import { makeCookies } from "./cookie.ts";
 import { makeGate, type Incoming, type Gate, type GateOptions } from "./origin.ts";
 import { makeRate } from "./rate.ts";
@@ -122,7 +123,9 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   function acting(engine: Engine, holder: TokenHolder): Engine {
     const kept = actors.get(holder);
     if (kept?.of === engine) return kept.engine;
-    const own = engine.as(holder.actor);
+    const own = Engine.asking(engine.as(holder.actor), {
+      need: (scope, what) => need(holder, scope, what),
+    });
     actors.set(holder, { of: engine, engine: own });
     return own;
   }

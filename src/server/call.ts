@@ -3,6 +3,7 @@ import { allows, type Scope } from "../core/access-token.ts";
 import { SkeinError } from "../core/error.ts";
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import { makeProblem } from "../protocol/problem.ts";
+import type { CarriedPart } from "../runtime/branch/carry-over.ts";
 import { Engine } from "../runtime/engine.ts";
 import { isPrivateHost } from "../runtime/outbound.ts";
 import { Session } from "../runtime/session.ts";
@@ -78,8 +79,17 @@ export async function sessionKept(call: Call): Promise<Session> {
 }
 
 /** Some things take more than the operation as such. */
-export function need({ scopes }: Call, scope: Scope, what: string): void {
+export function need({ scopes }: Pick<Call, "scopes">, scope: Scope, what: string): void {
   if (allows(scopes, scope)) return;
   const hint = `this token has ${scopes.join(", ")}; "skein tokens add --scope ${scope}" makes another`;
   throw new ProblemError(makeProblem("forbidden", `${what} takes the scope "${scope}"`, { hint }));
+}
+
+/** The answer of a call that made a session. Names of what came along are for those who may read. */
+export function madeBy({ scopes }: Call, { id, carriedOver }: Session): object {
+  if (carriedOver === null) return { session: id };
+  const shown = (part: CarriedPart): CarriedPart =>
+    allows(scopes, "read") ? part : { ...part, names: [String(part.names.length)] };
+  const { from, moved, left } = carriedOver;
+  return { session: id, carriedOver: { from, moved: moved.map(shown), left: left.map(shown) } };
 }

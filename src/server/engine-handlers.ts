@@ -7,9 +7,9 @@ import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { whereTo } from "../runtime/move-step.ts";
 import type { Session } from "../runtime/session.ts";
-import { need, needPublic, needStores, type Call, type Handlers } from "./call.ts";
+import { madeBy, need, needPublic, needStores, type Call, type Handlers } from "./call.ts";
 import { readFeed } from "./feed-place.ts";
-import { needMachine } from "./machine.ts";
+import { needMachine, needOwn } from "./machine.ts";
 import { ProblemError } from "./problem.ts";
 
 type EngineCall = Extract<OperationId, `engine.${string}`>;
@@ -30,7 +30,8 @@ export const engineHandlers: Handlers<EngineCall> = {
   "engine.open": async (call, params) => {
     needObjective(params);
     needMachine(call, params);
-    return made(await call.engine.open(params as Opening));
+    if (params.from !== undefined) await needOwn(call, await call.engine.session(params.from));
+    return madeBy(call, await call.engine.open(params as Opening));
   },
   "engine.session": async (call) => show(call),
   "engine.sessions": ({ engine }, params) => engine.sessions(params),
@@ -48,11 +49,7 @@ export const engineHandlers: Handlers<EngineCall> = {
   "engine.send": ({ engine, keyed }, { to, message, ...rest }) =>
     engine.send(to, message, { ...rest, ...keyed }),
   "engine.deliver": ({ engine }) => engine.deliver(),
-  "engine.putBlob": async ({ engine, bytes }) => {
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of bytes()) chunks.push(chunk);
-    return { hash: await engine.putBlob(Buffer.concat(chunks)) };
-  },
+  "engine.putBlob": async ({ engine, bytes }) => ({ hash: await engine.putBlob(bytes()) }),
   "engine.blob": async ({ engine }, { hash }) => readChunks(Engine.contextOf(engine).store, hash),
   "engine.addAgent": ({ engine }, params) => engine.addAgent(params),
   "engine.agents": ({ engine }) => engine.agents(),
@@ -72,6 +69,8 @@ export const engineHandlers: Handlers<EngineCall> = {
     if (await deletes(call, name)) need(call, "admin", "a policy that deletes");
     return call.engine.removePolicy(name);
   },
+  "engine.approvals": ({ engine }) => engine.approvals(),
+  "engine.revokeApproval": ({ engine }, { name }) => engine.revokeApproval(name),
   "engine.policies": ({ engine }) => engine.policies(),
   "engine.retain": ({ engine }, params) => engine.retain(params),
   "engine.trigger": ({ engine }, { name, spec, ...rest }) => engine.trigger(name, spec, rest),
@@ -81,9 +80,16 @@ export const engineHandlers: Handlers<EngineCall> = {
   "engine.runTickets": ({ engine }, { plan, ...rest }) => engine.runTickets(plan, rest),
   "engine.tickets": ({ engine }, { plan }) => engine.tickets(plan),
   "engine.feed": ({ engine }, params) => readFeed(engine, params),
+  "engine.cost": ({ engine }, params) => engine.cost(params),
   "engine.search": ({ engine }, { text, ...rest }) => engine.search(text, rest),
   "engine.query": ({ engine, gone }, { sql }) => engine.query(sql, { signal: gone() }),
-  "engine.verify": ({ engine }) => engine.verify(),
+  "engine.verify": ({ engine }, params) => engine.verify(params),
+  "engine.anchor": async (call, { url }) => {
+    if (url === undefined) return call.engine.anchor();
+    needPublic(call, url);
+    return call.engine.anchor({ url, allowPrivate: call.privateHooks });
+  },
+  "engine.acceptAnchor": ({ engine }, params) => engine.acceptAnchor(params),
   "engine.scan": ({ engine }, params) => engine.scan(params),
   "engine.rebuild": ({ engine }) => engine.rebuild(),
   "engine.workers": ({ engine }) => engine.workers(),

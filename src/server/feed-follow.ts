@@ -3,6 +3,7 @@
  * no faster than whoever hears it, and what goes wrong is tried again.
  */
 import type { StoredRecord } from "../core/chain.ts";
+import { SkeinError } from "../core/error.ts";
 import { Engine } from "../runtime/engine.ts";
 
 export interface Following {
@@ -20,6 +21,11 @@ export interface FollowOptions {
   ) => Promise<void> | void;
   /** How long it rests once it has caught up, so that more is read at once; by default not at all. */
   readonly restMs?: number;
+  /**
+   * Called when the store was rolled back, with the position that is gone on from: what comes after it is
+   * told again. `common` is null when no common position is known; then the result says where to go on.
+   */
+  readonly rolledBack?: (common: string | null) => Promise<string | null> | string | null;
   /** Called now and then while there is nothing new. */
   readonly idle?: () => Promise<void> | void;
   readonly trouble: (error: unknown) => void;
@@ -30,6 +36,11 @@ const againMsMin = 250;
 const againMsMax = 30_000;
 /** A store may forget to tell of what other processes wrote; then it is found by looking. */
 const lookMs = 1_000;
+
+const rolledBack = (): SkeinError =>
+  new SkeinError("corrupt", "feed: the store was rolled back: it lost events that it had acknowledged", {
+    hint: "a fail-over or a restored backup lost them; see docs/operating.md",
+  });
 
 /** Begins at once; what is written after it came back is heard. */
 export async function followFeed(engine: Engine, options: FollowOptions): Promise<Following> {
@@ -45,6 +56,15 @@ export async function followFeed(engine: Engine, options: FollowOptions): Promis
       news = seen;
       try {
         const page = await store.feed(position, pageRecords);
+        if (page.rolledBackTo !== undefined) {
+          options.trouble(rolledBack());
+          const { rolledBackTo: common } = page;
+          position =
+            options.rolledBack === undefined
+              ? (common ?? (await store.feedEnd()))
+              : await options.rolledBack(common);
+          continue;
+        }
         if (page.records.length > 0) await options.heard(page, over.signal);
         if (over.signal.aborted) return;
         ({ position } = page);

@@ -8,13 +8,20 @@ import { limit } from "../core/limit.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import type { LiveDelta } from "../runtime/live.ts";
-import { parsePlace, placeText, stepFeed, type Family, type FeedPlace, type FeedStep } from "./feed-place.ts";
+import {
+  placeText,
+  stepFeed,
+  type Family,
+  type FeedPlace,
+  type FeedStep,
+  type Resumed,
+} from "./feed-place.ts";
 import type { Hub } from "./hub.ts";
 import { beatFrame, type Sink } from "./sink.ts";
 
 export interface FeedStreamOptions {
-  /** A place of the feed; without one it begins with what comes in now. */
-  readonly after?: string | undefined;
+  /** Where a reader goes on; without it the stream begins with what comes in now. */
+  readonly resumed?: Resumed | undefined;
   readonly family: Family | null;
   /** False: it ends with what there is now. */
   readonly follow?: boolean | undefined;
@@ -25,13 +32,13 @@ const pageRecords = 200;
 /** Resolves when the stream is over, or nobody reads any more. */
 export async function streamFeed(
   { engine, hub, sink }: { engine: Engine; hub: Hub; sink: Sink },
-  { after, family, follow = true }: FeedStreamOptions,
+  { resumed, family, follow = true }: FeedStreamOptions,
 ): Promise<void> {
   const { store, live } = Engine.contextOf(engine);
-  let place: FeedPlace =
-    after === undefined ? { after: await store.feedEnd(), last: null } : parsePlace(after);
+  let place: FeedPlace = resumed?.place ?? { after: await store.feedEnd(), last: null };
   // Whoever is cut before the first event knows where to go on.
-  if (after === undefined) sink.write(`id: ${placeText(place)}\n\n`);
+  if (resumed === undefined) sink.write(`id: ${placeText(place)}\n\n`);
+  else if (resumed.rolledBack) sink.write(rollbackFrame(place));
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();
   const deltas = makeDeltas(() => {
@@ -72,6 +79,14 @@ export async function streamFeed(
       await sink.drained();
       if (sink.signal.aborted) return;
       const step = isLevel ? await hub.step(place.after) : await stepFeed(engine, place, passed + atOnce);
+      if (step.rolledBackTo !== undefined) {
+        place = { after: step.rolledBackTo, last: null };
+        [isLevel, passed] = [false, 0];
+        told.clear();
+        deltas.forget();
+        sink.write(rollbackFrame(place));
+        continue;
+      }
       // The rest of a page would wait in memory: it is read again when there is room.
       if (!give(step.entries)) continue;
       // Of a place without an event readers take note too, so that they need not read so much again.
@@ -109,6 +124,10 @@ export async function streamFeed(
     sink.signal.removeEventListener("abort", wake);
   }
 }
+
+/** Tells that the store was rolled back. Its id is where the events that come again start. */
+const rollbackFrame = (place: FeedPlace): string =>
+  `id: ${placeText(place)}\nevent: rollback\ndata: ${JSON.stringify({ after: place.after })}\n\n`;
 
 interface Waiting {
   readonly session: LogId;
@@ -156,6 +175,11 @@ function makeDeltas(wake: () => void, sink: Sink) {
         answered.set(session, seq);
         if (answered.size > limit.waitingDeltasMax) answered.delete(answered.keys().next().value as LogId);
       }
+    },
+    /** Positions of a history that is gone say nothing of the one that is there. */
+    forget(): void {
+      waiting = [];
+      for (const known of [asked, answered, lost]) known.clear();
     },
     /** Those that wait now: whoever has read on since gives them with `give`. */
     all: (): readonly Waiting[] => [...waiting],

@@ -7,7 +7,7 @@ import type { LogId } from "../core/ids.ts";
 import { Engine } from "../runtime/engine.ts";
 import type { Event } from "../runtime/event-reader.ts";
 import { stepFeed, type FeedStep } from "./feed-place.ts";
-import { eventFrame, SharedFrame } from "./sink.ts";
+import { eventFrame, eventId, SharedFrame } from "./sink.ts";
 
 /** Whoever is told of what is new in one log. */
 export interface Listener {
@@ -95,7 +95,12 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
         position = await store.feedEnd();
         for (const set of listeners.values()) for (const listener of set) listener.behind();
       }
-      const { entries, next }: FeedStep = await step(position);
+      const { entries, next, rolledBackTo }: FeedStep = await step(position);
+      if (rolledBackTo !== undefined) {
+        // Each looks whether its own log still holds what it has given out.
+        position = null;
+        continue;
+      }
       position = next.after;
       for (const { event } of entries) tell(event);
       if (entries.length === 0 || listeners.size === 0) return;
@@ -110,7 +115,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     }
     const set = listeners.get(event.session);
     if (set === undefined) return;
-    const frame = new SharedFrame(eventFrame(event, event.seq));
+    const frame = new SharedFrame(eventFrame(event, eventId(event)));
     for (const listener of set) listener.heard(event, frame);
   }
 

@@ -19,6 +19,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { parseAccessToken } from "../core/access-token.ts";
 import { SkeinError } from "../core/error.ts";
+import { joinHosts, splitHosts } from "../core/host-list.ts";
 import { isPrincipalId } from "../core/ids.ts";
 import { Engine } from "../runtime/engine.ts";
 import { newToken } from "../runtime/tokens.ts";
@@ -44,11 +45,12 @@ export function localTokenPath(
 ): string | null {
   if (place === "memory:") return null;
   if (!/^[a-z][a-z0-9+]+:\/\//.test(place)) return `${resolve(place)}.token`;
-  const url = new URL(place);
+  const { plain, hosts } = splitHosts(place);
+  const url = new URL(plain);
   url.password = "";
   const { XDG_STATE_HOME: state = "" } = env;
   const folder = state.startsWith("/") ? state : join(env["HOME"] ?? homedir(), ".local", "state");
-  return join(folder, "skein", `${digest("", url.href).slice(0, 16)}.token`);
+  return join(folder, "skein", `${digest("", joinHosts(url.href, hosts)).slice(0, 16)}.token`);
 }
 
 /** The page, logged in. What stands behind # stays in the browser. */

@@ -12,6 +12,8 @@ import { isProblem } from "./authorize.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
 import { makeHistogram, type Histogram, type Labels } from "./histogram.ts";
 import type { Beside, Told } from "./listen.ts";
+import { costFigures, costMetrics, type Figure } from "./outbound/cost-figures.ts";
+import { makeCostMeter, type CostMeter } from "./outbound/cost-meter.ts";
 import { ProblemError } from "./problem.ts";
 import { sendText } from "./reply.ts";
 
@@ -44,6 +46,7 @@ interface Seen {
   readonly requests: Map<string, { readonly labels: Labels; count: number }>;
   readonly latency: Histogram;
   readonly events: Map<string, number>;
+  readonly cost: CostMeter;
   streams: number;
   /** From when the last event was written to when it was read here. */
   lagMs: number;
@@ -54,6 +57,7 @@ const nothingSeen = (): Seen => ({
   requests: new Map(),
   latency: makeHistogram(latencyBounds),
   events: new Map(),
+  cost: makeCostMeter(),
   streams: 0,
   lagMs: 0,
   counted: null,
@@ -100,7 +104,8 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
       return followFeed(engine, {
         trouble,
         restMs,
-        heard({ records }) {
+        async heard({ records }) {
+          await seen.cost.read(store, records);
           for (const { type } of records) seen.events.set(type, (seen.events.get(type) ?? 0) + 1);
           const last = records.at(-1);
           if (last !== undefined) seen.lagMs = Math.max(0, store.now() - last.at);
@@ -140,7 +145,15 @@ function ownLines(seen: Seen, startedMs: number): readonly string[] {
       one(seen.lagMs / 1_000),
     ),
     ...metric("skein_start_time_seconds", "gauge", "When the server started.", one(startedMs / 1_000)),
+    ...costLines(seen.cost),
   ];
+}
+
+function costLines(meter: CostMeter): readonly string[] {
+  const figures = costFigures(meter.models());
+  return costMetrics.flatMap(({ key, prometheus, help, isMonotonic }) =>
+    metric(prometheus, isMonotonic ? "counter" : "gauge", help, figures[key]),
+  );
 }
 
 /** What the store of whoever asks holds. */
@@ -191,11 +204,6 @@ async function countSessions(engine: Engine, status: Status): Promise<number> {
     ({ cursor } = page);
   }
   return Math.min(count, countedMax);
-}
-
-interface Figure {
-  readonly labels: Labels;
-  readonly count: number;
 }
 
 const one = (count: number): Figure[] => [{ labels: {}, count }];

@@ -6,8 +6,9 @@ import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { World } from "../runtime/world.ts";
-import type { Histogram } from "./histogram.ts";
+import type { Histogram, Labels } from "./histogram.ts";
 import { names } from "./telemetry-names.ts";
+import { trimEndOf } from "../core/text/trim.ts";
 
 export type Attributes = Readonly<Record<string, string | number | readonly string[]>>;
 
@@ -31,6 +32,15 @@ export interface Measure {
   readonly histogram: Histogram;
 }
 
+/** A sum that is read when it is sent. */
+export interface SumMeasure {
+  readonly name: string;
+  readonly unit: string;
+  /** It only grows. */
+  readonly isMonotonic: boolean;
+  readonly points: () => readonly { readonly labels: Labels; readonly count: number }[];
+}
+
 export interface OtlpOptions {
   /** Of the collector, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are put behind it. */
   readonly endpoint: string;
@@ -44,7 +54,7 @@ export interface OtlpOptions {
 
 export interface Otlp {
   span(span: Span): void;
-  measure(measure: Measure): void;
+  measure(measure: Measure | SumMeasure): void;
   /** How many spans were dropped. */
   readonly dropped: number;
   /** Sends what there is now; resolves also when it could not be sent. */
@@ -91,11 +101,11 @@ type Sent = "taken" | "refused" | "away";
 
 export function makeOtlp(options: OtlpOptions): Otlp {
   const { world, trouble, everyMs = everyUsualMs } = options;
-  const base = options.endpoint.replace(/\/+$/, "");
+  const base = trimEndOf(options.endpoint, "/");
   const headers = { ...options.headers, "content-type": "application/json" };
   const startedMs = world.now();
   const over = new AbortController();
-  const measures: Measure[] = [];
+  const measures: (Measure | SumMeasure)[] = [];
   let waiting: Span[] = [];
   let dropped = 0;
   let isTold = false;
@@ -141,7 +151,7 @@ export function makeOtlp(options: OtlpOptions): Otlp {
       waiting = [...batch, ...waiting];
       return makeRoom();
     }
-    const filled = measures.filter(({ histogram }) => histogram.series().length > 0);
+    const filled = measures.filter((one) => (isSum(one) ? one.points() : one.histogram.series()).length > 0);
     if (filled.length > 0)
       await post("/v1/metrics", metricsBody(options, filled, { startedMs, nowMs: world.now() }));
   }
@@ -204,25 +214,13 @@ function spanBody(span: Span): object {
 
 function metricsBody(
   options: OtlpOptions,
-  measures: readonly Measure[],
-  { startedMs, nowMs }: { readonly startedMs: number; readonly nowMs: number },
+  measures: readonly (Measure | SumMeasure)[],
+  times: Times,
 ): object {
-  const metrics = measures.map(({ name, unit, histogram }) => ({
-    name,
-    unit,
-    histogram: {
-      /** Cumulative. */
-      aggregationTemporality: 2,
-      dataPoints: histogram.series().map(({ labels, counts, sum, count }) => ({
-        attributes: attributesOf(labels),
-        startTimeUnixNano: nanos(startedMs),
-        timeUnixNano: nanos(nowMs),
-        count: `${count}`,
-        sum,
-        bucketCounts: counts.map((one) => `${one}`),
-        explicitBounds: histogram.bounds,
-      })),
-    },
+  const metrics = measures.map((one) => ({
+    name: one.name,
+    unit: one.unit,
+    ...(isSum(one) ? { sum: sumBody(one, times) } : { histogram: histogramBody(one, times) }),
   }));
   return {
     resourceMetrics: [
@@ -230,6 +228,42 @@ function metricsBody(
     ],
   };
 }
+
+const isSum = (measure: Measure | SumMeasure): measure is SumMeasure => "points" in measure;
+
+interface Times {
+  readonly startedMs: number;
+  readonly nowMs: number;
+}
+
+const timesBody = ({ startedMs, nowMs }: Times): object => ({
+  startTimeUnixNano: nanos(startedMs),
+  timeUnixNano: nanos(nowMs),
+});
+/** As OTLP numbers it. */
+const cumulative = 2;
+
+const histogramBody = ({ histogram }: Measure, times: Times): object => ({
+  aggregationTemporality: cumulative,
+  dataPoints: histogram.series().map(({ labels, counts, sum, count }) => ({
+    attributes: attributesOf(labels),
+    ...timesBody(times),
+    count: `${count}`,
+    sum,
+    bucketCounts: counts.map((one) => `${one}`),
+    explicitBounds: histogram.bounds,
+  })),
+});
+
+const sumBody = ({ isMonotonic, points }: SumMeasure, times: Times): object => ({
+  aggregationTemporality: cumulative,
+  isMonotonic,
+  dataPoints: points().map(({ labels, count }) => ({
+    attributes: attributesOf(labels),
+    ...timesBody(times),
+    asDouble: count,
+  })),
+});
 
 /** 64-bit numbers are texts in the JSON of protocol buffers. */
 const nanos = (ms: number): string => `${BigInt(Math.round(ms)) * 1_000_000n}`;

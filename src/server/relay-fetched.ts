@@ -27,15 +27,20 @@ const lookMs = 1_000;
 export const isHeldBy = (holder: string, server: string): boolean =>
   holder === server || holder.endsWith(`@${server}`) || holder.startsWith(`${server}+`);
 
-/** Whether a server is reached from this process only by mistake: who is at that address here is another. */
+/** Whether the server listens on the loopback of another machine: that address leads elsewhere here. */
 export function isOutOfReach({ holder, address }: Pick<Server, "holder" | "address">, own: string): boolean {
-  const [there, here] = [machineOf(holder), machineOf(own)];
   const host = URL.parse(address)?.hostname.replace(/^\[(.*)\]$/, "$1") ?? "";
-  return isLoopback(host) && there !== undefined && here !== undefined && there !== here;
+  const [there, here] = [machineOf(holder), machineOf(own)];
+  if (!isLoopback(host) || there === null || here === null) return false;
+  const isOtherBoot = there.boot !== undefined && here.boot !== undefined && there.boot !== here.boot;
+  return there.host !== here.host || isOtherBoot;
 }
 
-/** The name of the machine that a process is on, as its holder says; undefined when it says nothing of it. */
-const machineOf = (holder: string): string | undefined => /^(.+):\d+(?:\/\d+)?$/.exec(holder)?.[1];
+/** Host name and boot id, as far as the holder names them; see process-identity.ts. */
+function machineOf(holder: string): { readonly host: string; readonly boot: string | undefined } | null {
+  const [, host, boot] = /^(.+):\d+(?:\/\d+(?:\/([0-9a-f]+))?|\/~[0-9a-f]+)?$/.exec(holder) ?? [];
+  return host === undefined ? null : { host, boot };
+}
 
 export function makeFetching(engine: Engine, hub: Hub): Fetching {
   const context = Engine.contextOf(engine);

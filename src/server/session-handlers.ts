@@ -1,11 +1,12 @@
 /** What becomes of the calls of a session. */
 import type { OperationId, ParamsOf } from "../protocol/operations.ts";
 import { Engine } from "../runtime/engine.ts";
+import { positionIn } from "./event-id.ts";
 import { readEventsPage } from "../runtime/event-reader.ts";
 import { isSameMessage, reusedKey } from "../runtime/same-change.ts";
 import type { Session } from "../runtime/session.ts";
-import { need, needAllowed, needStores, sessionKept, type Call, type Handlers } from "./call.ts";
-import { needMachine } from "./machine.ts";
+import { madeBy, need, needAllowed, needStores, sessionKept, type Call, type Handlers } from "./call.ts";
+import { needMachine, needOwn, needReview } from "./machine.ts";
 
 /** Those that only give a stream are in streams.ts. */
 export type StreamCall = "session.ask" | "session.watch";
@@ -90,13 +91,15 @@ export const sessionHandlers: Handlers<SessionCall> = {
   "session.save": async (call, { name, ...rest }) => (await call.session()).save(name, rest),
   "session.fork": async (call, params) => {
     if (params.files !== undefined) need(call, "operate", "a copy of files of the machine");
-    return made(await (await call.session()).fork(params));
+    const session = await call.session();
+    await needOwn(call, session);
+    return made(await session.fork(params));
   },
   "session.rewind": async (call, { place, ...rest }) => {
     if (rest.files === true) need(call, "read", "putting files back, which names them,");
     return (await call.session()).rewind(place, rest);
   },
-  "session.clear": async (call, params) => made(await (await call.session()).clear(params)),
+  "session.clear": async (call, params) => madeBy(call, await (await call.session()).clear(params)),
   "session.merge": async (call, params) => {
     need(call, "read", "a merge, which tells what comes in,");
     return (await call.session()).merge(params);
@@ -112,7 +115,11 @@ export const sessionHandlers: Handlers<SessionCall> = {
     if (params.from !== undefined) need(call, "write", "running turns again");
     return (await call.session()).replay(params);
   },
-  "session.activate": async (call, params) => (await call.session()).activate(params),
+  "session.activate": async (call, params) => {
+    const session = await call.session();
+    await needReview(call, session);
+    return session.activate(params);
+  },
   "session.suspend": async (call, params) => (await call.session()).suspend(params),
   "session.interrupt": async (call, params) => (await call.session()).interrupt(params),
   "session.reopen": async (call, params) => (await call.session()).reopen(params),
@@ -128,10 +135,7 @@ export const sessionHandlers: Handlers<SessionCall> = {
     return (await call.session()).bind(params);
   },
   "session.unbind": async (call, { name }) => (await call.session()).unbind(name),
-  "session.grant": async (call, params) => {
-    needMachine(call, { grant: [params] });
-    return (await call.session()).grant(params);
-  },
+  "session.grant": async (call, params) => (await call.session()).grant(params),
   "session.budget": async (call, { limits, ...rest }) => (await call.session()).budget(limits, rest),
   "session.trigger": async (call, { name, spec, ...rest }) =>
     (await call.session()).trigger(name, spec, rest),
@@ -147,9 +151,11 @@ const pageUsual = 100;
 /** A page of events, and where the next one starts. */
 async function eventsPage(call: Call, params: ParamsOf<"session.events">): Promise<unknown> {
   const { after, follow: _follow, deltas: _deltas, limit: count = pageUsual, ...rest } = params;
-  const from = after === undefined ? {} : { fromSeq: Math.max(after + 1, rest.fromSeq ?? 1) };
-  const { id } = await call.session();
-  return readEventsPage(Engine.contextOf(call.engine).store, id, { ...rest, ...from, limit: count });
+  const { engine } = call;
+  const session = await call.session();
+  const last = await positionIn({ engine, session }, after, "after");
+  const from = last === undefined ? {} : { fromSeq: Math.max(last.seq + 1, rest.fromSeq ?? 1) };
+  return readEventsPage(Engine.contextOf(engine).store, session.id, { ...rest, ...from, limit: count });
 }
 
 async function* lines(session: Session): AsyncGenerator<Uint8Array> {

@@ -3,16 +3,20 @@
  * It reads pages of the log until it has caught up; from there on it is handed what comes in. A reader that
  * is slow is not buffered for: it goes on reading pages when it has room again.
  */
+import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
 import { Engine } from "../runtime/engine.ts";
-import type { Event } from "../runtime/event-reader.ts";
+import { readEventsPage, type Event } from "../runtime/event-reader.ts";
 import type { LiveDelta } from "../runtime/live.ts";
+import { isStill, type Noted } from "../runtime/noted.ts";
 import type { Session } from "../runtime/session.ts";
 import type { Hub } from "./hub.ts";
-import { beatFrame, eventFrame, type SharedFrame, type Sink } from "./sink.ts";
+import { beatFrame, eventFrame, eventId, type SharedFrame, type Sink } from "./sink.ts";
 
 export interface SessionStreamOptions {
   readonly fromSeq: number;
+  /** The record that the reader has last; the stream fails when the log does not hold it. */
+  readonly last?: Noted | undefined;
   readonly toSeq?: number | undefined;
   readonly types?: readonly string[] | undefined;
   /** At most so many events. */
@@ -45,7 +49,9 @@ export async function streamSession(
   const early = makeEarly();
   /** What is heard of an answer after it was told whole comes too late. */
   let answeredSeq = 0;
-  const { live: heardHere } = Engine.contextOf(engine);
+  /** The newest record that was met: the log must still hold it whenever something is read. */
+  let met: Noted | null = options.last ?? null;
+  const { live: heardHere, store, writer } = Engine.contextOf(engine);
 
   const wake = (): void => woken.resolve();
   const look = (): void => {
@@ -58,7 +64,7 @@ export async function streamSession(
   function give(event: Event, frame: SharedFrame | null): void {
     atSeq = event.seq;
     if (wants === null || wants.has(event.type)) {
-      if (frame === null) sink.write(eventFrame(event, event.seq));
+      if (frame === null) sink.write(eventFrame(event, eventId(event)));
       else sink.share(frame);
       left -= 1;
     }
@@ -67,8 +73,11 @@ export async function streamSession(
   }
 
   function heard(event: Event, frame: SharedFrame): void {
-    if (event.seq <= atSeq) return;
+    const isKnown = event.seq < atSeq ? met === null : event.hash === met?.hash;
+    if (event.seq <= atSeq && isKnown) return;
+    // One at a position that was given out already: the log may be of another history.
     if (!live || event.seq !== atSeq + 1 || sink.isFull) return look();
+    met = { seq: event.seq, hash: event.hash };
     give(event, frame);
     if (isOver()) wake();
   }
@@ -77,12 +86,19 @@ export async function streamSession(
     for (;;) {
       await sink.drained();
       if (isOver()) return;
-      const toSeq = Math.min((await session.head()).seq, endSeq);
+      const head = await store.head(session.id);
+      if (head === undefined) throw new SkeinError("not-found", `there is no session ${session.id}`);
+      const toSeq = Math.min(head.seq, endSeq);
+      const range = { fromSeq: atSeq + 1, toSeq, limit: atOnce, ...(types === undefined ? {} : { types }) };
+      const page =
+        atSeq < toSeq ? await readEventsPage(store, session.id, range) : { events: [], next: null };
+      // After the page was read: another server may have taken over while it was waited for.
+      if (met !== null && !(await isStill(store, head, met))) throw await writer.setBack(session.id, met);
+      met = { seq: head.seq, hash: head.hash };
       if (atSeq >= toSeq) return;
-      const range = { fromSeq: atSeq + 1, toSeq, limit: atOnce };
       let read = 0;
       let isSlow = false;
-      for await (const event of session.events(types === undefined ? range : { ...range, types })) {
+      for (const event of page.events) {
         read += 1;
         give(event, null);
         if (isOver()) return;
@@ -91,7 +107,7 @@ export async function streamSession(
         if (isSlow) break;
       }
       // What is not wanted was passed over.
-      if (!isSlow && read < atOnce) atSeq = Math.max(atSeq, toSeq);
+      if (!isSlow && page.next === null) atSeq = Math.max(atSeq, toSeq);
       atOnce = isSlow ? read : Math.min(atOnce * 2, pageRecords);
     }
   }

@@ -34,6 +34,12 @@ export class SharedFrame {
   }
 }
 
+/**
+ * The id of an event in the stream of its session: its position, and the first digits of its hash, so that
+ * a reader who comes back is not given the events of another history.
+ */
+export const eventId = ({ seq, hash }: Pick<Event, "seq" | "hash">): string => `${seq}.${hash.slice(0, 16)}`;
+
 /** An event as it stands in a stream. */
 export const eventFrame = (event: Event, id: string | number): string =>
   `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;

@@ -9,8 +9,10 @@ import { Engine } from "../runtime/engine.ts";
 import { stillWaiting } from "../runtime/options.ts";
 import type { Ran } from "../runtime/runner.ts";
 import type { Session } from "../runtime/session.ts";
+import type { Noted } from "../runtime/noted.ts";
 import { need, type Call } from "./call.ts";
-import { checkPlace, familyOf } from "./feed-place.ts";
+import { positionIn } from "./event-id.ts";
+import { familyOf, resumePlace } from "./feed-place.ts";
 import { streamFeed } from "./feed-stream.ts";
 import type { Hub } from "./hub.ts";
 import { ProblemError } from "./problem.ts";
@@ -65,49 +67,20 @@ async function openEvents(
   const session = await call.session();
   const { store } = Engine.contextOf(engine);
   const first = since === undefined ? 1 : await store.seqAt(session.id, since);
-  const last = await positionIn(session, lastEventId);
-  if (last === undefined) await checkThere(session, params.after, "after");
-  const after = last ?? params.after ?? 0;
-  const fromSeq = Math.max(params.fromSeq ?? 1, first, after + 1);
+  const last =
+    (await positionIn({ engine, session }, lastEventId, "Last-Event-ID")) ??
+    (await positionIn({ engine, session }, params.after, "after"));
+  const fromSeq = Math.max(params.fromSeq ?? 1, first, (last?.seq ?? 0) + 1);
   const { toSeq, types, follow, deltas, limit: count } = params;
   return async (sink) => {
-    await streamSession({ engine, hub, session, sink }, { fromSeq, toSeq, types, count, follow, deltas });
+    const range = { fromSeq, toSeq, types, count };
+    await streamSession({ engine, hub, session, sink }, { ...range, last, follow, deltas });
     // Without a last word it could as well have been cut.
     sink.write(endFrame);
   };
 }
 
 const endFrame = "event: end\ndata: {}\n\n";
-
-/** A position as the id of an event. */
-function seqIn(text: string | undefined): number | undefined {
-  if (text === undefined || text === "") return undefined;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  const hint = "give the id of an event, as it was received";
-  throw new ProblemError(
-    makeProblem("invalid", "that is no position of a session", { field: "Last-Event-ID", hint }),
-  );
-}
-
-/** The last event that a reader has, which must be there. */
-async function positionIn(session: Session, lastEventId: string | undefined): Promise<number | undefined> {
-  const seq = seqIn(lastEventId);
-  await checkThere(session, seq, "Last-Event-ID");
-  return seq;
-}
-
-/** Whoever knows more than there is would wait for what is never told them: the log was set back. */
-async function checkThere(session: Session, seq: number | undefined, field: string): Promise<void> {
-  if (seq === undefined || seq === 0) return;
-  const head = (await session.head()).seq;
-  if (seq <= head) return;
-  throw new ProblemError(
-    makeProblem("invalid", `${session.id} is at ${head}: there is no event ${seq}`, {
-      field,
-      hint: `the store may have been set back; go on after ${head}, or read all of it again`,
-    }),
-  );
-}
 
 async function openFeed(
   { engine }: Call,
@@ -117,9 +90,10 @@ async function openFeed(
   const family = params.family === undefined ? null : await familyOf(engine, params.family);
   const isLast = lastEventId !== undefined && lastEventId !== "";
   const after = isLast ? lastEventId : params.after;
-  if (after !== undefined) await checkPlace(engine, after, isLast ? "Last-Event-ID" : "after");
+  const resumed =
+    after === undefined ? undefined : await resumePlace(engine, after, isLast ? "Last-Event-ID" : "after");
   return async (sink) => {
-    await streamFeed({ engine, hub, sink }, { after, family, follow: params.follow });
+    await streamFeed({ engine, hub, sink }, { resumed, family, follow: params.follow });
     sink.write(endFrame);
   };
 }
@@ -132,14 +106,14 @@ async function openAsk(
   const { engine } = call;
   const context = Engine.contextOf(engine);
   const session = await call.session();
-  await positionIn(session, given.lastEventId);
+  const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
   // Whatever is missing for a run is said before anything is written.
   const state = await context.writer.current(session.id);
   const { agent } = await agentOf(context, session.id, state);
   await modelOf(context, state.standing.model ?? agent?.model);
   const { seq } = await session.input(input, { ...rest, ...call.keyed });
   const running = runOrWait(context, session.id, {});
-  return streamRun({ engine, session, fromSeq: seq, running }, given);
+  return streamRun({ engine, session, fromSeq: Math.max(seq, (last?.seq ?? 0) + 1), last, running }, given);
 }
 
 async function openWatch(
@@ -151,22 +125,24 @@ async function openWatch(
   const { engine } = call;
   const session = await call.session();
   // Whoever comes again goes on after what they have, and not with what is new.
-  const seq = (await positionIn(session, given.lastEventId)) ?? (await session.head()).seq;
+  const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
+  const seq = last?.seq ?? (await session.head()).seq;
   const running = session.run();
-  return streamRun({ engine, session, fromSeq: seq + 1, running }, given);
+  return streamRun({ engine, session, fromSeq: seq + 1, last, running }, given);
 }
 
 interface Running {
   readonly engine: Engine;
   readonly session: Session;
   readonly fromSeq: number;
+  readonly last: Noted | undefined;
   readonly running: Promise<Ran>;
 }
 
 /** All that was written up to the end of the run, and then why it ended. */
 function streamRun(
-  { engine, session, fromSeq, running }: Running,
-  { hub, lastEventId, problemOf }: StreamGiven,
+  { engine, session, fromSeq, last, running }: Running,
+  { hub, problemOf }: StreamGiven,
 ): (sink: Sink) => Promise<void> {
   const ended = running.then(
     (ran) => `event: ran\ndata: ${JSON.stringify(ran)}\n\n`,
@@ -178,9 +154,8 @@ function streamRun(
   ended.catch(() => null);
   const endsAt = ended.then(async () => (await session.head()).seq);
   endsAt.catch(() => null);
-  const from = Math.max(fromSeq, (seqIn(lastEventId) ?? 0) + 1);
   return async (sink) => {
-    await streamSession({ engine, hub, session, sink }, { fromSeq: from, endsAt });
+    await streamSession({ engine, hub, session, sink }, { fromSeq, last, endsAt });
     if (!sink.signal.aborted) sink.write(await ended);
   };
 }

@@ -33,6 +33,12 @@ export const names = {
   steps: "skein.turn.steps",
   toolStatus: "skein.tool.status",
   costNanoUsd: "skein.cost.nano_usd",
+  unconfirmedNanoUsd: "skein.cost.unconfirmed_nano_usd",
+  unconfirmedTokens: "skein.usage.unconfirmed_tokens",
+  /** `known` or `unknown`. */
+  price: "skein.cost.price",
+  /** `reported` by the provider, or `estimated` by Skein. */
+  usage: "skein.usage.source",
   seq: "skein.seq",
 } as const;
 

@@ -8,12 +8,15 @@
 import type { StoredRecord } from "../core/chain.ts";
 import type { BodyOf, EventType } from "../core/catalogue.ts";
 import { SkeinError } from "../core/error.ts";
+import { settledSpend, type Spend } from "../core/money.ts";
 import { operationOf } from "../protocol/operations.ts";
 import { Engine } from "../runtime/engine.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
 import { makeHistogram } from "./histogram.ts";
 import type { Told } from "./listen.ts";
 import type { Attributes, Otlp, Span } from "./otlp.ts";
+import { costFigures, costMetrics, type Figure } from "./outbound/cost-figures.ts";
+import { makeCostMeter, type CostMeter, type SettledCall } from "./outbound/cost-meter.ts";
 import {
   durationBounds,
   metricNames,
@@ -39,21 +42,25 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
   otlp.measure({ ...metricNames.duration, histogram: duration });
   otlp.measure({ ...metricNames.requests, histogram: requests });
 
-  /** What a model call says beside its span. */
-  function count({ attributes, startMs, endMs, error }: Span): void {
+  const meters = new Map<string, CostMeter>();
+  for (const { key, otlp: name, unit, isMonotonic } of costMetrics)
+    otlp.measure({ name, unit, isMonotonic, points: () => pointsOf(meters, key) });
+
+  /** How long a model call took. */
+  function time({ attributes, startMs, endMs, error }: Span): void {
     const kept = [names.operation, names.provider, names.requestModel];
     const labels = Object.fromEntries(
       kept.flatMap((name) => (attributes[name] === undefined ? [] : [[name, String(attributes[name])]])),
     );
     const failed = error === undefined ? {} : { [names.errorType]: error };
     duration.record({ ...labels, ...failed }, (endMs - startMs) / 1_000);
-    for (const [type, name] of [
-      ["input", names.inputTokens],
-      ["output", names.outputTokens],
-    ] as const) {
-      const used = attributes[name];
-      if (typeof used === "number") tokens.record({ ...labels, [names.tokenType]: type }, used);
-    }
+  }
+
+  function countTokens({ model, spend }: SettledCall): void {
+    if (spend.inputTokens + spend.outputTokens === 0) return;
+    const labels = { [names.operation]: operations.model, ...modelNames(model) };
+    tokens.record({ ...labels, [names.tokenType]: "input" }, spend.inputTokens);
+    tokens.record({ ...labels, [names.tokenType]: "output" }, spend.outputTokens);
   }
 
   return {
@@ -64,21 +71,54 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
         ms / 1_000,
       );
     },
-    follow: (engine, trouble) =>
-      followFeed(engine, {
+    follow(engine, trouble) {
+      const { store, tenant } = Engine.contextOf(engine);
+      const meter = meters.get(tenant) ?? makeCostMeter();
+      meters.set(tenant, meter);
+      return followFeed(engine, {
         trouble,
         restMs,
         async heard({ records }) {
+          // A page that fails is told of again: nothing is counted before all of it is read.
+          const spans: Span[] = [];
           for (const record of records) {
             const span = await spanOf(engine, record);
-            if (span === null) continue;
+            if (span !== null) spans.push(span);
+          }
+          const settled = await meter.read(store, records);
+          for (const call of settled) countTokens(call);
+          for (const span of spans) {
             otlp.span(span);
-            if (span.attributes[names.operation] === operations.model) count(span);
+            if (span.attributes[names.operation] === operations.model) time(span);
           }
         },
-      }),
+      });
+    },
   };
 }
+
+/** Provider and model, as the conventions name them. */
+function modelNames(name: string): Readonly<Record<string, string>> {
+  const [provider = "", ...rest] = name.split("/");
+  return { [names.provider]: providerName(provider), [names.requestModel]: rest.join("/") };
+}
+
+/** The series of a cost metric, of every tenant. */
+const pointsOf = (
+  meters: ReadonlyMap<string, CostMeter>,
+  key: (typeof costMetrics)[number]["key"],
+): readonly Figure[] =>
+  [...meters].flatMap(([tenant, meter]) =>
+    costFigures(meter.models())[key].map(({ labels, count }) => {
+      const { model = "", direction, usage, price } = labels;
+      const given = { [names.tokenType]: direction, [names.usage]: usage, [names.price]: price };
+      const said = Object.entries(given).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value] as const],
+      );
+      const attributes = { [names.tenant]: tenant, ...modelNames(`${model}`), ...Object.fromEntries(said) };
+      return { labels: attributes, count };
+    }),
+  );
 
 const restMs = 250;
 
@@ -131,28 +171,41 @@ async function turnSpan(engine: Engine, record: StoredRecord, turn: number): Pro
 async function modelSpan(engine: Engine, record: StoredRecord, turn: number): Promise<Span | null> {
   const asked = await causeOf(engine, record, "model.requested");
   if (asked === null) return null;
-  const { model, outputTokensMax } = bodyOf<"model.requested">(asked);
-  const [provider = "", ...rest] = model.split("/");
+  const { model, outputTokensMax, reserved } = bodyOf<"model.requested">(asked);
   const answered = bodyOf<"model.responded">(record);
-  const { error, usage, costNanoUsd } = JSON.parse(record.body) as BodyOf<"model.failed">;
+  const settled = JSON.parse(record.body) as BodyOf<"model.failed">;
+  // The span of the call was sent when it was given up as lost. The counters have what it cost after all.
+  if (settled.released !== undefined) return null;
   const isFailed = record.type === "model.failed";
+  const named = modelNames(model);
   return {
     ...idsOf(engine, record, turn, asked.seq),
-    name: `${operations.model} ${rest.join("/")}`,
+    name: `${operations.model} ${named[names.requestModel] ?? ""}`,
     kind: "client",
     startMs: asked.at,
     endMs: record.at,
     attributes: {
       ...usual(engine, record, turn),
       [names.operation]: operations.model,
-      [names.provider]: providerName(provider),
-      [names.requestModel]: rest.join("/"),
+      ...named,
       ...(outputTokensMax === undefined ? {} : { [names.outputTokensMax]: outputTokensMax }),
       ...(isFailed ? {} : { [names.finish]: [answered.finish] }),
-      ...usageOf(usage),
-      ...(costNanoUsd === null ? {} : { [names.costNanoUsd]: costNanoUsd }),
+      ...usageOf(settled.usage),
+      ...spendAttributes(settledSpend(isFailed ? "model.failed" : "model.responded", settled, reserved)),
     },
-    ...(isFailed ? { error } : {}),
+    ...(isFailed ? { error: settled.error } : {}),
+  };
+}
+
+/** Money as src/core/money.ts defines it. An unknown price has no amount. */
+function spendAttributes(spend: Spend | null): Attributes {
+  if (spend === null) return {};
+  const { nanoUsd, unpriced, unconfirmedNanoUsd, unconfirmedTokens } = spend;
+  return {
+    [names.price]: unpriced === 0 ? "known" : "unknown",
+    ...(unpriced === 0 ? { [names.costNanoUsd]: nanoUsd } : {}),
+    ...(unconfirmedNanoUsd === 0 ? {} : { [names.unconfirmedNanoUsd]: unconfirmedNanoUsd }),
+    ...(unconfirmedTokens === 0 ? {} : { [names.unconfirmedTokens]: unconfirmedTokens }),
   };
 }
 
@@ -162,6 +215,7 @@ function usageOf(usage: BodyOf<"model.failed">["usage"]): Attributes {
   return {
     [names.inputTokens]: inputTokens,
     [names.outputTokens]: outputTokens,
+    [names.usage]: usage.estimated === true ? "estimated" : "reported",
     ...(cached === undefined ? {} : { [names.cachedTokens]: cached }),
     ...(written === undefined ? {} : { [names.cacheWriteTokens]: written }),
   };

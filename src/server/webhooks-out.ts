@@ -15,7 +15,7 @@ import { forgetTrouble, noteTrouble, noteWell } from "../runtime/hook-trouble.ts
 import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../runtime/hooks.ts";
 import { post, type Outbound, type Posted } from "../runtime/outbound.ts";
 import { signatureOf } from "../runtime/work/token.ts";
-import { parsePlace, placeText, type FeedPlace } from "./feed-place.ts";
+import { isLast, lastOf, parsePlace, placeText, type FeedPlace } from "./feed-place.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
 
 export interface WebhooksOutOptions {
@@ -43,8 +43,8 @@ const graceMs = 2_000;
 const passedMax = 10_000;
 const pageRecords = 200;
 
-/** What is written down names the epoch of the duty: nothing is, once somebody else has it. */
-type OnDuty = WebhooksOutOptions & { readonly epoch: number };
+/** What is written down names the record that took the lease: nothing is, once another server has it. */
+type OnDuty = WebhooksOutOptions & Pick<Duty, "taken">;
 
 /**
  * Begins at once; hooks that are set later are told, too. Of the servers of one store one tells them, and
@@ -62,6 +62,11 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
     restMs,
     heard({ records }) {
       if (records.some(isNews)) news.abort();
+    },
+    async rolledBack(common) {
+      // Hooks may have gone with what was lost.
+      news.abort();
+      return common ?? (await context.store.feedEnd());
     },
   });
   /** Until something is heard, and for no longer than that. */
@@ -85,7 +90,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
     const leaseMs = options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs };
     const duty = await takeDuty(context, { name: "hooks", ...leaseMs });
     if (duty === null) return;
-    const running = new Map<number, Following>();
+    const running = new Map<string, Following>();
     try {
       while (!over.signal.aborted && !duty.lost.aborted) {
         news = new AbortController();
@@ -100,17 +105,18 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
   }
 
   /** Begins to tell those that were set, and ends for those that were removed. */
-  async function attend(running: Map<number, Following>, duty: Duty): Promise<void> {
+  async function attend(running: Map<string, Following>, duty: Duty): Promise<void> {
     const hooks = await listHooks(context);
-    const seqs = new Set(hooks.map(({ setSeq }) => setSeq));
-    for (const [setSeq, following] of running) {
-      if (seqs.has(setSeq)) continue;
-      running.delete(setSeq);
+    const known = new Set(hooks.map(identityOf));
+    for (const [identity, following] of running) {
+      if (known.has(identity)) continue;
+      running.delete(identity);
       await following.stop();
     }
     for (const hook of hooks) {
-      if (over.signal.aborted || running.has(hook.setSeq) || hook.url === null) continue;
-      running.set(hook.setSeq, await tellOn(engine, hook, { ...options, epoch: duty.epoch }));
+      const identity = identityOf(hook);
+      if (over.signal.aborted || running.has(identity) || hook.url === null) continue;
+      running.set(identity, await tellOn(engine, hook, { ...options, taken: duty.taken }));
     }
   }
 
@@ -124,13 +130,17 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
   };
 }
 
+/** After a rollback of the store another hook may have been set at the same position. */
+const identityOf = ({ setSeq, setAt, name, url, events, secret }: HookEntry): string =>
+  JSON.stringify([setSeq, setAt, name, url, events, secret]);
+
 /** Hooks come and go, and so do those who tell them. */
 const isNews = ({ type, session }: StoredRecord): boolean =>
   type === "hook.set" || type === "hook.removed" || (type === "lease.released" && !isSessionId(session));
 
 /** Tells one hook, until it is stopped. */
 async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise<Following> {
-  const { trouble, epoch, noteMs = noteMsUsual } = options;
+  const { trouble, taken, noteMs = noteMsUsual } = options;
   const context = Engine.contextOf(engine);
   const clock = (): number => context.world.steady?.() ?? context.world.now();
   let [told, passed, notedMs] = [0, 0, -Infinity];
@@ -140,7 +150,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
   async function note(): Promise<void> {
     const count = told;
     [told, passed, notedMs] = [0, 0, clock()];
-    await noteDelivered(context, hook, { to: placeText(place), count, epoch });
+    await noteDelivered(context, hook, { to: placeText(place), count, taken });
   }
 
   const isDue = (): boolean => told > 0 && clock() - notedMs >= noteMs;
@@ -156,11 +166,17 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
           if (became === "broken off") return;
           if (became === "told") told += 1;
         }
-        place = { after: place.after, last: { session: record.session, seq: record.seq } };
+        place = { after: place.after, last: lastOf(record) };
       }
       place = { after: position, last: null };
       passed += records.length;
       if (isDue() || passed >= passedMax) await note();
+    },
+    async rolledBack(common) {
+      const start = common ?? (await startOf(context, hook));
+      // Where it was set may be lost as well: then it is told of everything.
+      place = { after: start === place.after ? null : start, last: null };
+      return place.after;
     },
     idle: () => (isDue() ? note() : undefined),
   });
@@ -174,13 +190,16 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
   };
 }
 
-/** What of a page comes after a place in it. */
-function after(records: readonly StoredRecord[], { last }: FeedPlace): readonly StoredRecord[] {
-  if (last === null) return records;
-  return records.slice(
-    records.findIndex(({ session, seq }) => session === last.session && seq === last.seq) + 1,
-  );
+/** The position of the feed at which a hook was set; null when that is not known. */
+async function startOf({ store }: Context, { setSeq }: HookEntry): Promise<string | null> {
+  const range = { fromSeq: setSeq, toSeq: setSeq, limit: 1, contents: false };
+  const [record] = await store.read(store.workspace, range);
+  return record?.type === "hook.set" ? (JSON.parse(record.body) as { from: string }).from : null;
 }
+
+/** What of a page comes after a place in it. */
+const after = (records: readonly StoredRecord[], { last }: FeedPlace): readonly StoredRecord[] =>
+  last === null ? records : records.slice(records.findIndex((record) => isLast(record, last)) + 1);
 
 async function isWanted({ store }: Context, hook: HookEntry, record: StoredRecord): Promise<boolean> {
   const { type, session } = record;
@@ -199,7 +218,7 @@ async function isWanted({ store }: Context, hook: HookEntry, record: StoredRecor
   if (hook.agent === null && labels.length === 0) return true;
   if (!isSessionId(session)) return false;
   const [row] = await store.scheduled([session]);
-  if (row === undefined) return false;
+  if (row === undefined || row.copy === true) return false;
   return (
     (hook.agent === null || row.agent === hook.agent) &&
     labels.every(([key, value]) => row.labels[key] === value)
@@ -222,8 +241,9 @@ export async function waitingFor(context: Context, hook: HookEntry): Promise<Hoo
   let waiting = 0;
   let waitingSince: number | null = null;
   for (let read = 0; read < passedMax && hook.url !== null;) {
-    const { records, position } = await context.store.feed(place.after, pageRecords);
+    const { records, position, rolledBackTo } = await context.store.feed(place.after, pageRecords);
     if (records.length === 0) break;
+    if (rolledBackTo !== undefined) place = { after: rolledBackTo, last: null };
     for (const record of after(records, place)) {
       if (!(await isWanted(context, hook, record))) continue;
       waiting += 1;
@@ -262,8 +282,8 @@ async function tellUntil(context: Context, telling: Telling): Promise<"told" | "
       if (attempts === 1)
         options.trouble(new SkeinError("unavailable", `hook ${quote(hook.name)}: ${wrong.message}`));
       if (store.now() - record.at >= limit.hookRetryMs) {
-        const { epoch } = options;
-        await noteAbandoned(context, hook, { session: record.session, seq: record.seq, attempts, epoch });
+        const { taken } = options;
+        await noteAbandoned(context, hook, { session: record.session, seq: record.seq, attempts, taken });
         return "given up";
       }
       await world.sleep(againMs, signal);
@@ -281,8 +301,8 @@ const whyNot = ({ status }: Posted): Error | null =>
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** What is told of an event: all but what was said. */
-function eventOf({ session, seq, at, type, v, actor, turn, cause, body }: StoredRecord): object {
-  return { session, seq, at, type, v, actor, turn, cause, body: JSON.parse(body) as unknown };
+function eventOf({ session, seq, at, type, v, actor, turn, cause, hash, body }: StoredRecord): object {
+  return { session, seq, at, type, v, actor, turn, cause, hash, body: JSON.parse(body) as unknown };
 }
 
 /** One call, whatever comes of it. Without an event it is a trial. */
@@ -303,8 +323,10 @@ export async function tellHook(
     });
   }
   if (hook.url === null) throw new SkeinError("refused", "its address was erased", { hint: "set it anew" });
-  const event = (given.event ?? { type: "trial" }) as { type: string; session?: string; seq?: number };
-  const delivery = event.session === undefined ? "trial" : `${event.session}@${event.seq}`;
+  const event = (given.event ?? { type: "trial" }) as Partial<StoredRecord> & { readonly type: string };
+  // After a rollback of the store another event may have this position: the hash tells them apart.
+  const delivery =
+    event.session === undefined ? "trial" : `${event.session}@${event.seq}.${event.hash?.slice(0, 16)}`;
   const body = JSON.stringify({ delivery, hook: hook.name, event });
   const t = Math.floor(store.now() / 1_000);
   const signature = signatureOf(world, secret, Buffer.from(`${t}.${body}`));

@@ -28,6 +28,7 @@ export const appendCases: readonly ConformanceCase[] = [
   { name: "at never goes back when the clock does", run: clockGoesBack },
   { name: "records of one part share one moment", run: oneMoment },
   { name: "a lease is taken, renewed, released, fenced", run: leaseOfLife },
+  { name: "an append over several logs with a superseded epoch is fenced", run: fencedAmongSeveral },
   { name: "a lease that ran out is in force until somebody takes it", run: leaseRunsOut },
   { name: "an append is refused beyond its most records and taken at it", run: mostRecords },
   { name: "an append is refused beyond its most logs and taken at it", run: mostLogs },
@@ -317,6 +318,21 @@ async function leaseOfLife(bench: Bench): Promise<void> {
   assert.deepEqual(late, { kind: "fenced", session, epoch: 0 });
   await append(bench, partOf(bench, session, { seq: 6 }));
   await assertWhole(bench, session, 7);
+}
+
+async function fencedAmongSeveral(bench: Bench): Promise<void> {
+  const { store } = bench;
+  const [first, second] = [await opened(bench, 2), await opened(bench, 2)];
+  const take = (holder: string) => ({ lease: { holder, leaseMs: 10_000 } });
+  await append(bench, partOf(bench, second, { seq: 2 }, take("one")));
+  await append(bench, partOf(bench, first, { seq: 2 }), partOf(bench, second, { seq: 3 }, { epoch: 3 }));
+  await append(bench, partOf(bench, second, { seq: 4 }, take("two")));
+  const stale = [partOf(bench, first, { seq: 3 }), partOf(bench, second, { seq: 5 }, { epoch: 3 })];
+  for (const parts of [stale, stale.toReversed()]) {
+    assert.deepEqual(await store.append(parts), { kind: "fenced", session: second, epoch: 5 });
+  }
+  await assertWhole(bench, first, 3);
+  await assertWhole(bench, second, 5);
 }
 
 async function leaseOf(

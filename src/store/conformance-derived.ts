@@ -203,7 +203,7 @@ async function cleared(bench: Bench): Promise<void> {
   const session = await saying(bench, "needle", "two");
   await store.putSnapshot(session, { seq: 2, form: 1, text: "state" });
   await store.clearDerived();
-  assert.deepEqual(await store.logs(null, 10), [session]);
+  assert.deepEqual((await store.logs(null, 10)).rows, [session]);
   assert.equal(await store.snapshot(session, 2), undefined);
   assert.deepEqual(await hits(bench, "needle"), []);
   assert.equal(await store.projected(), null);

@@ -21,6 +21,7 @@ export const forkCases: readonly ConformanceCase[] = [
   { name: "a fork may use a key of its parent again", run: keysOfFork },
   { name: "a fork starts without a lease", run: leaseOfFork },
   { name: "a deleted session is gone from everywhere", run: deletedIsGone },
+  { name: "a feed page smaller than a deleted session yields what follows it", run: feedPastDeleted },
   { name: "a deleted session is not written any more", run: deletedIsClosed },
   { name: "a deletion is checked and is all or none like any part", run: deletionChecked },
   { name: "deleting a parent leaves its forks whole", run: parentDeleted },
@@ -225,6 +226,33 @@ async function leaseOfFork(bench: Bench): Promise<void> {
   const head = await bench.store.head(child);
   assert.deepEqual([head?.epoch, head?.lease], [0, null]);
   assert.equal((await bench.store.head(parent))?.epoch, 1);
+}
+
+async function feedPastDeleted(bench: Bench): Promise<void> {
+  const { store } = bench;
+  const before = await opened(bench, 1);
+  // More than a driver may fetch at once.
+  const session = await opened(bench, 300);
+  const after = await opened(bench, 2);
+  await dropped(bench, session);
+  const look = async (): Promise<void> => {
+    for (const limit of [1, 3, 7]) {
+      const { records } = await feedAll(store, null, limit);
+      const places = records.map((record) => [record.session, record.seq]);
+      assert.deepEqual(
+        places,
+        [
+          [before, 1],
+          [after, 1],
+          [after, 2],
+        ],
+        `pages of ${limit}`,
+      );
+    }
+  };
+  await look();
+  await store.sweep();
+  await look();
 }
 
 async function deletedIsGone(bench: Bench): Promise<void> {

@@ -37,7 +37,7 @@ export const receiveCases: readonly ConformanceCase[] = [
 ];
 
 /** A log as another store has it. */
-function made(
+export function made(
   bench: Bench,
   count: number,
   after: readonly StoredRecord[] = [],
@@ -66,12 +66,12 @@ function made(
   return { session: id, records };
 }
 
-const alone = (session: SessionId): Reception => ({ session, parent: null, base: null });
+export const alone = (session: SessionId): Reception => ({ session, parent: null, base: null });
 
 const plain = (records: readonly ReceivedRecord[]): readonly StoredRecord[] =>
   records.map(({ blobs: _, ...record }) => record);
 
-const end = (
+export const end = (
   { session, records }: { readonly session: SessionId; readonly records: readonly StoredRecord[] },
   as: Finished["as"],
 ): Finished => {
@@ -126,7 +126,10 @@ async function assertUnseen({ store }: Bench, session: SessionId): Promise<void>
   assert.equal(await store.head(session), undefined);
   assert.deepEqual(await readAll(store, session), []);
   assert.deepEqual((await store.list({}, { limit: 10 })).rows, []);
-  assert.deepEqual(await store.logs(null, 10), (await store.head(store.workspace)) ? [store.workspace] : []);
+  assert.deepEqual(
+    (await store.logs(null, 10)).rows,
+    (await store.head(store.workspace)) ? [store.workspace] : [],
+  );
   assert.deepEqual(await store.endingWith(session.slice(-5), 10), []);
   assert.deepEqual((await feedAll(store, null)).records, []);
 }
@@ -184,6 +187,8 @@ async function denseAndChained(bench: Bench): Promise<void> {
   await assert.rejects(store.put(session, [first, { ...second, hash: third.hash }]), isError("corrupt"));
   const other = { ...second, session: bench.newId() };
   await assert.rejects(store.put(session, [first, other]), isError("corrupt"));
+  // Its own chain is whole: only the session that it names is another one.
+  await assert.rejects(store.put(session, made(bench, 1).records), isError("corrupt"));
   const { records: twice } = made(bench, 1, [first], session, first.key);
   await assert.rejects(store.put(session, [first, ...twice]), isError("corrupt"));
   assert.deepEqual(await readAll(store, session, { received: true }), []);

@@ -221,7 +221,8 @@ async function leases(bench: Bench): Promise<void> {
 
 async function scheduled(bench: Bench): Promise<void> {
   const bare = await indexed(bench, {});
-  const more = { waits: "trigger", triggers: "nightly", zone: "full", nanoUsd: 12_345 } as const;
+  const spend = { unconfirmedNanoUsd: 170_000_000, unpriced: 2 };
+  const more = { waits: "trigger", triggers: "nightly", zone: "full", nanoUsd: 12_345, ...spend } as const;
   const full = await indexed(bench, { status: "sleeping", due: startOfTime + 5, model: "m/x", ...more });
   const unknown = bench.newId();
   const rows = plain(await bench.store.scheduled([full, unknown, bare]));
@@ -247,8 +248,14 @@ async function scheduled(bench: Bench): Promise<void> {
       triggers: null,
       zone: "smart",
       nanoUsd: 0,
+      unconfirmedNanoUsd: 0,
+      unpriced: 0,
     },
   ]);
+  const unpriced = await indexed(bench, { unpriced: 1 });
+  assert.equal((await bench.store.scheduled([unpriced]))[0]?.unpriced, 1);
+  await bench.store.index(unpriced, entryOf({}), 1);
+  assert.equal((await bench.store.scheduled([unpriced]))[0]?.unpriced, 0);
   await take(bench, bare, "w");
   assert.equal((await bench.store.scheduled([bare]))[0]?.lease?.holder, "w");
 }

@@ -21,9 +21,11 @@ import { derivedCases } from "./conformance-derived.ts";
 import { eraseCases } from "./conformance-erase.ts";
 import { forkCases } from "./conformance-fork.ts";
 import { listCases } from "./conformance-list.ts";
+import { originCases } from "./conformance-origin.ts";
 import { packCases } from "./conformance-pack.ts";
 import { readCases } from "./conformance-read.ts";
 import { scheduleCases } from "./conformance-schedule.ts";
+import { discardCases } from "./conformance-discard.ts";
 import { receiveCases } from "./conformance-receive.ts";
 
 export type { ConformanceWorld, DraftGiven } from "./conformance-bench.ts";
@@ -48,10 +50,12 @@ const cases: readonly ConformanceCase[] = [
   ...appendCases,
   ...readCases,
   ...forkCases,
+  ...originCases,
   ...listCases,
   ...derivedCases,
   ...blobCases,
   ...receiveCases,
+  ...discardCases,
   ...packCases,
   ...scheduleCases,
   ...eraseCases,

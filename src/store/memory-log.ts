@@ -5,8 +5,9 @@ import { SkeinError } from "../core/error.ts";
 import type { LogId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { notAPosition, type FeedSource } from "./feed-position.ts";
 import { agrees } from "./parts.ts";
-import type { Appended, Draft, FeedPage, Head, IndexEntry, Outcome, Part } from "./port.ts";
+import type { Appended, Draft, Head, IndexEntry, Outcome, Part } from "./port.ts";
 import type { ReadRange, Snapshot } from "./port.ts";
 
 export interface Log {
@@ -345,14 +346,35 @@ export function pageOf<T>(
 /** The position before the first record. */
 const beginning = "0";
 
-export function feedOf(logs: Logs, after: string | null, count: number): FeedPage {
-  if (after !== null && !/^\d+$/.test(after))
-    throw new SkeinError("invalid", "not a position of this feed", { field: "after" });
-  const start = logs.journal.findLastIndex((entry) => entry.position <= Number(after)) + 1;
-  const living = logs.journal.slice(start).filter((entry) => !entry.log.dropped);
-  const page = pageOf(living, count, (entry) => entry.record);
-  const position = page.at(-1)?.position.toString() ?? after ?? beginning;
-  return { records: page.map((entry) => entry.record), position };
+export const feedSource = (logs: Logs): FeedSource => ({
+  async page(place, count) {
+    const from = place === null ? 0 : positionIn(place);
+    const start = logs.journal.findLastIndex((entry) => entry.position <= from) + 1;
+    const living = logs.journal.slice(start).filter((entry) => !entry.log.dropped);
+    const page = pageOf(living, count, (entry) => entry.record);
+    const last = page.at(-1);
+    const records = page.map((entry) => entry.record);
+    return {
+      records,
+      place: last?.position.toString() ?? place ?? beginning,
+      hash: last?.record.hash ?? null,
+    };
+  },
+  end: async () => String(logs.position),
+  async hashAt(place) {
+    const position = positionIn(place);
+    if (position > logs.position) return "absent";
+    const found = logs.journal.find((entry) => entry.position === position);
+    return found === undefined ? "unknown" : { hash: found.record.hash };
+  },
+  distance: (place) => BigInt(positionIn(place)),
+  recordBefore: async (distance) =>
+    logs.journal.findLast((entry) => entry.position <= Number(distance))?.position.toString() ?? null,
+});
+
+function positionIn(place: string): number {
+  if (/^\d{1,15}$/.test(place)) return Number(place);
+  throw notAPosition(place);
 }
 
 /** Frees deleted logs, and what lies behind the last fork point of those still shared; the youngest first. */

@@ -110,7 +110,7 @@ function finishOne(logs: Logs, receptions: Receptions, { session, as, index }: F
   const received = receptions.get(session);
   const there = logs.all.get(session);
   const wasSeen = there !== undefined && !there.dropped;
-  const log = there ?? newLog(logs, received?.reception);
+  const log = there ?? newLog(logs, receptions, received?.reception);
   const fresh = received?.records ?? [];
   for (const { blobs, ...record } of fresh) {
     const kept: StoredRecord = Object.freeze(record);
@@ -144,9 +144,22 @@ function seenNow(logs: Logs, log: Log): void {
   }
 }
 
-function newLog(logs: Logs, reception: Reception | undefined): Log {
+/** Makes a prefix of what a fork shares of a log that is still being received; the rest stays as it is. */
+function keepShared(logs: Logs, receptions: Receptions, base: SessionId, seq: number): void {
+  const received = receptions.get(base);
+  const shared = received?.records.filter((record) => record.seq <= seq) ?? [];
+  const there = logs.all.get(base);
+  if (received === undefined || shared.length === 0 || there?.dropped === false) return;
+  receptions.set(base, { ...received, records: shared });
+  finishOne(logs, receptions, { session: base, seq, hash: shared.at(-1)?.hash ?? "", as: "prefix" });
+  const rest = received.records.slice(shared.length);
+  if (rest.length > 0) receptions.set(base, { ...received, records: rest });
+}
+
+function newLog(logs: Logs, receptions: Receptions, reception: Reception | undefined): Log {
   if (!reception) throw new SkeinError("conflict", "the log is not being received");
   const { session, parent, base } = reception;
+  if (base !== null) keepShared(logs, receptions, base, parent?.seq ?? 0);
   const from = base === null ? null : (logs.all.get(base) ?? null);
   if ((from?.depth ?? 0) >= limit.forkDepthMax) {
     throw new SkeinError("refused", `forks are at most ${limit.forkDepthMax} deep`);

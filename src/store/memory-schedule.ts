@@ -1,7 +1,7 @@
 /** The schedule of the store in memory: every log is looked at, and nothing is kept beside the index. */
 import { isSessionId, type LogId } from "../core/ids.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "./port.ts";
-import { goneMs, type Scheduling } from "./scheduling.ts";
+import { asCopy, goneMs, type Scheduling } from "./scheduling.ts";
 
 interface Scheduled {
   readonly id: LogId;
@@ -102,6 +102,16 @@ function dueRow({ id, dropped, copy, index, sinceMs, lease, leaseOrder, epoch }:
 
 function scheduledRow(log: Scheduled | undefined): ScheduledRow[] {
   if (log === undefined) return [];
-  const { waits = null, triggers = null, zone = "smart", nanoUsd = 0 } = log.index ?? {};
-  return dueRow(log).map((row) => ({ ...row, waits, triggers, zone, nanoUsd }));
+  const { waits = null, triggers = null, zone = "smart" } = log.index ?? {};
+  const { nanoUsd = 0, unconfirmedNanoUsd = 0, unpriced = 0 } = log.index ?? {};
+  const own = dueRow({ ...log, copy: false }).map((row): ScheduledRow => ({
+    ...row,
+    waits,
+    triggers,
+    zone,
+    nanoUsd,
+    unconfirmedNanoUsd,
+    unpriced,
+  }));
+  return log.copy ? own.map(asCopy) : own;
 }

@@ -10,10 +10,10 @@ import { schedules } from "./memory-schedule.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import { isSessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { originOf } from "../core/origin.ts";
 import { wordsOf } from "../core/words.ts";
 import { version } from "../core/version.ts";
 import type {
-  FeedPage,
   IndexEntry,
   Outcome,
   Packed,
@@ -24,11 +24,12 @@ import type {
   SessionRow,
 } from "./port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "./port.ts";
+import { feedOfProjections, makePositionedFeed } from "./feed-position.ts";
 import { entriesToErase, eraseEntries, refuseTooMany, splitPlace } from "./memory-erase.ts";
 import type { Log, Logs } from "./memory-log.ts";
 import {
   appendParts,
-  feedOf,
+  feedSource,
   headOf,
   headSeqOf,
   indexOf,
@@ -40,6 +41,7 @@ import { readLog, seqAtOf, sweepLogs } from "./memory-log.ts";
 import { discard, finish, put, readReceived, receive, refuseReceived } from "./memory-receive.ts";
 import type { Receptions } from "./memory-receive.ts";
 import { findWords } from "./memory-search.ts";
+import { withProgress } from "./progress.ts";
 
 export function memoryStore(options: { readonly world: StoreWorld; readonly workspace: WorkspaceId }): Store {
   const { world, workspace } = options;
@@ -62,14 +64,16 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
       if (closed) throw new SkeinError("unavailable", "the store is closed");
       return await work(...args);
     };
+  const positioned = makePositionedFeed(feedSource(logs));
   const schedule = schedules(
     () => logs.all.values(),
     () => world.now(),
   );
-  return {
+  return withProgress({
     workspace,
     program: version,
     now: () => world.now(),
+    readClock: async () => world.now(),
     append: open((parts) => append(state, parts)),
     head: open((session) => mapped(log(session), headOf)),
     read: open((session, range) =>
@@ -79,8 +83,8 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     ),
     keyed: open((session, key) => log(session)?.seqOfKey.get(key)),
     seqAt: open((session, at) => mapped(log(session), (found) => seqAtOf(found, at)) ?? 1),
-    feed: open((after, count) => feed(logs, after, count)),
-    feedEnd: open(() => String(logs.position)),
+    feed: open((after, count) => feedOfProjections(positioned.feed, after, count)),
+    feedEnd: open(() => positioned.feedEnd()),
     watch: (changed) => watch(state, changed),
     receive: open((reception) => receive(logs, receptions, reception)),
     put: open((session, records) => {
@@ -99,6 +103,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     ...openedSchedule(schedule, open),
     endingWith: open((ending, count) => endingWith(logs, ending, count)),
     forks: open((session) => forks(logs, session)),
+    openedFrom: open((session) => openedFrom(logs, session)),
     index: open((session, entry, atSeq) => correctIndex(log(session), entry, atSeq, world.now())),
     putSnapshot: open((session, snapshot) => void log(session)?.snapshots.set(snapshot.seq, { ...snapshot })),
     snapshot: open((session, seq) => mapped(log(session), (found) => nearestSnapshot(found, seq))),
@@ -126,7 +131,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
       for (const changed of state.watchers) changed();
       state.watchers.clear();
     },
-  };
+  });
 }
 
 type Open = <A extends readonly unknown[], R>(work: (...args: A) => R) => (...args: A) => Promise<Awaited<R>>;
@@ -292,6 +297,14 @@ function forks(logs: Logs, session: SessionId): readonly { session: SessionId; s
   );
 }
 
+function openedFrom(logs: Logs, session: SessionId): readonly SessionId[] {
+  return [...logs.all.values()].flatMap(({ id, parent, dropped, records }) => {
+    if (parent !== null || dropped || !isSessionId(id)) return [];
+    const [first] = records;
+    return first !== undefined && originOf(first)?.session === session ? [id] : [];
+  });
+}
+
 /** A session that was deleted in the meantime needs no correction. */
 function correctIndex(log: Log | undefined, entry: IndexEntry, atSeq: number, now: number): boolean {
   if (log === undefined || headSeqOf(log) !== atSeq) return false;
@@ -350,14 +363,6 @@ function pack(log: Log | undefined, toSeq: number): Packed {
 const placeOf = ({ projectedTo, erasures }: State): string | null =>
   erasures === 0 ? projectedTo : `${projectedTo ?? "0"}~${erasures}`;
 
-/** Such a place is a position too, and gives others like it. */
-function feed(logs: Logs, after: string | null, count: number): FeedPage {
-  if (after === null) return feedOf(logs, null, count);
-  const [plain, erasures] = splitPlace(after);
-  const page = feedOf(logs, plain, count);
-  return { ...page, position: `${page.position}${erasures}` };
-}
-
 function project(state: State, step: Projection): boolean {
   if (step.from !== placeOf(state)) return false;
   [state.projectedTo] = splitPlace(step.to);
@@ -375,12 +380,13 @@ function clearDerived(state: State): void {
 }
 
 /** Deleted logs may still lie here for their forks. */
-function everyLog(logs: Logs, after: LogId | null, count: number): LogId[] {
+function everyLog(logs: Logs, after: string | null, count: number): Page<LogId> {
   const living = [...logs.all.keys()].filter((id) => livingLog(logs, id) !== undefined);
-  return living
+  const rows = living
     .filter((id) => after === null || id > after)
     .toSorted()
     .slice(0, count);
+  return { rows, cursor: rows.length < count ? null : (rows.at(-1) ?? null) };
 }
 
 function stats({ logs, blobs }: State): StoreStats {

@@ -26,12 +26,30 @@ export interface DueRow {
   readonly lease: { readonly holder: string; readonly untilMs: number; readonly order: number } | null;
 }
 
+/** What of the index is for workers, and for those who look at what they do. */
+export type ScheduleField =
+  | "due"
+  | "deadline"
+  | "model"
+  | "watches"
+  | "waits"
+  | "triggers"
+  | "zone"
+  | SpendField;
+
+/** What of the index is money. */
+export type SpendField = "nanoUsd" | "unconfirmedNanoUsd" | "unpriced";
+
 /** All that the index knows of a session besides what lists show. */
 export interface ScheduledRow extends DueRow {
   readonly waits: string | null;
   readonly triggers: string | null;
   readonly zone: "smart" | "strained" | "full";
   readonly nanoUsd: number;
+  readonly unconfirmedNanoUsd: number;
+  readonly unpriced: number;
+  /** As in `Head`: nothing is due, and no more is known of it than what it is and has cost. */
+  readonly copy?: true;
 }
 
 /** Which sessions: each that has all of it. */
@@ -83,7 +101,7 @@ export interface ScheduleStore {
   nextDue(afterMs: number): Promise<number | null>;
   /** Sessions that somebody holds the lease of, also one that has run out; in the order they were taken. */
   leased(): Promise<readonly DueRow[]>;
-  /** The same for these sessions, in this order; what is not there, or is a copy, is left out. */
+  /** The same for these sessions, in this order; sessions that do not exist are left out. */
   scheduled(sessions: readonly SessionId[]): Promise<readonly ScheduledRow[]>;
   /** Makes a worker known until a moment, or with a moment that is past, forgets it. */
   beat(worker: WorkerRow): Promise<void>;

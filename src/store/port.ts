@@ -14,9 +14,9 @@ import type { Digest, StoredRecord } from "../core/chain.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
 import type { Status } from "../core/lifecycle.ts";
 import type { Answer, QueryOptions } from "./answer.ts";
-import type { ScheduleStore } from "./port-schedule.ts";
+import type { ScheduleField, ScheduleStore } from "./port-schedule.ts";
 
-export type { DueRow, RunMatch, ScheduledRow, ServerRow, WorkerRow } from "./port-schedule.ts";
+export type { DueRow, RunMatch, ScheduledRow, ServerRow, SpendField, WorkerRow } from "./port-schedule.ts";
 
 /** The part of the world that a store needs; it takes clock and timers from nowhere else. */
 export interface StoreWorld {
@@ -229,20 +229,13 @@ export interface IndexEntry {
   readonly triggers?: string;
   /** Absent: it has room. */
   readonly zone?: "strained" | "full";
-  /** What it has cost up to its last turn; absent: nothing. */
+  /** What it has cost, as `spendOf` of src/core/money.ts has it; absent: nothing. */
   readonly nanoUsd?: number;
+  /** The most that it may have cost besides; absent: nothing. */
+  readonly unconfirmedNanoUsd?: number;
+  /** Model calls of an unknown price; absent: none. */
+  readonly unpriced?: number;
 }
-
-/** What of the index is for workers, and for those who look at what they do. */
-export type ScheduleField =
-  | "due"
-  | "deadline"
-  | "model"
-  | "watches"
-  | "waits"
-  | "triggers"
-  | "zone"
-  | "nanoUsd";
 
 export interface SessionRow extends Omit<IndexEntry, ScheduleField> {
   readonly session: SessionId;
@@ -287,6 +280,8 @@ export interface FeedPage {
   readonly records: readonly StoredRecord[];
   /** To be given as `after` for the next page. Opaque. */
   readonly position: string;
+  /** Present after a rollback of the store (feed-position.ts): the page starts there; null: the beginning. */
+  readonly rolledBackTo?: string | null;
 }
 
 export interface Snapshot {
@@ -343,6 +338,8 @@ export interface Store extends ScheduleStore {
   readonly program: string;
   /** The store's clock, by which leases run out; as well as this process knows it since its last call. */
   now(): number;
+  /** Reads the store's clock now: the database server's, the file system's, or this process's. */
+  readClock(): Promise<number>;
 
   /**
    * Appends to one or several logs, all or none. Resolves to `ok` only after the bytes are as durable as
@@ -373,10 +370,7 @@ export interface Store extends ScheduleStore {
   feed(after: string | null, limit: number): Promise<FeedPage>;
   /** A position behind all that is committed now. */
   feedEnd(): Promise<string>;
-  /**
-   * Calls `changed` soon after anybody appended, here or in another process; also now and then without
-   * reason.
-   */
+  /** Calls `changed` soon after an append, here or in another process; also now and then without reason. */
   watch(changed: () => void): () => void;
 
   /**
@@ -410,10 +404,10 @@ export interface Store extends ScheduleStore {
   renew(session: LogId, epoch: number, leaseMs: number): Promise<boolean>;
 
   /**
-   * Every log there is, the workspace's too, in order of id; from the first after `after`, or from the
-   * beginning.
+   * Every log there is, the workspace's too, a fork after its parent. Where the store is damaged an id may be
+   * any text; a page still moves on, so a driver pages by a key of its own.
    */
-  logs(after: LogId | null, limit: number): Promise<readonly LogId[]>;
+  logs(after: string | null, limit: number): Promise<Page<LogId>>;
   /** Sessions, the most recently active first. */
   list(
     filter: SessionFilter,
@@ -423,10 +417,9 @@ export interface Store extends ScheduleStore {
   endingWith(ending: string, limit: number): Promise<readonly SessionId[]>;
   /** Forks of a session that still exist, and where they left it. */
   forks(session: SessionId): Promise<readonly { readonly session: SessionId; readonly seq: number }[]>;
-  /**
-   * Corrects the index without a record: for rebuilding, and for erasure. False, and nothing is changed, when
-   * the log is not at `atSeq` any more.
-   */
+  /** Existing sessions whose first record names this one as their origin (core/origin.ts); it may be gone. */
+  openedFrom(session: SessionId): Promise<readonly SessionId[]>;
+  /** Corrects the index without a record. False, and nothing changes, when the log is not at `atSeq`. */
   index(session: SessionId, entry: IndexEntry, atSeq: number): Promise<boolean>;
 
   putSnapshot(session: LogId, snapshot: Snapshot): Promise<void>;

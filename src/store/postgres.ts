@@ -25,6 +25,7 @@ import { startStore } from "./postgres/start.ts";
 import { makeStats } from "./postgres/stats.ts";
 import { makeSweeper } from "./postgres/sweep.ts";
 import { makeWatch, type Watch } from "./postgres/watch.ts";
+import { withProgress } from "./progress.ts";
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database, with what only Skein knows behind its `?`. */
@@ -39,6 +40,14 @@ export interface PostgresOptions {
   readonly durability?: Durability;
   /** Whose clock decides; `world` is for tests that set it. */
   readonly clock?: "database" | "world";
+}
+
+async function readClock({ database, world }: Driver): Promise<number> {
+  const askedAt = world.now();
+  const [row] = await database.run<{ now: number }>("SELECT skein.clock($1) AS now", [database.given()]);
+  if (row === undefined) throw new Error("invariant: a database has a clock");
+  database.heardClock(row.now, askedAt);
+  return row.now;
 }
 
 export async function postgresStore(options: PostgresOptions): Promise<Store> {
@@ -56,10 +65,11 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
     const heads = makeHeads();
     const appender = makeAppender(driver, heads);
     const quota = makeQuota(driver);
-    return {
+    return withProgress({
       workspace: started.workspace,
       program: started.program,
       now: () => database.now(),
+      readClock: () => readClock(driver),
       append(parts) {
         try {
           const counted = quota.check(parts);
@@ -86,7 +96,7 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
         await watch.close();
         await database.close();
       },
-    };
+    });
   } catch (error) {
     await database.close();
     throw error;

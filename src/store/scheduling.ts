@@ -1,5 +1,5 @@
 /** What drivers do for workers, whatever they keep it in. */
-import type { Store } from "./port.ts";
+import type { IndexEntry, ScheduledRow, Store } from "./port.ts";
 
 /** A worker that was not heard of for so long is no longer shown. */
 export const goneMs = 3_600_000;
@@ -8,3 +8,22 @@ export type Scheduling = Pick<
   Store,
   "due" | "nextDue" | "leased" | "scheduled" | "beat" | "workers" | "announce" | "servers"
 >;
+
+/** Whether the index has more of a session than lists show. */
+export function hasSchedule(entry: IndexEntry): boolean {
+  const { due, deadline, watches, waits, triggers, zone, nanoUsd, unconfirmedNanoUsd, unpriced } = entry;
+  const spend = nanoUsd ?? unconfirmedNanoUsd ?? unpriced;
+  return (due ?? deadline ?? watches ?? waits ?? triggers ?? zone ?? spend) !== undefined;
+}
+
+/** A copy is not run: nothing is due for it. */
+export const asCopy = (row: ScheduledRow): ScheduledRow => ({
+  ...row,
+  due: null,
+  sinceMs: 0,
+  deadlineMs: null,
+  lease: null,
+  waits: null,
+  triggers: null,
+  copy: true,
+});

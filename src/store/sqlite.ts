@@ -16,10 +16,10 @@ import { connect, type Connection } from "./sqlite/connection.ts";
 import { endingWith, everyLog, makeLister, makeProjector, makeSnapshots } from "./sqlite/derived.ts";
 import { unscrubbed } from "./sqlite/erase.ts";
 import { makeFeed } from "./sqlite/feed.ts";
+import { fileSystemClock } from "./sqlite/file-clock.ts";
 import { makeLogs } from "./sqlite/log.ts";
 import { makeNames } from "./sqlite/names.ts";
 import { packLog } from "./sqlite/pack.ts";
-import { feedFrom } from "./sqlite/projected.ts";
 import { query } from "./sqlite/query.ts";
 import { makeReader } from "./sqlite/read.ts";
 import { makeReceiver, receptions } from "./sqlite/receive.ts";
@@ -30,6 +30,7 @@ import { dropUnreferred, putBlob, readBlob } from "./sqlite/space.ts";
 import { schedules } from "./sqlite/schedule.ts";
 import { makeWatch } from "./sqlite/watch.ts";
 import { makeWriter, type Writer } from "./sqlite/writer.ts";
+import { withProgress } from "./progress.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -41,10 +42,13 @@ export interface SqliteOptions {
   /** Make the file when there is none; by default true. */
   readonly create?: boolean;
   readonly lockWaitMs?: number;
+  /** What `readClock` reads: that of the file system, or by default the world's, which tests set. */
+  readonly clock?: "files" | "world";
 }
 
 export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const { path, world, tenant = "default", durability = "disk", lockWaitMs = limit.lockWaitMs } = options;
+  const { clock = "world" } = options;
   const connection = await connect({
     ...options,
     tenant,
@@ -60,7 +64,6 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     for (const cache of [logs, names, appender, segments]) cache.forget();
   };
   const writer = makeWriter(connection, { world, lockWaitMs, path, onBegin: appender.begin, onRollback });
-  const feed = makeFeed(database, parts);
   const receiver = makeReceiver(database, tenant, { ...parts, appender });
   const lister = makeLister(database, tenant);
   const snapshots = makeSnapshots(database, logs);
@@ -85,6 +88,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     workspace: workspaceOf(connection),
     program: await keepProgram(connection, writer),
     now: () => world.now(),
+    readClock: async () => (clock === "files" ? fileSystemClock(path) : world.now()),
     append(parts) {
       const wrong = partsFlaw(parts);
       if (wrong !== null) return Promise.reject(new SkeinError("invalid", wrong));
@@ -97,7 +101,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     read: (session, range) => look(() => reader.read(session, range)),
     keyed: (session, key) => look(() => reader.keyed(session, key)),
     seqAt: (session, at) => look(() => reader.seqAt(session, at)),
-    feed: (after, count) => look(() => feedFrom(feed, after, count)),
+    ...makeFeed(database, { ...parts, look }),
     watch: (changed) => watch.add(changed),
     ...receptions(database, writer, receiver),
     renew: (session, epoch, leaseMs) =>
@@ -117,6 +121,13 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
           .prepare("SELECT session, fork_seq FROM logs WHERE parent = ? AND dropped = 0 ORDER BY id")
           .all(logs.find(session)?.id ?? -1);
         return rows.map((row) => ({ session: row["session"] as SessionId, seq: Number(row["fork_seq"]) }));
+      }),
+    openedFrom: (session) =>
+      look(() => {
+        const rows = database
+          .prepare("SELECT session FROM logs WHERE origin = ? AND tenant = ? AND dropped = 0 ORDER BY id")
+          .all(session, tenant);
+        return rows.map((row) => row["session"] as SessionId);
       }),
     index: (session, entry, atSeq) =>
       writer.run(() => {
@@ -154,7 +165,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     },
   };
   if (connection.suspect) await regainTrust(store, checking, { lockWaitMs, path });
-  return store;
+  return withProgress(store);
 }
 
 /** What all of the driver works with. */

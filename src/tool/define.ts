@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { SessionAct } from "../core/act.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { errorText } from "../core/suppressed.ts";
-import type { Checked, OuterTool, Probed, SessionTool, ToolCall } from "./port.ts";
+import type { Checked, ExactCommand, OuterTool, Probed, SessionTool, ToolCall } from "./port.ts";
 
 const toolLimit = {
   /** What every provider takes. */
@@ -40,6 +40,8 @@ export interface ToolOptions<S extends StandardSchemaV1> {
    * The only files that a call may change, absolute; see file versions. Left out: any, unless it only reads.
    */
   touches?(input: StandardSchemaV1.InferOutput<S>): readonly string[] | Promise<readonly string[]>;
+  /** What exactly a call runs; see `OuterTool`. */
+  command?(input: StandardSchemaV1.InferOutput<S>): ExactCommand;
   /** By default two minutes. */
   readonly timeoutMs?: number;
 }
@@ -54,12 +56,13 @@ const known = [
   "run",
   "probe",
   "touches",
+  "command",
   "timeoutMs",
 ];
 
 export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>): OuterTool {
   checkOptions("defineTool", options, known);
-  const { probe, touches, effect = "unsafe", timeoutMs = timeoutMsDefault } = options;
+  const { probe, touches, command, effect = "unsafe", timeoutMs = timeoutMsDefault } = options;
   const tool = describe(options);
   const where = `tool "${tool.name}"`;
   if (!["read", "idempotent", "unsafe"].includes(effect)) {
@@ -72,8 +75,13 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
       hint: `a whole number of milliseconds from 1 to ${toolLimit.timeoutMsMax}`,
     });
   }
-  if (typeof options.run !== "function" || isNoFunction(probe) || isNoFunction(touches))
-    throw new SkeinError("invalid", `${where}: run, probe and touches are functions`);
+  if (
+    typeof options.run !== "function" ||
+    isNoFunction(probe) ||
+    isNoFunction(touches) ||
+    isNoFunction(command)
+  )
+    throw new SkeinError("invalid", `${where}: run, probe, touches and command are functions`);
   return {
     ...tool,
     effect,
@@ -85,6 +93,7 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
     ...(probe && {
       probe: (key, call) => probed(async () => probe(key, call)),
     }),
+    ...(command && { command: (input: unknown) => command(input) }),
     ...(touches && {
       touches: async (input) => touches(input),
     }),

@@ -7,7 +7,7 @@ import { isBinary, readUpTo } from "./file-text.ts";
 import { globMatcher } from "../core/glob.ts";
 import { openGrep, type Grep } from "./grep.ts";
 import { isLiveDatabase } from "./live-database.ts";
-import type { OuterTool } from "./port.ts";
+import type { OuterTool, ToolCall } from "./port.ts";
 import {
   directories,
   enter,
@@ -56,14 +56,15 @@ function findFiles(roots: readonly Root[]): OuterTool {
       `${skipped.join(" and ")} unless they are named. ${whereabouts(roots)}`,
     input: z.strictObject({ pattern: z.string().min(1).describe("The glob"), path: whereBelow(roots) }),
     effect: "read",
-    run: async ({ pattern, path }, { signal }) => {
+    run: async ({ pattern, path }, { signal, isPathDenied }) => {
       const matches = globMatcher(pattern);
       const found: string[] = [];
+      const denied = makeDenied(isPathDenied);
       const walked = await search(roots, { path, named: pattern, signal }, ({ spot, below }) => {
-        if (matches(below) || matches(spot.shown)) found.push(spot.shown);
+        if ((matches(below) || matches(spot.shown)) && !denied.has(spot)) found.push(spot.shown);
         return Promise.resolve(found.length < searchLimit.foundMax);
       });
-      return report(found, walked, "no file matches");
+      return `${report(found, walked, "no file matches")}${denied.note()}`;
     },
   });
 }
@@ -83,24 +84,22 @@ function grepFiles(roots: readonly Root[]): OuterTool {
     }),
     effect: "read",
     timeoutMs: 30_000,
-    run: async ({ pattern, path, files, ignoreCase }, { signal }) => {
+    run: async ({ pattern, path, files, ignoreCase }, { signal, isPathDenied }) => {
       const matches = files === undefined ? () => true : globMatcher(files);
       await using grep = await openGrep(pattern, { ignoreCase, signal });
       const found: string[] = [];
       const large: string[] = [];
+      const denied = makeDenied(isPathDenied);
       const walked = await search(roots, { path, named: files ?? "", signal }, async (file) => {
-        if (!matches(file.below) && !matches(file.spot.shown)) return true;
+        if ((!matches(file.below) && !matches(file.spot.shown)) || denied.has(file.spot)) return true;
         const lines = await grepFile(grep, file, searchLimit.matchesMax - found.length + 1);
         if (lines === "large") large.push(file.spot.shown);
         else found.push(...lines);
         return found.length <= searchLimit.matchesMax;
       });
       const isMore = found.length > searchLimit.matchesMax;
-      const text = report(
-        found.slice(0, searchLimit.matchesMax),
-        isMore ? "full" : walked,
-        "no line matches",
-      );
+      const shown = found.slice(0, searchLimit.matchesMax);
+      const text = `${report(shown, isMore ? "full" : walked, "no line matches")}${denied.note()}`;
       return large.length === 0
         ? text
         : `${text}\n[too large to be searched: ${large.slice(0, 20).join(", ")}]`;
@@ -126,6 +125,25 @@ async function grepFile(
     if (error instanceof SkeinError && (error.code === "not-found" || error.cause !== undefined)) return [];
     throw error;
   }
+}
+
+/** Files that rules for paths forbid: they are left out, and the model is told how many. */
+export function makeDenied(isPathDenied: ToolCall["isPathDenied"]): {
+  readonly has: (spot: Spot) => boolean;
+  readonly note: () => string;
+} {
+  let count = 0;
+  return {
+    has({ root, steps, shown }) {
+      const below = steps.join("/");
+      const isDenied =
+        isPathDenied?.(shown, below, `${root.path}/${below}`, `${root.real}/${below}`) === true;
+      if (isDenied) count += 1;
+      return isDenied;
+    },
+    note: () =>
+      count === 0 ? "" : `\n[left out: ${count} ${count === 1 ? "path" : "paths"} that rules forbid]`,
+  };
 }
 
 const short = (text: string): string =>

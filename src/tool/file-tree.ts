@@ -78,6 +78,7 @@ export function placeIn(
 
 async function treeOf(bound: Bound): Promise<FileTree | undefined> {
   const { kind, name, mode, path, options } = bound;
+  if (bound.sandbox === true && mode !== "write") return undefined;
   if (kind === "shell") {
     const cwd = typeof options === "object" && options !== null && "cwd" in options ? options.cwd : path;
     return typeof cwd === "string" ? { name, root: await realpath(cwd) } : undefined;

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
 import { applyEdit, edited, type Edit } from "./file-edit.ts";
-import { searchTools } from "./file-search.ts";
+import { makeDenied, searchTools } from "./file-search.ts";
 import { exactText, isBinary, readLines, readUpTo } from "./file-text.ts";
 import { makeTurns, replaceFile } from "./file-write.ts";
 import { ToolOutput, type OuterTool } from "./port.ts";
@@ -200,7 +200,7 @@ function listFiles(roots: readonly Root[]): OuterTool {
       path: pathBelow(roots).optional().describe("A directory; left out: what is bound"),
     }),
     effect: "read",
-    run: async ({ path }) => {
+    run: async ({ path }, { isPathDenied }) => {
       const only = roots.length === 1 && roots[0]?.file === undefined ? "." : undefined;
       const asked = path ?? only;
       if (asked === undefined || (asked === "." && only === undefined))
@@ -211,13 +211,16 @@ function listFiles(roots: readonly Root[]): OuterTool {
       const entries = await readdir(directory.path, { withFileTypes: true }).catch((error: unknown) => {
         throw plainError(error as NodeJS.ErrnoException, spot.shown);
       });
+      const denied = makeDenied(isPathDenied);
       const lines = entries
-        .map((entry) => `${spotOf(roots, spot.root, [...spot.steps, entry.name]).shown}${ending(entry)}`)
+        .map((entry) => ({ entry, below: spotOf(roots, spot.root, [...spot.steps, entry.name]) }))
+        .filter(({ below }) => !denied.has(below))
+        .map(({ entry, below }) => `${below.shown}${ending(entry)}`)
         .toSorted();
-      if (lines.length === 0) return `${spot.shown} is empty`;
+      if (lines.length === 0) return `${spot.shown} is empty${denied.note()}`;
       const more = lines.length - fileLimit.entriesMax;
       if (more > 0) lines.splice(fileLimit.entriesMax, more, `[and ${more} more]`);
-      return lines.join("\n");
+      return `${lines.join("\n")}${denied.note()}`;
     },
   });
 }

@@ -1,25 +1,61 @@
 /** From what an MCP server answers to what the model is told and the log keeps. */
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/sdk/types.js";
+import { limit } from "../core/limit.ts";
 import { ToolOutput } from "./port.ts";
 
 export type McpResult = CallToolResult;
 
-/** `clean` goes over every text, to hide what must not be told. */
+/**
+ * `clean` goes over every text, to hide what must not be told. Servers repeat an image in their structure,
+ * and the structure in a text: the image is kept once, and every copy of its base64 becomes a note.
+ */
 export function outputOf(result: McpResult, clean: (text: string) => string): ToolOutput {
   const { content, structuredContent, isError = false } = result;
+  const images = new Map<string, string>();
+  for (const block of content) if (block.type === "image") images.set(block.data, block.mimeType);
+  const structured = structuredContent === undefined ? undefined : withoutImages(structuredContent, images);
   const texts = content.map(textOf).filter((text) => text !== undefined);
   // Servers that give structure should give it as text too; not all do.
-  const said = texts.length > 0 ? texts.join("\n") : textOfStructure(structuredContent, content.length);
-  const images = content.flatMap((block) =>
-    block.type === "image"
-      ? [{ bytes: new Uint8Array(Buffer.from(block.data, "base64")), mediaType: block.mimeType }]
-      : [],
-  );
-  return new ToolOutput(clean(said), {
-    images,
+  const said = texts.length > 0 ? texts.join("\n") : textOfStructure(structured, content.length);
+  return new ToolOutput(clean(withoutBase64(said, images)), {
+    images: [...images].map(([data, mediaType]) => ({ bytes: Buffer.from(data, "base64"), mediaType })),
     isError,
-    ...(structuredContent === undefined ? {} : { detail: { structured: structuredContent } }),
+    ...(structured === undefined ? {} : { detail: { structured } }),
   });
+}
+
+/** Shorter ones are words that may stand anywhere, and do no harm. */
+const base64CharsMin = 64;
+
+const noteOf = (mediaType: string): string => `[${mediaType.slice(0, 100)}, shown as an image]`;
+
+function withoutBase64(text: string, images: ReadonlyMap<string, string>): string {
+  let plain = text;
+  for (const [data, mediaType] of images) {
+    if (data.length < base64CharsMin) continue;
+    // In JSON inside a text a slash may be escaped.
+    for (const form of [data, data.replaceAll("/", "\\/")]) plain = plain.replaceAll(form, noteOf(mediaType));
+  }
+  return plain;
+}
+
+/** The structure with notes in place of images, which are added to `images`. */
+function withoutImages(structure: unknown, images: Map<string, string>): unknown {
+  const walk = (value: unknown, depth: number): unknown => {
+    if (typeof value === "string") {
+      const mediaType = value.length < base64CharsMin ? undefined : images.get(value);
+      return mediaType === undefined ? value : noteOf(mediaType);
+    }
+    if (typeof value !== "object" || value === null || depth > limit.jsonDepthMax) return value;
+    if (Array.isArray(value)) return value.map((one: unknown) => walk(one, depth + 1));
+    const { type, data, mimeType } = value as Readonly<Record<string, unknown>>;
+    if (type === "image" && typeof data === "string" && typeof mimeType === "string") {
+      if (!images.has(data)) images.set(data, mimeType);
+      return { ...value, data: noteOf(mimeType) };
+    }
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, walk(one, depth + 1)]));
+  };
+  return walk(structure, 1);
 }
 
 function textOfStructure(structure: unknown, blocks: number): string {

@@ -46,6 +46,12 @@ export function makeStdioTransport(
   const printed = makeCapture(500, 1_000);
   const strays: string[] = [];
   let ended: string | undefined;
+  /** Why it was killed here; without this, "ended by SIGKILL" would be all that is known. */
+  let killedFor: string | undefined;
+  const giveUp = (reason: string): void => {
+    killedFor ??= reason;
+    child.kill();
+  };
   // The client may have begun to close it already; whoever closes it again waits for the same end.
   let closing: Promise<void> | undefined;
   let watching: Promise<void> | undefined;
@@ -61,13 +67,14 @@ export function makeStdioTransport(
     } catch (error) {
       strays.push(line.slice(0, 200));
       transport.onerror?.(new Error(`no message: ${line.slice(0, 200)}: ${errorText(error)}`));
-      if (strays.length > stdioLimit.strayLinesMax) child.kill();
+      if (strays.length > stdioLimit.strayLinesMax)
+        giveUp(`it was stopped after ${stdioLimit.strayLinesMax} lines that are no messages`);
     }
   };
   const watch = async (reading: Promise<void>): Promise<void> => {
     const { code, signal } = await child.exited;
     await within(stdioLimit.lastWordsMs, reading);
-    ended = code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
+    ended = killedFor ?? (code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`);
     transport.onclose?.();
   };
   const close = async (): Promise<void> => {
@@ -90,7 +97,7 @@ export function makeStdioTransport(
       const reading = readAll(child.stderr, (bytes) => printed.add(bytes));
       void readAll(
         child.stdout,
-        lineSplitter(takeLine, () => child.kill()),
+        lineSplitter(takeLine, () => giveUp(tooLong)),
       );
       watching = watch(reading);
       return Promise.resolve();
@@ -114,6 +121,8 @@ async function readAll(stream: AsyncIterable<Uint8Array>, take: (bytes: Uint8Arr
     // Cut off: how the process ended tells more.
   }
 }
+
+const tooLong = `it was stopped: it sent a message of more than ${stdioLimit.lineBytesMax} bytes`;
 
 /** Cuts a stream into lines; gives up when one does not end. */
 function lineSplitter(takeLine: (line: string) => void, giveUp: () => void): (bytes: Uint8Array) => void {

@@ -7,9 +7,11 @@ import type { JsonSchemaType } from "@modelcontextprotocol/sdk/validation";
 import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { errorText } from "../core/suppressed.ts";
+import { isUnsent } from "../core/unsent.ts";
 import { version } from "../core/version.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import { outputOf, type McpResult } from "./mcp-output.ts";
+import { watchAnswers } from "./mcp-http.ts";
 import { makeStdioTransport, NotSent, type McpWorld } from "./mcp-stdio.ts";
 import { OutcomeUnknown, type Bound, type Checked, type OuterTool } from "./port.ts";
 
@@ -43,17 +45,50 @@ interface Server {
   complaint(): string;
 }
 
+interface McpTools {
+  /** The tools of all servers, as they were listed last. */
+  tools(): readonly OuterTool[];
+  /** Lists the tools again of each server that said they changed. True when one did. */
+  refresh(signal: AbortSignal): Promise<boolean>;
+}
+
+interface OpenServer {
+  tools: readonly OuterTool[];
+  /** Undefined when the server has not said that its tools changed. */
+  relist?: (signal: AbortSignal) => Promise<readonly OuterTool[]>;
+}
+
 /** Starts or reaches all servers. What is opened goes to the stack at once, so that a failure closes it. */
 export async function mcpTools(
   world: McpWorld,
   bound: readonly Bound[],
   opened: AsyncDisposableStack,
   signal: AbortSignal,
-): Promise<OuterTool[]> {
+): Promise<McpTools> {
   const settled = await Promise.allSettled(bound.map((one) => openServer(world, one, opened, signal)));
   const failed = settled.find((one) => one.status === "rejected");
   if (failed !== undefined) throw failed.reason;
-  return settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+  const servers = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  return {
+    tools: () => servers.flatMap(({ tools }) => tools),
+    refresh: async (running) => {
+      const changed = await Promise.all(servers.map((server) => refreshServer(server, running)));
+      return changed.includes(true);
+    },
+  };
+}
+
+/** A server that cannot list its tools keeps those it had: a call tells what is wrong with it. */
+async function refreshServer(server: OpenServer, signal: AbortSignal): Promise<boolean> {
+  const { relist } = server;
+  if (relist === undefined) return false;
+  delete server.relist;
+  try {
+    server.tools = await relist(signal);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function openServer(
@@ -61,7 +96,7 @@ async function openServer(
   bound: Bound,
   opened: AsyncDisposableStack,
   signal: AbortSignal,
-): Promise<OuterTool[]> {
+): Promise<OpenServer> {
   const { name } = bound;
   const options = Options.safeParse(bound.options ?? {});
   if (!options.success)
@@ -69,7 +104,7 @@ async function openServer(
   const { openMs, timeoutMs } = options.data;
   const secrets = secretsOf(world, bound);
   const sdk = await import("@modelcontextprotocol/sdk/client/index.js");
-  const { transport, complaint, end } = await reach(world, bound, { ...options.data, secrets });
+  const { transport, complaint, end, watch } = await reach(world, bound, { ...options.data, secrets });
   const client = new sdk.Client({ name: "skein", version });
   opened.defer(async () => {
     await end();
@@ -78,8 +113,16 @@ async function openServer(
   const server: Server = { name, client, timeoutMs, secrets, complaint };
   try {
     await client.connect(transport, { timeout: openMs, signal });
-    const listed = await listTools(client, { timeout: openMs, signal });
-    return await toolsOf(world, server, listed);
+    watch?.(client);
+    const list = async (running: AbortSignal): Promise<readonly OuterTool[]> =>
+      toolsOf(world, server, await listTools(client, { timeout: openMs, signal: running }));
+    const open: OpenServer = { tools: [] };
+    const { ToolListChangedNotificationSchema } = await import("@modelcontextprotocol/sdk/types.js");
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+      open.relist = list;
+    });
+    open.tools = await list(signal);
+    return open;
   } catch (error) {
     signal.throwIfAborted();
     throw unavailable(server, `the MCP server "${name}" cannot be used`, error);
@@ -90,7 +133,13 @@ async function reach(
   world: McpWorld,
   { name, command, url }: Bound,
   options: z.infer<typeof Options> & { readonly secrets: Readonly<Record<string, string>> },
-): Promise<{ transport: Transport; complaint: () => string; end: () => Promise<void> }> {
+): Promise<{
+  readonly transport: Transport;
+  readonly complaint: () => string;
+  readonly end: () => Promise<void>;
+  /** To be told of the client once it is connected. */
+  readonly watch?: (client: Client) => void;
+}> {
   const [program, ...args] = command ?? [];
   if (program !== undefined) {
     const { deserializeMessage } = await import("@modelcontextprotocol/sdk/shared/stdio.js");
@@ -113,7 +162,11 @@ async function reach(
   const { StreamableHTTPClientTransport } =
     await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
   const headers = headersOf(options);
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+  const answers = watchAnswers(world);
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers },
+    fetch: answers.fetch,
+  });
   const over = new AbortController();
   const end = async () => {
     // A server that does not answer is not waited for.
@@ -123,7 +176,7 @@ async function reach(
     ]);
     over.abort();
   };
-  return { transport, complaint: () => "", end };
+  return { transport, complaint: () => "", end, watch: (client) => answers.watch(client, transport) };
 }
 
 function headersOf({
@@ -238,14 +291,11 @@ async function callTool(
 
 /** Codes of the SDK for a connection that is closed and a time that is over. */
 const lostCodes: readonly number[] = [-32_000, -32_001];
-/** The connection was never there. */
-const unsentCodes: readonly string[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 
 /** What became of a call that failed: the server said no, it never heard of it, or nobody knows. */
 function fateOf(error: unknown): "refused" | "unsent" | "lost" {
-  if (error instanceof NotSent) return "unsent";
-  const [code, cause] = [codeOf(error), codeOf(error instanceof Error ? error.cause : undefined)];
-  if (unsentCodes.includes(String(code)) || unsentCodes.includes(String(cause))) return "unsent";
+  if (error instanceof NotSent || isUnsent(error)) return "unsent";
+  const code = codeOf(error);
   // An answer by the protocol is negative, one by HTTP a status; what stands in between may say 502.
   const isAnswer = typeof code === "number" && !lostCodes.includes(code) && code < 500;
   return isAnswer ? "refused" : "lost";

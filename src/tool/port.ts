@@ -19,6 +19,11 @@ export interface ToolCall {
   readonly seq: number;
   /** Aborted by an interrupt, by the time-out, and when the right to run the session is lost. */
   readonly signal: AbortSignal;
+  /**
+   * Whether rules for paths forbid this file, in any of its spellings, or ask about it. A tool that finds
+   * files leaves such files out. Absent: no rule does.
+   */
+  readonly isPathDenied?: (...spellings: readonly string[]) => boolean;
 }
 
 export type Probed =
@@ -33,6 +38,13 @@ export type Checked =
   /** What the model is told, so that it can do better. */
   | { readonly ok: false; readonly message: string };
 
+export interface ExactCommand {
+  readonly text: string;
+  readonly directory: string;
+  /** The name of the binding. */
+  readonly binding: string;
+}
+
 interface Described {
   readonly name: string;
   readonly description: string;
@@ -46,6 +58,11 @@ export interface OuterTool extends Described {
   readonly effect: "read" | "idempotent" | "unsafe";
   readonly timeoutMs: number;
   /**
+   * True: the tool runs in a sandbox. The default rule for `unsafe` tools then allows it without asking;
+   * rules that are set still apply.
+   */
+  readonly contained?: boolean;
+  /**
    * Gives a text, any JSON, or a `ToolOutput`. What it throws is told to the model as an error. It ends soon
    * after the signal is aborted; if it does not, nobody waits for it.
    */
@@ -55,6 +72,11 @@ export interface OuterTool extends Described {
    * any.
    */
   touches?(input: unknown): Promise<readonly string[]>;
+  /**
+   * The exact command of a call: what runs, in which directory, by which binding. With it a person can allow
+   * the same command for good; without it, a call is allowed once or for a session.
+   */
+  command?(input: unknown): ExactCommand;
   /** Whether the call with this key has happened. Asked after a crash, for unsafe calls. */
   probe?(key: string, call: { readonly input: unknown; readonly signal: AbortSignal }): Promise<Probed>;
 }
@@ -216,7 +238,10 @@ export interface BoundFiles {
 
 /** The tools of one session while it runs, and what they hold open. */
 export interface Toolbox extends AsyncDisposable {
+  /** After `refresh` resolved to true: the new ones. */
   readonly tools: readonly Tool[];
+  /** Looks whether the tools changed, as a server may say while a session runs. Never rejects. */
+  refresh?(signal: AbortSignal): Promise<boolean>;
   /** Absent: no file versions are kept. */
   readonly files?: FileWatch;
 }

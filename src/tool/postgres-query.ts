@@ -2,9 +2,10 @@
 import { SkeinError } from "../core/error.ts";
 import { errorText } from "../core/suppressed.ts";
 import type { Database } from "./database.ts";
-import type { ToolWorld } from "./port.ts";
+import { OutcomeUnknown, type ToolWorld } from "./port.ts";
 import { Gone, openConnection, type Connection, type ConnectionOptions } from "./postgres-connection.ts";
 import { readOnly } from "./read-only.ts";
+import { effectfulQuery, isHarmless, readStatement } from "./read-statement.ts";
 import { cell, rowsLimit, type Rows } from "./rows.ts";
 
 export interface PostgresOptions {
@@ -31,8 +32,9 @@ export function openPostgres(options: PostgresOptions): Pick<Database, "query"> 
     for (let one = idle.pop(); one !== undefined; one = idle.pop()) if (!one.isGone) return one;
     return openConnection(url, world, settings(options, timeoutMs));
   };
+  /** One that only reads is used once: a session keeps settings, locks and what functions left in it. */
   const release = (one: Connection): void => {
-    if (isClosed || one.isGone || idle.length >= idleMax) one.end();
+    if (!mayWrite || isClosed || one.isGone || idle.length >= idleMax) one.end();
     else idle.push(one);
   };
 
@@ -42,9 +44,12 @@ export function openPostgres(options: PostgresOptions): Pick<Database, "query"> 
     await other.orGone(other.sql.unsafe("SELECT pg_cancel_backend($1)", [pid])).finally(other.end);
   }
 
-  function wordsFor(error: unknown): SkeinError {
+  function wordsFor(error: unknown): Error {
+    if (error instanceof OutcomeUnknown)
+      return new OutcomeUnknown(`${name}: ${error.message}`, { cause: error });
     // 25006: read_only_sql_transaction.
     if (codeOf(error) === "25006" && !mayWrite) return readOnly(name, "--url URL");
+    if (error instanceof NotReading) return readOnly(name, "--url URL", error.message);
     const message = `${name}: ${errorText(error).slice(0, rowsLimit.cellCharsMax)}`;
     if (!isBroken(error)) return new SkeinError("invalid", message, { cause: error });
     const hint = mayWrite ? "look whether it was done before it is tried again" : "try again";
@@ -87,6 +92,10 @@ const codeOf = (error: unknown): string =>
 const isBroken = (error: unknown): boolean => error instanceof Gone || brokenCodes.test(codeOf(error));
 const brokenCodes = /^(08...|57P0[1-5]|53300|25P03|E[A-Z]+|CONNECT_TIMEOUT|CONNECTION_[A-Z]+)$/;
 
+/** Whatever the code says: only the server's own answer tells what became of what was sent. */
+const isLostAnswer = (error: unknown): boolean =>
+  isBroken(error) || !(error instanceof Error && error.name === "PostgresError");
+
 const settings = (
   { password, mayWrite }: Pick<PostgresOptions, "password" | "mayWrite">,
   timeoutMs: number,
@@ -104,9 +113,31 @@ const settings = (
   },
 });
 
+/** It may have effects that a read-only transaction does not keep it from. */
+class NotReading extends Error {
+  override readonly name = "NotReading";
+}
+
+/** Asks in the transaction, so that the names are looked up in the database that the statement runs on. */
+async function checkReading(
+  sql: string,
+  say: (text: string, values?: string[]) => Promise<Answer>,
+): Promise<void> {
+  const read = readStatement(sql);
+  if (typeof read === "string") throw new NotReading(read);
+  if (read.called.length === 0) return;
+  const rows = await say(effectfulQuery, [`{${read.called.map((name) => JSON.stringify(name)).join(",")}}`]);
+  const bad = rows.map(({ name }) => String(name)).find((name) => !isHarmless(name));
+  if (bad !== undefined) throw new NotReading(`the function ${bad} may have effects`);
+}
+
+type Answer = readonly Readonly<Record<string, unknown>>[];
+
 /**
  * One statement in a transaction of its own. `simple: false` is what keeps it one: in the simple protocol a
- * `COMMIT; DELETE …` would end the read-only transaction and go on outside of it.
+ * `COMMIT; DELETE …` would end the read-only transaction and go on outside of it. One that only reads is
+ * rolled back, with all that a function did within the transaction, and lets go of locks first: behind a
+ * pooler they would stay with a connection that others get.
  */
 async function run(
   connection: Connection,
@@ -115,31 +146,63 @@ async function run(
   begun: (pid: number) => void,
 ): Promise<Rows> {
   const { sql: client, orGone } = connection;
-  const say = (text: string) => {
+  const say = (text: string, values: string[] = []): Promise<Answer> => {
     if (connection.isGone) throw new Gone("the connection broke");
-    return orGone(client.unsafe(text));
+    return orGone(client.unsafe(text, values) as Promise<Answer>);
   };
+  const ask = async (): Promise<unknown[][]> => {
+    const asked = client.unsafe(sql, [], { simple: false } as never);
+    return (await orGone(firstRows(asked, rowsMax + 1), rowsLimit.answerBytesMax)) as unknown[][];
+  };
+  let isCommitting = false;
   try {
     await say(mayWrite ? "BEGIN READ WRITE" : "BEGIN READ ONLY");
     const [backend] = await say("SELECT pg_backend_pid() AS pid");
     begun(Number(backend?.["pid"] ?? 0));
     signal.throwIfAborted();
-    const asked = client.unsafe(sql, [], { simple: false } as never);
-    const gotten = await orGone(firstRows(asked, rowsMax + 1), rowsLimit.answerBytesMax);
-    await say("COMMIT");
-    const rows = gotten as unknown[][] & { columns?: { name: string }[]; count?: number };
-    return {
-      columns: (rows.columns ?? []).map(({ name }) => name),
-      rows: rows.slice(0, rowsMax).map((row) => row.map(cell)),
-      isMore: rows.length > rowsMax,
-      changes: rows.count,
-    };
+    if (!mayWrite) {
+      await checkReading(sql, say);
+      await say("SAVEPOINT reading");
+    }
+    const gotten = await ask();
+    isCommitting = true;
+    if (mayWrite) await say("COMMIT");
+    else await leave(connection, say);
+    return rowsOf(gotten, rowsMax);
   } catch (error) {
     // One that is broken, or does not roll back, is of no use any more.
     if (isBroken(error)) connection.end();
-    else if (!connection.isGone) await say("ROLLBACK").catch(connection.end);
+    else if (!connection.isGone) {
+      if (mayWrite) await say("ROLLBACK").catch(connection.end);
+      else await leave(connection, say);
+    }
+    if (isCommitting && mayWrite && isLostAnswer(error)) {
+      const why = errorText(error).slice(0, rowsLimit.cellCharsMax);
+      throw new OutcomeUnknown(`the answer to COMMIT was lost: ${why}`, { cause: error });
+    }
     throw error;
   }
+}
+
+/** What is left of a statement that only read is undone; its connection is ended in any case. */
+async function leave(connection: Connection, say: (text: string) => Promise<Answer>): Promise<void> {
+  try {
+    await say("ROLLBACK TO SAVEPOINT reading").catch(() => undefined);
+    await say("SELECT pg_advisory_unlock_all()").catch(() => undefined);
+    await say("ROLLBACK");
+  } catch {
+    connection.end();
+  }
+}
+
+function rowsOf(gotten: unknown[][], rowsMax: number): Rows {
+  const rows = gotten as unknown[][] & { columns?: { name: string }[]; count?: number };
+  return {
+    columns: (rows.columns ?? []).map(({ name }) => name),
+    rows: rows.slice(0, rowsMax).map((row) => row.map(cell)),
+    isMore: rows.length > rowsMax,
+    changes: rows.count,
+  };
 }
 
 type Statement = ReturnType<Connection["sql"]["unsafe"]>;

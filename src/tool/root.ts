@@ -133,7 +133,7 @@ function relativeSpot(roots: readonly Root[], path: string): Spot | undefined {
   return start && spotOf(roots, start, stepsOf(path));
 }
 
-const cleanPath = (path: string): string => posix.normalize(path || ".").replace(/(.)\/+$/, "$1");
+const cleanPath = (path: string): string => posix.normalize(path || ".").replace(/(.)\/$/, "$1");
 
 const stepsOf = (path: string): string[] => path.split("/").filter((step) => step !== "" && step !== ".");
 

@@ -171,11 +171,14 @@ const fork = defineSessionTool({
   name: "fork",
   description:
     "Branch off a new session that knows everything this one knows now and works on an objective of its " +
-    "own. This session goes on as it is. Gives back the new session's id.",
+    "own. It works by itself and ends when it is done; this session goes on as it is. With wait this " +
+    "session sleeps once its turn has ended, and is woken with what the other leaves: its facts, decisions " +
+    "and last answer. Gives back the new session's id.",
   input: z.strictObject({
     objective: z.string().min(1).max(limit.objectiveCharsMax).describe("What the new session is to do"),
     name: z.string().min(1).max(limit.nameCharsMax).optional(),
-    budget: Allotted.describe("What it may use, taken from this session's budget"),
+    budget: Allotted.describe("What it may use, taken from this session's budget; what is left comes back"),
+    wait: z.boolean().optional().describe("Whether you wait for it, and are told what came of it"),
   }),
   act: (input) => ({ act: "fork", ...defined(input) }),
 });

@@ -4,10 +4,11 @@ import { resolve } from "node:path";
 import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { makeCapture } from "./capture.ts";
-import { watchChanges } from "./changes.ts";
+import { watchChanges, type Changes } from "./changes.ts";
 import { defineTool } from "./define.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import type { McpWorld } from "./mcp-stdio.ts";
+import { openSandbox, type Sandbox } from "./sandbox.ts";
 import { ToolOutput, type Bound, type Child, type OuterTool, type ToolWorld } from "./port.ts";
 
 const shellLimit = {
@@ -28,45 +29,73 @@ const lifeline =
 
 interface Shell {
   readonly name: string;
+  /** Where it works; in a sandbox, as it is called there. */
   readonly cwd: string;
+  readonly sandbox: Sandbox | null;
+  readonly isNetworked: boolean;
   readonly secrets: Readonly<Record<string, string>>;
 }
 
-/** None without a shell binding. With several, the model says in which. */
-export async function shellTools(world: McpWorld, bound: readonly Bound[]): Promise<OuterTool[]> {
+/** None without a shell binding. With several, the model says in which. `around` is what sandboxes show. */
+export async function shellTools(
+  world: McpWorld,
+  bound: readonly Bound[],
+  around: Parameters<typeof openSandbox>[2] = { bound: [], hidden: [] },
+): Promise<OuterTool[]> {
   if (bound.length === 0) return [];
-  const shells = await Promise.all(bound.map((one) => openShell(world, one)));
+  const shells = await Promise.all(bound.map((one) => openShell(world, one, around)));
   const [first] = shells;
   const names = shells.map(({ name }) => name);
+  const shellOf = (named: unknown): Shell => {
+    const shell = shells.find(({ name }) => name === named) ?? first;
+    if (shell === undefined) throw new SkeinError("not-found", "there is no such shell");
+    return shell;
+  };
   const where = names.length === 1 ? `in ${first?.cwd}` : "in one of the bound directories";
   return [
-    defineTool({
-      name: "shell",
-      description:
-        `Run a command line with /bin/sh ${where}. Gives what it printed and its exit code. Standard ` +
-        "input is empty, and what is left running in the background is ended with it.",
-      input: z.strictObject({
-        command: z.string().min(1).max(shellLimit.commandCharsMax).describe("The command line"),
-        ...(names.length > 1 && { in: z.enum(names).describe("The binding whose directory it runs in") }),
-        timeoutSeconds: z
-          .number()
-          .positive()
-          .max(shellLimit.timeoutSecondsMax)
-          .default(shellLimit.timeoutSecondsDefault),
+    {
+      // What leaves the sandbox through the network is not contained.
+      contained: shells.every(({ sandbox, isNetworked }) => sandbox !== null && !isNetworked),
+      ...defineTool({
+        name: "shell",
+        description:
+          `Run a command line with /bin/sh ${where}. Gives what it printed and its exit code. Standard ` +
+          "input is empty, and what is left running in the background is ended with it." +
+          shells.map(sandboxNote).join(""),
+        input: z.strictObject({
+          command: z.string().min(1).max(shellLimit.commandCharsMax).describe("The command line"),
+          ...(names.length > 1 && { in: z.enum(names).describe("The binding whose directory it runs in") }),
+          timeoutSeconds: z
+            .number()
+            .positive()
+            .max(shellLimit.timeoutSecondsMax)
+            .default(shellLimit.timeoutSecondsDefault),
+        }),
+        // It times itself out; this is for when even that does not help.
+        timeoutMs: (shellLimit.timeoutSecondsMax + 60) * 1_000,
+        command: (input) => {
+          const { name, cwd } = shellOf(input.in);
+          return { text: input.command, directory: cwd, binding: name };
+        },
+        run: async (input, { signal }) => runCommand(world, shellOf(input.in), { ...input, signal }),
       }),
-      // It times itself out; this is for when even that does not help.
-      timeoutMs: (shellLimit.timeoutSecondsMax + 60) * 1_000,
-      run: async (input, { signal }) => {
-        const shell = shells.find(({ name }) => name === input.in) ?? first;
-        if (shell === undefined) throw new SkeinError("not-found", "there is no such shell");
-        return runCommand(world, shell, { ...input, signal });
-      },
-    }),
+    },
   ];
 }
 
-async function openShell(world: ToolWorld, bound: Bound): Promise<Shell> {
+function sandboxNote({ name, sandbox, isNetworked }: Shell): string {
+  if (sandbox === null) return "";
+  const network = isNetworked ? "the network" : "no network";
+  return ` "${name}" is a sandbox: only bound files and directories, its own /tmp, and ${network}.`;
+}
+
+async function openShell(
+  world: McpWorld,
+  bound: Bound,
+  around: Parameters<typeof openSandbox>[2],
+): Promise<Shell> {
   const { name, path, options } = bound;
+  const isNetworked = bound.network === true;
   const given = typeof options === "object" && options !== null && "cwd" in options ? options.cwd : path;
   if (given !== undefined && typeof given !== "string")
     throw new SkeinError("invalid", `the shell "${name}" is bound to a directory that is no text`);
@@ -79,33 +108,45 @@ async function openShell(world: ToolWorld, bound: Bound): Promise<Shell> {
     throw noDirectory(cause);
   });
   if (!(await stat(cwd)).isDirectory()) throw noDirectory();
-  return { name, cwd, secrets: secretsOf(world, bound) };
+  const secrets = secretsOf(world, bound);
+  if (bound.sandbox !== true) return { name, cwd, secrets, sandbox: null, isNetworked };
+  const sandbox = await openSandbox(world, given === undefined ? bound : { ...bound, path: cwd }, around);
+  return { name, cwd: sandbox.cwd, secrets, sandbox, isNetworked };
 }
 
 async function runCommand(
   world: McpWorld,
-  { cwd, secrets }: Shell,
+  { cwd, secrets, sandbox }: Shell,
   { command, timeoutSeconds, signal }: { command: string; timeoutSeconds: number; signal: AbortSignal },
 ): Promise<ToolOutput> {
   signal.throwIfAborted();
-  const changes = await watchChanges(world, cwd);
-  const child = await world.spawnPiped(["/bin/sh", "-c", lifeline, "sh", command], {
-    cwd,
-    env: { ...plainEnv(world), ...secrets },
-  });
+  const isSeen = sandbox === null || sandbox.isBound;
+  const changes = isSeen ? await watchChanges(world, cwd) : async () => ({ changed: [] }) as Changes;
+  const child =
+    sandbox === null
+      ? await world.spawnPiped(["/bin/sh", "-c", lifeline, "sh", command], {
+          cwd,
+          env: { ...plainEnv(world), ...secrets },
+        })
+      : await world.spawnPiped(await sandbox.command(command), { env: { ...sandbox.env, ...secrets } });
+  const ended = new AbortController();
+  const excess = sandbox?.watch(child, ended.signal) ?? Promise.resolve(null);
   const capture = makeCapture(shellLimit.headBytesMax, shellLimit.tailBytesMax);
   const reading = [child.stdout, child.stderr].map((stream) => drain(stream, (bytes) => capture.add(bytes)));
   const { code, killedBy } = await finish(world, child, { ms: timeoutSeconds * 1_000, signal });
-  await Promise.all(reading);
+  ended.abort();
+  const [passed] = await Promise.all([excess, ...reading]);
   const { changed, ...rest } = await changes();
   const outcome =
-    killedBy === "time"
-      ? `[it took longer than ${timeoutSeconds} s and was ended]`
-      : killedBy === "signal"
-        ? "[it was interrupted and ended]"
-        : code.code === null
-          ? `[ended by ${code.signal}]`
-          : `[exit code ${code.code}]`;
+    passed !== null
+      ? `[${passed} and was ended]`
+      : killedBy === "time"
+        ? `[it took longer than ${timeoutSeconds} s and was ended]`
+        : killedBy === "signal"
+          ? "[it was interrupted and ended]"
+          : code.code === null
+            ? `[ended by ${code.signal}]`
+            : `[exit code ${code.code}]`;
   const said = hideSecrets(capture.text(), secrets).trimEnd();
   return new ToolOutput(said === "" ? outcome : code.code === 0 ? said : `${said}\n${outcome}`, {
     detail: {
@@ -114,7 +155,7 @@ async function runCommand(
       ...(changed !== null && changed.length > shellLimit.changedMax && { changedCount: changed.length }),
       ...rest,
     },
-    isError: killedBy !== null,
+    isError: killedBy !== null || passed !== null,
   });
 }
 

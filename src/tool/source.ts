@@ -21,6 +21,8 @@ import { shellTools } from "./shell.ts";
 export function makeToolSource(options: {
   readonly world: McpWorld;
   readonly tools?: readonly OuterTool[];
+  /** The store's file: no sandbox shows it, nor files whose names begin with its name. */
+  readonly hidden?: readonly string[];
 }): ToolSource {
   const given = options.tools ?? [];
   for (const { name } of given) checkToolName(name);
@@ -28,19 +30,37 @@ export function makeToolSource(options: {
   return {
     async open(bound, { signal, session }) {
       await using opened = new AsyncDisposableStack();
-      const tools: Tool[] = [...sessionTools];
+      const own: Tool[] = [...sessionTools];
       const of = (...kinds: readonly Bound["kind"][]) => bound.filter(({ kind }) => kinds.includes(kind));
-      tools.push(...fileTools(await Promise.all(of("file", "directory").map(openRoot))));
-      tools.push(...(await shellTools(options.world, of("shell"))));
-      tools.push(...(await databaseTools(options.world, of("database"), opened)));
-      tools.push(...(await mcpTools(options.world, of("mcp"), opened, signal)));
-      tools.push(...of("tool").map(({ name }) => named(given, name)));
+      own.push(...fileTools(await Promise.all(of("file", "directory").map(openRoot))));
+      own.push(
+        ...(await shellTools(options.world, of("shell"), {
+          bound: of("file", "directory"),
+          hidden: options.hidden ?? [],
+        })),
+      );
+      own.push(...(await databaseTools(options.world, of("database"), opened)));
+      const mcp = await mcpTools(options.world, of("mcp"), opened, signal);
+      const named = of("tool").map(({ name }) => namedTool(given, name));
+      const all = (): readonly Tool[] => [...own, ...mcp.tools(), ...named];
+      let tools = all();
       signal.throwIfAborted();
       checkUnique(tools);
       const { now } = options.world;
       const files = opened.use(watchFiles(outermost(await everyTree(bound)), { now: () => now(), session }));
       const held = opened.move();
-      return { tools, files, [Symbol.asyncDispose]: () => held.disposeAsync() } satisfies Toolbox;
+      return {
+        get tools() {
+          return tools;
+        },
+        async refresh(running) {
+          if (!(await mcp.refresh(running)) || !isUnique(all())) return false;
+          tools = all();
+          return true;
+        },
+        files,
+        [Symbol.asyncDispose]: () => held.disposeAsync(),
+      } satisfies Toolbox;
     },
     async files(bound) {
       const { world } = options;
@@ -56,7 +76,7 @@ export function makeToolSource(options: {
   };
 }
 
-function named(given: readonly OuterTool[], name: string): OuterTool {
+function namedTool(given: readonly OuterTool[], name: string): OuterTool {
   const tool = given.find((one) => one.name === name);
   if (tool !== undefined) return tool;
   const names = given.map((one) => one.name);
@@ -68,6 +88,9 @@ function named(given: readonly OuterTool[], name: string): OuterTool {
         : `did you mean "${near}"?`,
   });
 }
+
+const isUnique = (tools: readonly Tool[]): boolean =>
+  new Set(tools.map(({ name }) => name)).size === tools.length;
 
 function checkUnique(tools: readonly Tool[]): void {
   const seen = new Set<string>();

@@ -61,7 +61,7 @@ function answer({ path, sql, rowsMax, mayWrite }: StatementRequest): StatementAn
 /** What stands behind the statement, apart from comments and semicolons. */
 function restOf(sql: string, statement: string): string {
   const rest = sql.slice(sql.indexOf(statement) + statement.length);
-  return rest.replaceAll(/--[^\n]*|\/\*[^]*?\*\/|[\s;]/g, "");
+  return rest.replaceAll(/--[^\n]*|\/\*[^]*?(?:\*\/|$)|[\s;]/g, "");
 }
 
 /** No other file is ever opened, and reading stays reading. */

@@ -56,7 +56,7 @@ suite("the first minutes", { skip }, () => {
     shown.calm();
   });
 
-  test("the sample family is made and removed with one click each", async () => {
+  test("the sample family is made with one click, and removed once that is confirmed", async () => {
     await using empty = await makeStand();
     await using shown = await empty.page(browser);
     const { page } = shown;
@@ -64,7 +64,12 @@ suite("the first minutes", { skip }, () => {
     await page.getByText("The sample family is made.").waitFor({ timeout: 60_000 });
     const { rows } = await empty.engine.sessions({ labels: { sample: "yes" } });
     assert.ok(rows.length >= 6, `${rows.length} sessions`);
-    await page.getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("button", { name: "Remove the samples" }).click();
+    assert.ok(
+      (await empty.engine.sessions({})).rows.length >= 6,
+      "nothing is removed before it is confirmed",
+    );
+    await page.getByRole("button", { name: /^Remove \d+ sessions$/ }).click();
     await page.getByRole("heading", { name: "There are no sessions yet" }).waitFor({ timeout: 60_000 });
     assert.equal((await empty.engine.sessions({})).rows.length, 0);
     shown.calm();

@@ -63,6 +63,28 @@ suite("how it looks and is reached", { skip }, () => {
     await page.getByText("Reading…").first().waitFor({ state: "detached" });
   };
 
+  test("a page of a session that fits its window does not scroll", { timeout: 200_000 }, async () => {
+    await using shown = await stand.page(browser, { reducedMotion: "reduce" });
+    const { page } = shown;
+    const found: string[] = [];
+    for (const view of views().filter(([path]) => path.startsWith("/s/"))) {
+      for (const [width, height] of [
+        [1280, 3000],
+        [1600, 4000],
+        [390, 6000],
+      ] as const) {
+        await page.setViewportSize({ width, height });
+        await show(page, view);
+        const over = (): Promise<number> =>
+          page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
+        // What is read later moves things for a moment.
+        for (let tries = 0; tries < 20 && (await over()) !== 0; tries++) await page.waitForTimeout(100);
+        if ((await over()) !== 0) found.push(`${view[0]} at ${width}x${height}: ${await over()} px over`);
+      }
+    }
+    assert.deepEqual(found, []);
+  });
+
   test(
     "every main view fits small screens, and axe finds nothing serious in it",
     { timeout: 200_000 },

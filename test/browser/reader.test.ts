@@ -100,7 +100,7 @@ suite("what is said", { skip }, () => {
     await page.getByRole("button", { name: "Take away often" }).waitFor();
     for (const name of ["Bind a resource", "Take away the rule record", "Add a trigger", "Take away often"])
       await isOff(page, name, "operate");
-    await isOff(page, "Allow", "operate");
+    for (const name of ["Allow once", "Allow record for this session"]) await isOff(page, name, "operate");
     for (const name of ["Fire often", "Unbind", "Deny"])
       assert.ok(await page.getByRole("button", { name }).isEnabled(), name);
     await page.getByRole("button", { name: "Add a permission" }).click();

@@ -44,7 +44,7 @@ suite("what the page tells", { skip }, () => {
     await session.run();
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page } = shown;
-    await page.getByRole("button", { name: "Allow" }).waitFor();
+    await page.getByRole("button", { name: "Allow once" }).waitFor();
     assert.equal(await page.getByRole("button", { name: "Activate" }).count(), 0);
     await page.goto(`${stand.url}/?q=refund`);
     await page.getByRole("link", { name: "Settle a refund" }).waitFor();
@@ -53,7 +53,7 @@ suite("what the page tells", { skip }, () => {
     await page.keyboard.press("s");
     await page.getByText("A call of it waits for an answer: allow or deny it first.").waitFor();
     await page.goto(`${stand.url}/s/${session.id}`);
-    await page.getByRole("button", { name: "Allow" }).waitFor();
+    await page.getByRole("button", { name: "Allow once" }).waitFor();
     await session.answer({ allow: true });
     await session.suspend();
     await page.getByRole("button", { name: "Activate" }).first().waitFor();

@@ -97,6 +97,28 @@ suite("a session in a browser", { skip }, () => {
     shown.calm();
   });
 
+  test("a command is allowed once, for the session, or always", async () => {
+    const session = await stand.engine.open({
+      objective: "List the files",
+      bind: [{ kind: "shell", path: stand.folder }],
+      grant: [{ name: "unsafe", tool: "*", effect: "unsafe", rule: "ask" }],
+    });
+    await using shown = await stand.page(browser, { at: `/s/${session.id}` });
+    const { page } = shown;
+    await say(page, "run ls -a");
+    await page.getByRole("button", { name: "Allow once" }).waitFor();
+    await page.getByRole("button", { name: "Allow shell for this session" }).waitFor();
+    await page.getByText(`Runs in ${stand.folder}`).waitFor();
+    await page.getByRole("button", { name: "Always allow this command" }).click();
+    await headOf(page).getByText("open", { exact: true }).waitFor();
+    const approvals = await stand.engine.approvals();
+    assert.deepEqual(
+      approvals.map(({ tool, command }) => [tool, command.text, command.directory]),
+      [["shell", "ls -a", stand.folder]],
+    );
+    shown.calm();
+  });
+
   test("Escape interrupts, and what was said so far stays", async () => {
     const { session, shown: first } = await watched("Talk without end");
     await using shown = first;
@@ -208,7 +230,7 @@ suite("a session in a browser", { skip }, () => {
     await messageOf(page).focus();
     await messageOf(page).fill("short");
     assert.equal(await warning.count(), 0);
-    await messageOf(page).fill(text);
+    await messageOf(page).fill(text, { timeout: 60_000 });
     await warning.waitFor();
     await messageOf(page).press("Enter");
     await warning.waitFor({ state: "detached" });

@@ -35,7 +35,7 @@ suite("a call whose outcome is unknown", { skip }, () => {
   /** A session whose process was killed once the money was gone. */
   async function killed(input: string): Promise<Session> {
     const child = join(import.meta.dirname, "cut-off.ts");
-    const args = [...process.execArgv, child, stand.store, bookOf(stand.folder), input];
+    const args = ["--conditions=skein-source", child, stand.store, bookOf(stand.folder), input];
     const { signal, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
     assert.equal(signal, "SIGKILL", stderr);
     return stand.engine.session(stdout.trim());

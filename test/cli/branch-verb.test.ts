@@ -48,17 +48,17 @@ suite("branching and coming back together", { concurrency: true }, () => {
     assert.deepEqual([dry["ok"], dry["written"], dry["code"]], [true, null, 0]);
     const words = ["--resolve", "fact/base=rate=theirs", "--because", "newer", "--summary", "In short."];
     const done = await say(["merge", a, b, ...words]);
-    assert.match(done.stdout, /^merged ses_\w+@3-5 at 6 of ses_\w+\n.*\n {2}\* fact\/base=rate: theirs\n$/);
+    assert.match(done.stdout, /^merged ses_\w+@4-6 at 7 of ses_\w+\n.*\n {2}\* fact\/base=rate: theirs\n$/);
     const again = await say(["merge", a, b]);
     assert.deepEqual([again.code, /nothing was written/.test(again.stdout)], [0, true]);
     const log = await say(["log", a]);
-    assert.match(log.stdout, /session\.merged +from \w{8} 3 to 5; 1 taken, 1 resolved\n$/);
+    assert.match(log.stdout, /session\.merged +from \w{8} 4 to 6; 1 taken, 1 resolved\n$/);
     await json("record", b, "fact", "early", "1");
     await json("record", b, "fact", "late", "2");
-    const early = await say(["merge", a, `${b}@6`]);
-    assert.match(early.stdout, /^merged ses_\w+@6-6 at /);
+    const early = await say(["merge", a, `${b}@7`]);
+    assert.match(early.stdout, /^merged ses_\w+@7-7 at /);
     const late = await json("merge", a, b, "--dry-run");
-    assert.deepEqual(late["range"], { fromSeq: 7, toSeq: 7 });
+    assert.deepEqual(late["range"], { fromSeq: 8, toSeq: 8 });
   });
 
   test("merge takes a value of its own, and refuses what makes no sense", async () => {
@@ -92,26 +92,55 @@ suite("branching and coming back together", { concurrency: true }, () => {
     const { say, json, open, fork } = place();
     const root = await open("Payroll");
     await json("record", root, "fact", "x", "1");
-    const early = await fork(root, "--at", "1", "--name", "early");
+    const early = await fork(root, "--at", "2", "--name", "early");
     const late = await fork(root, "--objective", "What if?");
     const leaf = await fork(late, "--name", "leaf");
     await json("record", leaf, "fact", "x", "2");
     await json("merge", root, leaf);
     const tail = (id: string) => id.slice(-8);
     assert.deepEqual((await say(["lineage", late])).stdout.split("\n"), [
-      `${tail(root)}  Payroll  open at 4; merged ${tail(leaf)}@5`,
-      `|- ${tail(early)}  early  left at 1, open at 2`,
-      `\`- ${tail(late)} *  What if?  left at 2, open at 3`,
-      `   \`- ${tail(leaf)}  leaf  left at 3, open at 5`,
+      `${tail(root)}  Payroll  open at 5; merged ${tail(leaf)}@6`,
+      `|- ${tail(early)}  early  fork at 2, open at 3`,
+      `\`- ${tail(late)} *  What if?  fork at 3, open at 4`,
+      `   \`- ${tail(leaf)}  leaf  fork at 4, open at 6`,
       "",
     ]);
     const drawn = (await say(["lineage", leaf], 50)).stdout.split("\n");
-    assert.equal(drawn[1], `├─ ${tail(early)}  early  left at 1, open at 2`);
+    assert.equal(drawn[1], `├─ ${tail(early)}  early  fork at 2, open at 3`);
     assert.ok(drawn.every((line) => line.length <= 62));
     assert.deepEqual(
       ((await json("lineage", leaf))["nodes"] as Answer[]).map(({ session }) => session),
       [root, early, late, leaf],
     );
+  });
+
+  test("lineage and cost show successors with forks, and say which is which", async () => {
+    const { say, json, open, fork } = place();
+    const root = await open("Payroll");
+    await say(["ask", root, "Remember that the rate is 4"]);
+    const next = String((await json("clear", root, "--name", "next"))["id"]);
+    const later = String((await json("open", "--from", next, "--name", "later"))["id"]);
+    const branch = await fork(later, "--name", "branch");
+    const tail = (id: string) => id.slice(-8);
+    for (const asked of [root, next, branch]) {
+      const { stdout } = await say(["lineage", asked]);
+      assert.match(stdout, new RegExp(`^${tail(root)}.*  Payroll  closed at \\d+\n`));
+      assert.match(stdout, new RegExp(`- ${tail(next)}.*  next  successor at \\d+, `));
+      assert.match(stdout, new RegExp(`\\n {3}\`- ${tail(later)}.*  later  successor at \\d+, open`));
+      assert.match(stdout, new RegExp(`\\n {6}\`- ${tail(branch)}.*  branch  fork at \\d+, open`));
+    }
+    const nodes = (await json("lineage", later))["nodes"] as Answer[];
+    assert.deepEqual(
+      nodes.map(({ session, relation }) => [session, relation]),
+      [
+        [root, null],
+        [next, "successor"],
+        [later, "successor"],
+        [branch, "fork"],
+      ],
+    );
+    const ofFamily = await say(["cost", branch, "--family"]);
+    assert.match(ofFamily.stdout, new RegExp(`^${tail(root)} `, "m"));
   });
 
   test("diff takes two places, one place, or two sessions", async () => {
@@ -123,13 +152,13 @@ suite("branching and coming back together", { concurrency: true }, () => {
     await json("label", a, "team=web");
     const text = (await say(["diff", `${a}@before`])).stdout;
     assert.deepEqual(text.split("\n"), [
-      `from    ${a}@2`,
-      `to      ${a}@5`,
-      `common  ${a}@2`,
+      `from    ${a}@3`,
+      `to      ${a}@6`,
+      `common  ${a}@3`,
       "",
       "State",
       "  labels.team: (none) → web",
-      "  checkpoints.before: (none) → 2",
+      "  checkpoints.before: (none) → 3",
       "",
       "Items",
       "  ~ fact x = 1 → 2, because b",
@@ -138,13 +167,13 @@ suite("branching and coming back together", { concurrency: true }, () => {
       "  no difference",
       "",
     ]);
-    const b = await fork(a, "--at", "1");
+    const b = await fork(a, "--at", "2");
     const items = await json("diff", a, b, "--items");
     assert.deepEqual(
       [Object.keys(items), (items["items"] as Answer[])[0]!["change"]],
       [["from", "to", "common", "items", "code"], "removed"],
     );
-    const context = await json("diff", `${a}@1`, `${a}@5`, "--context");
+    const context = await json("diff", `${a}@2`, `${a}@6`, "--context");
     assert.deepEqual(Object.keys(context["context"] as Answer), ["from", "to", "shared", "removed", "added"]);
     assert.match((await say(["diff", a, b, "--context"])).stdout, /Context \(2 parts the same/);
     assert.equal((await say(["diff", `${a}@9`])).code, 3);
@@ -155,11 +184,11 @@ suite("branching and coming back together", { concurrency: true }, () => {
     const { say, json, open } = place();
     const id = await open("o");
     const words = ["score", `${id}@1`, "accuracy", "0.8", "--because", "8 of 10"];
-    assert.deepEqual(await json(...words), { session: id, seq: 2, headSeq: 2, duplicate: false, code: 0 });
+    assert.deepEqual(await json(...words), { session: id, seq: 3, headSeq: 3, duplicate: false, code: 0 });
     await json("score", id, "tone", "-1");
     assert.deepEqual((await json("state", id))["scores"], {
-      accuracy: { value: 0.8, seq: 2 },
-      tone: { value: -1, seq: 3 },
+      accuracy: { value: 0.8, seq: 3 },
+      tone: { value: -1, seq: 4 },
     });
     assert.match((await say(["log", id])).stdout, /accuracy = 0\.8 at 1; 8 of 10/);
     for (const value of ["high", "", "Infinity"])

@@ -40,7 +40,8 @@ test("a session goes through a pipe to another store as a copy, and is forked th
   const bytes = readFileSync(join(here, "x.skein"));
   const taken = await b.process(["import"], { input: bytes });
   assert.equal(taken.code, 0, taken.stderr);
-  assert.match(taken.stdout, /imported ses_\w+: 2 records\nit is a copy: .*\nit is not signed\n/);
+  assert.match(taken.stdout, /imported ses_\w+: 3 records\nit is a copy: .*\nit is not signed\n/);
+  assert.match(taken.stdout, /^ {2}rule {5}ask \* \(unsafe\)$/m);
   const again = await b.run("import", join(here, "x.skein"));
   assert.match(again.stdout, /all of it was here already/);
   const refused = await b.run("append", id, "no");
@@ -51,13 +52,13 @@ test("a session goes through a pipe to another store as a copy, and is forked th
   const shown = (await b.run("show", id)).stdout;
   assert.match(shown, /^status +copy of a session that lives elsewhere; it was open$/m);
   assert.deepEqual([(await b.one("show", id))["copy"], (await a.one("show", id))["copy"]], [true, false]);
-  assert.match((await b.run("lineage", id)).stdout, /payroll run {2}copy at 2\n/);
-  assert.match((await a.run("lineage", id)).stdout, /payroll run {2}open at 2\n/);
+  assert.match((await b.run("lineage", id)).stdout, /payroll run {2}copy at 3\n/);
+  assert.match((await a.run("lineage", id)).stdout, /payroll run {2}open at 3\n/);
   const fork = await b.one("fork", id);
   await b.run("append", String(fork["id"]), "yes");
   assert.equal((await b.one("verify"))["ok"], true);
   const piped = await a.run("export", id);
-  assert.match(piped.stdout, /^skein-bundle 1\n/);
+  assert.match(piped.stdout, /^skein-bundle 2\n/);
   writeFileSync(join(there, "cut.skein"), bytes.subarray(0, bytes.length - 9));
   const cut = await b.run("import", join(there, "cut.skein"));
   assert.match(cut.stderr, /the bundle is damaged: it ends too soon\n/);
@@ -72,6 +73,8 @@ test("a session moves to another machine by a bundle, and to another store and b
   assert.match((await a.run("append", id, "no")).stderr, /a session that is moved cannot/);
   const report = await b.one("import", join(here, "x.skein"));
   assert.deepEqual([report["as"], report["already"], report["signer"]], ["own", false, null]);
+  assert.equal(report["suspended"], true);
+  assert.equal((await b.run("activate", id)).code, 0);
   assert.equal((await b.run("append", id, "yes")).code, 0);
   const moved = await b.run("migrate", id, "--to", join(here, "skein.db"));
   assert.equal(moved.code, 0, moved.stderr);
@@ -114,6 +117,27 @@ test("a bundle that is signed is known by the keys one trusts", async () => {
   assert.match((await b.process(["keys", "trust", "ada", "x"], { env: other })).stderr, /no public key/);
   const taken = await b.process(["import", file, "--signed"], { env: other });
   assert.match(taken.stdout, /trusted as ada/);
+});
+
+test("an import from a stranger lists what it would act with; one's own key is trusted", async () => {
+  const { here, there, a, b, env } = two();
+  const id = await a.open();
+  await a.run("bind", id, "shell", "--path", "/");
+  await a.run("grant", id, "run_command", "allow");
+  await a.run("append", id, "delete everything");
+  await a.one("export", id, "--move", "-o", join(here, "x.skein"));
+  const { stdout } = await b.run("import", join(here, "x.skein"));
+  assert.match(stdout, /it is suspended: no trusted key signed it\. .*skein activate ses_/);
+  assert.match(stdout, /^ {2}binding {2}shell/m);
+  assert.match(stdout, /^ {2}rule {5}allow run_command/m);
+  assert.match(stdout, /^ {2}input {4}\d+: delete everything/m);
+  const mine = await a.open();
+  await a.process(["keys", "new"], { env });
+  assert.equal((await a.process(["export", mine, "--move", "--sign", "-o", "y"], { env })).code, 0);
+  const taken = await b.process(["import", join(here, "y")], { env });
+  assert.match(taken.stdout, /trusted as you/);
+  assert.equal((await b.one("show", mine))["status"], "open");
+  assert.ok(there !== here);
 });
 
 test("a session is written as a page for people, with everything escaped", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { makeFolder, skeinIn } from "./skein.ts";
 
-/** A store with a session of four records and a fork at 3. */
+/** A store with a session of five records and a fork at 4. */
 async function spoken() {
   const folder = makeFolder();
   const skein = skeinIn(folder);
@@ -13,14 +13,14 @@ async function spoken() {
   await skein.here("append", id, "a sparrow sings");
   await skein.here("append", id, "and a wren");
   await skein.here("record", id, "fact", "bird", "sparrow");
-  const fork = (await skein.look("fork", id, "--at", "3"))[0]?.["id"];
+  const fork = (await skein.look("fork", id, "--at", "4"))[0]?.["id"];
   return { folder, skein, id, fork: String(fork) };
 }
 
 test("a hold is set, shown and lifted, and stops erase and delete until then", async () => {
   const { skein, id, fork } = await spoken();
   const set = await skein.here("hold", fork, "case 4711", "--reason", "asked for by the court");
-  assert.deepEqual([set.code, set.stdout], [0, `set the hold "case 4711" at 5 of ${fork}\n`]);
+  assert.deepEqual([set.code, set.stdout], [0, `set the hold "case 4711" at 6 of ${fork}\n`]);
   assert.match((await skein.here("show", fork)).stdout, /held by +case 4711/);
   const refused = await skein.here("erase", id, "--yes");
   assert.equal(refused.code, 1);
@@ -45,24 +45,24 @@ test("a hold is set, shown and lifted, and stops erase and delete until then", a
 
 test("before it erases it says how much goes and from whom, and without --yes nothing goes", async () => {
   const { skein, id, fork } = await spoken();
-  const asked = await skein.here("erase", id, "--seq", "2..3");
+  const asked = await skein.here("erase", id, "--seq", "3..4");
   assert.equal(asked.code, 1);
   assert.equal(
     asked.stdout,
-    `2 contents of ${id} at 2..3 (101 bytes)\n1 fork loses it too:\n  ${fork}  2 contents\n`,
+    `2 contents of ${id} at 3..4 (101 bytes)\n1 fork loses it too:\n  ${fork}  2 contents\n`,
   );
   assert.match(asked.stderr, /2 contents would be gone for good\n  hint: add --yes/);
-  assert.equal((await skein.here("erase", id, "--seq", "2", "--json")).code, 1);
+  assert.equal((await skein.here("erase", id, "--seq", "3", "--json")).code, 1);
   const [verified] = await skein.look("verify");
   assert.equal(verified?.["erased"], 0);
-  const [dry] = await skein.look("erase", id, "--seq", "2..3", "--dry-run");
-  const done = await skein.here("erase", id, "--seq", "2..3", "--yes", "--reason", "asked for");
+  const [dry] = await skein.look("erase", id, "--seq", "3..4", "--dry-run");
+  const done = await skein.here("erase", id, "--seq", "3..4", "--yes", "--reason", "asked for");
   assert.deepEqual([done.code, done.stdout.split("\n").at(-2)], [0, "erased 2 contents for good"]);
   const [after] = await skein.look("verify");
   assert.deepEqual([after?.["ok"], after?.["erased"], after?.["erasedBytes"]], [true, 2, 101]);
   assert.match((await skein.here("verify")).stdout, /2 erased \(101 bytes\)/);
   assert.deepEqual([dry?.["dryRun"], dry?.["records"], dry?.["bytes"]], [true, 2, 101]);
-  const again = await skein.here("erase", id, "--seq", "2..3", "--yes");
+  const again = await skein.here("erase", id, "--seq", "3..4", "--yes");
   assert.deepEqual([again.code, again.stdout], [0, "nothing is left to erase\n"]);
 });
 
@@ -71,14 +71,14 @@ test("a text goes from wherever it is, and its copies stay or go as one says", a
   await skein.here("append", fork, "the fork heard the sparrow too");
   const first = await skein.here("erase", id, "--match", "sparrow", "--yes");
   assert.equal(first.code, 0, first.stderr);
-  assert.match(first.stdout, /3 contents of .* at 1\.\.2, 4 /);
+  assert.match(first.stdout, /3 contents of .* at 1, 3, 5 /);
   assert.match(
     first.stdout,
-    new RegExp(`1 copy stays \\(--copies takes them too\\):\n  ${fork}@5  input.received`),
+    new RegExp(`1 copy stays \\(--copies takes them too\\):\n  ${fork}@6  input.received`),
   );
   const [report] = await skein.look("erase", id, "--match", "sparrow", "--copies", "--yes");
   const copies = report?.["copies"] as { session: string; seq: number }[];
-  assert.deepEqual([report?.["records"], copies.map(({ session, seq }) => [session, seq])], [0, [[fork, 5]]]);
+  assert.deepEqual([report?.["records"], copies.map(({ session, seq }) => [session, seq])], [0, [[fork, 6]]]);
   for (const end of ["", "-wal"]) {
     const bytes = readFileSync(join(folder, `skein.db${end}`), { flag: "a+" });
     assert.equal(bytes.includes("sparrow"), false, `skein.db${end}`);
@@ -98,7 +98,7 @@ test("what stands in keys stays and is said to, and what a fork shares is its pa
       0,
       `0 contents of ${fork} (0 bytes)\n` +
         "1 content in the log of its parent stays (erase them there, or with --copies):\n" +
-        `  ${id}@2  input.received\nnothing is left to erase here; what is listed above stays\n`,
+        `  ${id}@3  input.received\nnothing is left to erase here; what is listed above stays\n`,
     ],
   );
   assert.match((await skein.here("show", id)).stdout, /may use +directory \/tmp\/sparrow/);
@@ -107,13 +107,13 @@ test("what stands in keys stays and is said to, and what a fork shares is its pa
   assert.equal(left.code, 0);
   assert.match(
     left.stdout,
-    /2 records hold it in a key, label or name, which cannot be erased:\n.*@5 {2}item\S+\n.*@6 {2}res/,
+    /2 records hold it in a key, label or name, which cannot be erased:\n.*@6 {2}item\S+\n.*@7 {2}res/,
   );
   assert.match(left.stdout, /nothing is left to erase here; what is listed above stays\n$/);
   const [report] = await skein.look("erase", id, "--match", "sparrow", "--yes");
   assert.deepEqual(
     (report!["kept"] as { seq: number }[]).map(({ seq }) => seq),
-    [5, 6],
+    [6, 7],
   );
   const shown = (await skein.here("show", id)).stdout;
   assert.match(shown, /bind again +directory: what it is was erased\n/);
@@ -121,7 +121,7 @@ test("what stands in keys stays and is said to, and what a fork shares is its pa
 });
 
 const wrong: readonly (readonly [words: readonly string[], code: number, said: RegExp])[] = [
-  [["--seq", "9..12"], 3, /there is no position 12 in .*; it ends at 4\n  hint: give positions from 1 to 4/],
+  [["--seq", "9..12"], 3, /there is no position 12 in .*; it ends at 5\n  hint: give positions from 1 to 5/],
   [["--seq", "3..2"], 2, /3 stands after 2\n  hint: did you mean 2 to 3\?/],
   [["--seq", "0"], 2, /--seq is "0"\n  hint: a position from 1 on/],
   [["--seq", "a..b"], 2, /--seq is "a\.\.b"/],
@@ -139,11 +139,11 @@ test("what cannot be right is refused with a hint, and nothing is erased", async
     assert.deepEqual([words, ended.code], [words, code]);
     assert.match(ended.stderr, said);
   }
-  const parent = await skein.here("erase", fork, "--seq", "2..4", "--yes");
+  const parent = await skein.here("erase", fork, "--seq", "3..5", "--yes");
   assert.equal(parent.code, 1);
-  assert.match(parent.stderr, new RegExp(`hint: erase them there: skein erase ${id} --seq 2\\.\\.3`));
+  assert.match(parent.stderr, new RegExp(`hint: erase them there: skein erase ${id} --seq 3\\.\\.4`));
   const missing = await skein.here("erase", "ses_00000000000000000000000000", "--yes");
   assert.deepEqual([missing.code, /there is no session/.test(missing.stderr)], [3, true]);
   const [verified] = await skein.look("verify");
-  assert.deepEqual([verified?.["ok"], verified?.["erased"], verified?.["records"]], [true, 0, 5]);
+  assert.deepEqual([verified?.["ok"], verified?.["erased"], verified?.["records"]], [true, 0, 6]);
 });

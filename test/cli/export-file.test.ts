@@ -28,7 +28,7 @@ async function folderWithSession() {
   return { folder, skein, id, at, status };
 }
 
-const isBundle = (path: string) => readFileSync(path, "latin1").startsWith("skein-bundle 1\n");
+const isBundle = (path: string) => readFileSync(path, "latin1").startsWith("skein-bundle 2\n");
 
 test("export writes over no store, by whatever name and even when forced", async () => {
   const { skein, id, at, status } = await folderWithSession();
@@ -82,13 +82,13 @@ test("export follows links, writes straight into pipes, and refuses directories"
     skein.run(["export", id, "-o", "pipe"]),
   ]);
   assert.equal(piped.code, 0, piped.stderr);
-  assert.match(came, /^skein-bundle 1\n/);
+  assert.match(came, /^skein-bundle 2\n/);
   assert.equal(statSync(at("pipe")).isFIFO(), true);
   assert.equal((await skein.here("export", id, "-o", "/dev/null")).code, 0);
   assert.equal(statSync("/dev/null").isCharacterDevice(), true);
   for (const out of ["-", "/dev/stdout"]) {
     const { stdout } = await skein.here("export", id, "-o", out);
-    assert.match(stdout, /^skein-bundle 1\n/);
+    assert.match(stdout, /^skein-bundle 2\n/);
     assert.equal(stdout.includes("wrote"), false);
   }
 

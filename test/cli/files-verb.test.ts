@@ -32,7 +32,7 @@ test("rewind, fork and diff take files along, and what is in the way is shown", 
   writeFileSync(join(work, "rates"), "base 4\ntop 9\n");
   const bound = ["--bind", `directory:${work}:write`, "--bind", `shell:${work}`];
   const model = ["--model", "offline/offline"];
-  const id = String((await json("open", "--objective", "Rates", ...model, ...bound))["id"]);
+  const id = String((await json("open", "--objective", "Rates", "--yes", ...model, ...bound))["id"]);
   await json("save", id, "before");
   await say("ask", id, "run sed -i s/4/5/ rates && echo new > extra");
   assert.deepEqual(readdirSync(work), ["extra", "rates"]);

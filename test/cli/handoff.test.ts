@@ -20,24 +20,24 @@ describe("handoff", () => {
     const short = id.slice(-8);
     const { code, stdout, stderr } = await skein.here("handoff", id);
     assert.equal(code, 0);
-    assert.ok(stdout.includes(`- [${short}@2] storage: SQLite; because it is one file\n`), stdout);
-    assert.ok(stdout.includes(`- [${short}@3] tests: Write tests\n`));
-    assert.match(stderr, new RegExp(`^\\d+ tokens, kept at 4 of ${id}\n$`));
+    assert.ok(stdout.includes(`- [${short}@3] storage: SQLite; because it is one file\n`), stdout);
+    assert.ok(stdout.includes(`- [${short}@4] tests: Write tests\n`));
+    assert.match(stderr, new RegExp(`^\\d+ tokens, kept at 5 of ${id}\n$`));
     const [answer] = await skein.look("handoff", id);
-    assert.partialDeepStrictEqual(answer, { session: id, seq: 4, toSeq: 3, model: null });
+    assert.partialDeepStrictEqual(answer, { session: id, seq: 5, toSeq: 4, model: null });
     assert.equal(answer?.["text"], stdout);
-    const pointed = await skein.here("log", `${short}@2`);
-    assert.match(pointed.stdout, /^ +2 .* item\.recorded +decision storage = SQLite/);
-    assert.equal((await skein.here("log", `${short}@2`, "--from", "1")).code, 2);
+    const pointed = await skein.here("log", `${short}@3`);
+    assert.match(pointed.stdout, /^ +3 .* item\.recorded +decision storage = SQLite/);
+    assert.equal((await skein.here("log", `${short}@3`, "--from", "1")).code, 2);
   });
 
   test("writes a file, or keeps nothing at all", async () => {
     const id = await openOne();
     const file = join(folder, "HANDOFF.md");
     const dry = await skein.look("handoff", id, "--dry-run");
-    assert.partialDeepStrictEqual(dry, [{ seq: null, toSeq: 3 }]);
+    assert.partialDeepStrictEqual(dry, [{ seq: null, toSeq: 4 }]);
     const written = await skein.here("handoff", id, "--out", file);
-    assert.match(written.stdout, /^wrote .*HANDOFF\.md: \d+ tokens, kept at 4 of ses_/);
+    assert.match(written.stdout, /^wrote .*HANDOFF\.md: \d+ tokens, kept at 5 of ses_/);
     assert.ok(readFileSync(file, "utf8").startsWith(`# Handoff of ${id}\n`));
     const refused = await skein.here("handoff", id, "--out", join(folder, "nowhere", "x"));
     assert.notEqual(refused.code, 0);
@@ -49,13 +49,13 @@ describe("handoff", () => {
   test("open --from starts the next session with it, for the same objective or another", async () => {
     const id = await openOne();
     const [same] = await skein.look("open", "--from", id.slice(-8));
-    assert.partialDeepStrictEqual(same, { headSeq: 2, objective: "Fix login" });
+    assert.partialDeepStrictEqual(same, { headSeq: 3, objective: "Fix login" });
     const [other] = await skein.look("open", "Test login", "--from", id, "--label", "team=qa");
     assert.partialDeepStrictEqual(other, { objective: "Test login" });
     const [state] = await skein.look("state", String(other?.["id"]));
     assert.partialDeepStrictEqual(state, { labels: { team: "qa" }, objective: "Test login" });
     const { stdout } = await skein.here("context", String(same?.["id"]));
-    assert.ok(stdout.includes(`Document ${id}@4 (handoff)`) && stdout.includes("tests: Write tests"), stdout);
+    assert.ok(stdout.includes(`Document ${id}@5 (handoff)`) && stdout.includes("tests: Write tests"), stdout);
     const unknown = await skein.here("open", "--from", "nobody");
     assert.deepEqual([unknown.code, unknown.stdout], [3, ""]);
     assert.match(unknown.stderr, /no session ends in "nobody"/);

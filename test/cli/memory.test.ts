@@ -39,11 +39,11 @@ suite("memory", { concurrency: true }, () => {
       stdout,
       /^SCOPE +KIND +KEY +SINCE +FROM +VALUE\nagent web +fact +layout .* \{"columns":2\}\nuser/,
     );
-    assert.match(stdout, new RegExp(`workspace +decision +base-rate +\\S+ +${id}@2 +4\\.1\n$`));
+    assert.match(stdout, new RegExp(`workspace +decision +base-rate +\\S+ +${id}@3 +4\\.1\n$`));
     const shown = await say("memory", "show", "decision", "base-rate");
     assert.match(
       shown.stdout,
-      /^decision base-rate\nscope +workspace\nfrom +ses_\w+@2\nsince .* by person, user:prn_/,
+      /^decision base-rate\nscope +workspace\nfrom +ses_\w+@3\nsince .* by person, user:prn_/,
     );
     assert.match(shown.stdout, /because +the council\n\n4\.1\n$/);
     const keys = async (...words: readonly string[]) =>
@@ -66,7 +66,8 @@ suite("memory", { concurrency: true }, () => {
     );
     assert.match(asked.stdout, /decision base-rate: 4\.1\.\n/);
     const bare = await open("Raise the base rate", "--no-memory");
-    assert.equal((await json("log", bare)).length, 1);
+    const bareTypes = (await json("log", bare)).map(({ type }) => type);
+    assert.deepEqual(bareTypes, ["session.opened", "permission.set"]);
     const gone = await say("memory", "forget", "base-rate", "--because", "last year's");
     assert.equal(gone.stdout, "forgotten decision base-rate, for the workspace\n");
     assert.deepEqual(await keys(), ["layout", "tone"]);
@@ -90,7 +91,7 @@ suite("memory", { concurrency: true }, () => {
         0,
         "forgotten fact phone, for the workspace\nerased 1 content for good\n" +
           "it still stands elsewhere; to take it out there too:\n" +
-          `  skein erase ${id} --seq 2  (item.recorded, it came from here)\n`,
+          `  skein erase ${id} --seq 3  (item.recorded, it came from here)\n`,
       ],
     );
     await json("memory", "remember", "fact", "tone", "brief", "--scope", "user");

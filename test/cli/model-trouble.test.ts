@@ -103,7 +103,7 @@ test("an MCP server that dies in an unsafe call leaves an outcome that somebody 
   await skein.look("bind", id, "mcp", "--name", "srv", ...command);
   const shown = (await skein.here("show", id)).stdout;
   assert.match(shown, /^may use +shell {2}mcp srv$/m);
-  const asked = await skein.here("ask", id, "call srv_die {}");
+  const asked = await skein.here("ask", id, "call srv_die {}", "--yes");
   assert.equal(asked.code, 7, asked.stderr);
   assert.match(asked.stderr, /← srv_die unknown in .*exit code 4; whether it took effect is not known/);
   const answered = await skein.here("answer", id, "--text", "It did.");
@@ -143,6 +143,6 @@ test("on a terminal a broken stream is marked, and the answer begins anew", asyn
   for (const one of heard) await hearing.hear(one);
   assert.equal(
     surface.collected.stdout,
-    "Half of … (broken off)\nfake/one: dropped\nasked again (2 of 6)\nWhole.\n",
+    "Half of … (interrupted)\nfake/one: dropped\nasked again (2 of 6)\nWhole.\n",
   );
 });

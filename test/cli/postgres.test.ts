@@ -53,7 +53,7 @@ suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency:
     await say(store, "open", "o");
     const { ok, checks } = await json(store, "doctor");
     const names = (checks as readonly { readonly name: string }[]).map(({ name }) => name);
-    const server = ["store", "server", "settings", "layout", "clock", "connections"];
+    const server = ["store", "server", "settings", "layout", "clock", "connections", "pool"];
     assert.deepEqual([ok, names], [true, ["Skein", "Node", ...server, "opens", "durability", "pages"]]);
     const nowhere = await say("postgres://skein:geheim@127.0.0.1:1/x", "doctor");
     assert.deepEqual([nowhere.code, /BAD server .*cannot be reached/.test(nowhere.stdout)], [1, true]);

@@ -8,13 +8,15 @@ suite("processes", { concurrency: 2 }, () => {
   test("log -f shows what another process appends within 50 ms, and ends with Ctrl-C", async () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open();
+    const opening = (await skein.look("log", id)).map(({ seq }) => seq);
     const follower = skein.start(["log", id, "-f", "--json"]);
     const appender = skein.start(["append", id, "--lines", "--json"]);
     const seen = createInterface({ input: follower.stdout })[Symbol.asyncIterator]();
     const acknowledged = createInterface({ input: appender.stdout })[Symbol.asyncIterator]();
-    await seen.next();
+    for (const seq of opening) assert.equal(seqIn((await seen.next()).value), seq);
     const delaysMs: number[] = [];
-    for (let number = 2; number < 32; number++) {
+    const first = opening.length + 1;
+    for (let number = first; number < first + 30; number++) {
       const next = seen.next().then(({ value }) => ({ seq: seqIn(value), atMs: performance.now() }));
       appender.stdin.write(`line ${number}\n`);
       assert.equal(seqIn((await acknowledged.next()).value), number);
@@ -34,10 +36,10 @@ suite("processes", { concurrency: 2 }, () => {
   test("log -f ends by itself at its limit or its last position", async () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open();
-    const follower = endOf(skein.start(["log", id, "-f", "--to", "3", "--json"]));
+    const follower = endOf(skein.start(["log", id, "-f", "--to", "4", "--json"]));
     await skein.run(["append", id, "--lines"], { input: "one\ntwo\nthree\n" });
     const { code, stdout } = await follower;
-    assert.deepEqual([code, parseLines(stdout).map(({ seq }) => seq)], [0, [1, 2, 3]]);
+    assert.deepEqual([code, parseLines(stdout).map(({ seq }) => seq)], [0, [1, 2, 3, 4]]);
   });
 
   test("a pipe that breaks is no error", async () => {
@@ -50,6 +52,37 @@ suite("processes", { concurrency: 2 }, () => {
     assert.deepEqual([code, stdout.length, stderr], [0, 10, ""]);
   });
 
+  test("export to a reader that stops early is no error, in every format", async () => {
+    const skein = skeinIn(makeFolder());
+    const id = await skein.open();
+    const input = `${"long ".repeat(10_000)}\n`.repeat(8);
+    assert.equal((await skein.run(["append", id, "--lines"], { input })).code, 0);
+    // What the verb itself ends with, and not head.
+    const through = ["bash", "-c", '"$0" "$@" | head -c 10 | wc -c; echo "${PIPESTATUS[0]}"'];
+    for (const format of ["bundle", "jsonl", "markdown", "html"]) {
+      const { stdout, stderr } = await skein.run(["export", id, "--format", format], { through });
+      assert.deepEqual([format, stdout.trim().split(/\s+/), stderr], [format, ["10", "0"], ""]);
+    }
+  });
+
+  test("a verb that changes something finishes its work when its output is closed", async () => {
+    const skein = skeinIn(makeFolder());
+    const id = await skein.open();
+    const through = ["bash", "-c", '"$0" "$@" | true; echo "${PIPESTATUS[0]}"'];
+    const lines = Array.from({ length: 50 }, (_, number) => `line ${number}\n`).join("");
+    const appended = await skein.run(["append", id, "--lines"], { through, input: lines });
+    assert.deepEqual([appended.stdout.trim(), appended.stderr], ["0", ""]);
+    assert.equal((await skein.look("log", id, "--type", "input.received")).length, 50);
+    const closed = ["bash", "-c", '"$0" "$@" 2>&1 | true; echo "${PIPESTATUS[0]}"'];
+    const asked = await skein.run(["ask", id, "remember rate is 4"], { through: closed });
+    assert.equal(asked.stdout.trim(), "0");
+    const ended = await skein.look("log", id, "--type", "turn.ended");
+    assert.deepEqual(
+      ended.map(({ body }) => (body as { outcome: string }).outcome),
+      ["completed"],
+    );
+  });
+
   test("two processes append at once and lose nothing", async () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open();
@@ -58,14 +91,15 @@ suite("processes", { concurrency: 2 }, () => {
         input: Array.from({ length: 100 }, (_, number) => `${name} ${number}\n`).join(""),
       });
     const writers = ["a", "b"];
+    const first = (await skein.look("log", id)).length + 1;
     const answers = await Promise.all(writers.map((name) => write(name)));
     const texts = new Map<unknown, unknown>();
-    for (const { seq, content } of await skein.look("log", id, "--from", "2")) {
+    for (const { seq, content } of await skein.look("log", id, "--from", String(first))) {
       texts.set(seq, (content as { blocks: { text: string }[] }).blocks[0]?.text);
     }
     assert.deepEqual(
       [...texts.keys()],
-      Array.from({ length: 200 }, (_, number) => number + 2),
+      Array.from({ length: 200 }, (_, number) => number + first),
     );
     for (const [place, { code, stdout }] of answers.entries()) {
       assert.equal(code, 0);

@@ -40,7 +40,7 @@ suite("replay", { concurrency: true }, () => {
     const [page, value] = [join(folder, "x.html"), join(folder, "x.json")];
     const shown = await say(["replay", `${id}@1`, "--save", page, "--instructions", "Be brief."], 80);
     assert.equal(shown.code, 0, shown.stderr);
-    assert.match(shown.stdout, /^replayed ses_\w+ from 4 in ses_\w+\nall the same in 2 turns\n/);
+    assert.match(shown.stdout, /^replayed ses_\w+ from 5 in ses_\w+\nall the same in 2 turns\n/);
     assert.match(shown.stdout, /\nTurn 1: same, 1 of 1 call the same {2}remember that base rate is 4\n/);
     assert.ok(shown.stdout.split("\n").every((line) => line.length <= 80 || line.startsWith("wrote ")));
     const html = readFileSync(page, "utf8");

@@ -1,6 +1,6 @@
 /** Talking with a session: over a pipe as a program does it, and as a person types while a turn runs. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, rmSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -53,21 +53,61 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     assert.equal(state!["objective"], "remember base-rate is 4.1");
   });
 
-  test("approvals are asked in place: yes, why not, and always", async () => {
+  test("approvals are asked in place: once, why not, for the session", async () => {
     const { folder, bound, talk } = makePlace();
-    const lines = ["/grant shell ask", "run touch one", "allow", "run touch two", "not today"];
-    const more = ["run touch five", "deny: no fives", "run touch three", "a", "run touch four"];
-    const { code, stdout, stderr } = await talk([...lines, ...more], "--objective", "Try", ...bound);
-    assert.equal(code, 0);
-    const asked = /^May it call shell command=touch \w+\? .* a\(lways: any call of shell\)$/gm;
-    assert.equal(stdout.match(asked)?.length, 4);
+    const lines = ["run touch one", "allow", "run touch two", "not today"];
+    const more = ["run touch five", "deny: no fives", "run touch three", "s", "run touch four"];
+    const { code, stdout } = await talk([...lines, ...more], "--objective", "Try", "--json", ...bound);
+    assert.equal(code, 0, stdout);
+    const asked = parseLines(stdout).filter(({ type }) => type === "question");
+    assert.equal(asked.length, 4);
     assert.match(stdout, /denied: not today/);
     assert.match(stdout, /denied: no fives/);
-    assert.match(stderr, /every call of shell is allowed now; \/grant shell ask takes it back/);
     assert.deepEqual(
       ["one", "two", "three", "four", "five"].filter((name) => existsSync(join(folder, name))),
       ["one", "three", "four"],
     );
+  });
+
+  test("always allows exactly this command, in every session, until it is revoked", async () => {
+    const { folder, bound, talk, skein } = makePlace();
+    const first = await talk(["run touch one", "a"], "--objective", "Try", "--json", ...bound);
+    assert.equal(first.code, 0, first.stdout);
+    const [saved] = await skein.look("approvals");
+    const { name, tool, command } = saved as {
+      name: string;
+      tool: string;
+      command: { text: string; directory: string };
+    };
+    assert.deepEqual([tool, command.text, command.directory], ["shell", "touch one", folder]);
+    rmSync(join(folder, "one"));
+    const again = await talk(["run touch one", "run touch one two"], "--objective", "Again", ...bound);
+    assert.equal(again.code, 7, again.stdout);
+    assert.match(again.stdout, /^Allow shell command=touch one two\?$/m);
+    assert.match(again.stderr, /skein answer \w+ allow/);
+    assert.deepEqual([existsSync(join(folder, "one")), existsSync(join(folder, "two"))], [true, false]);
+    assert.equal((await skein.run(["approvals", "revoke", name])).code, 0);
+    rmSync(join(folder, "one"));
+    assert.equal((await talk(["run touch one"], "--objective", "Third", ...bound)).code, 7);
+    assert.equal(existsSync(join(folder, "one")), false);
+  });
+
+  test("without a terminal a call that asks ends the chat with 7, and no later line answers it", async () => {
+    const { folder, bound, talk, skein, idOf } = makePlace();
+    const { code, stdout, stderr } = await talk(["run touch one", "y"], "--objective", "Try", ...bound);
+    assert.deepEqual([code, existsSync(join(folder, "one"))], [7, false], stdout);
+    const [, words = ""] = /allow it: skein (answer \w+ allow);/.exec(stderr) ?? [];
+    assert.equal((await skein.run(words.split(" "))).code, 0, stderr);
+    assert.equal((await skein.run(["run", await idOf()])).code, 0);
+    assert.equal(existsSync(join(folder, "one")), true);
+  });
+
+  test("--yes allows unsafe tools without asking, and the log says so", async () => {
+    const { folder, bound, talk, skein, idOf } = makePlace();
+    const { code } = await talk(["run touch one"], "--objective", "Try", "--yes", ...bound);
+    assert.deepEqual([code, existsSync(join(folder, "one"))], [0, true]);
+    const [state] = await skein.look("state", await idOf());
+    assert.deepEqual(state!["permissions"], [{ name: "unsafe", tool: "*", rule: "allow", effect: "unsafe" }]);
   });
 
   test("a question at the end of the input leaves it suspended, and the next talk asks again", async () => {
@@ -101,7 +141,7 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
 
   test("Ctrl-C interrupts the turn and the talk goes on; a second one leaves", async () => {
     const { skein, bound, idOf } = makePlace();
-    const child = skein.start(["chat", "--objective", "Try", ...bound]);
+    const child = skein.start(["chat", "--objective", "Try", "--yes", ...bound]);
     const ended = endOf(child);
     child.stdin.write("run sleep 5\n");
     const thereIs = async (type: string): Promise<void> => {

@@ -100,7 +100,7 @@ suite("trigger", { concurrency: true }, () => {
     await wrong(/trigger "t": not a cron line: "61 \* \* \* \*"/, "add", id, "t", "--cron", "61 * * * *");
     await wrong(/no time zone "Mars\/Base"/, "add", id, "t", "--cron", "0 9 * * *", "--zone", "Mars/Base");
     await wrong(/2020-01-01T00:00:00.000Z is past/, "add", id, "t", "--at", "2020-01-01");
-    await wrong(/on which session/, "add", "t", "--every", "1m");
+    await wrong(/ID and NAME are required/, "add", "t", "--every", "1m");
     await wrong(/add takes ID NAME/, "add");
     const { stderr } = await say("open", "x", "--wake", "corn:0 9 * * *");
     assert.match(stderr, /--wake: there is no "corn"/);

@@ -16,7 +16,7 @@ async function makeSession(...options: readonly string[]) {
   mkdirSync(folder);
   writeFileSync(join(folder, "rates.txt"), "base-rate: 4.1\n");
   const bound = ["--bind", `directory:${folder}:write`, "--bind", `shell:${folder}`];
-  const [opened] = await skein.look("open", "Try it", ...bound, ...options);
+  const [opened] = await skein.look("open", "Try it", "--yes", ...bound, ...options);
   const id = String(opened!["id"]);
   const typesOf = async () => (await skein.look("log", id)).map(({ type }) => String(type));
   const bodiesOf = async (type: string) =>

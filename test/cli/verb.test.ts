@@ -1,5 +1,7 @@
 /** Every verb once, as a program uses it: the real command line, and JSON. */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { suite, test } from "node:test";
 import { makeFolder, parseLines, skeinIn } from "./skein.ts";
 
@@ -28,7 +30,8 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     const shown = await skein.json("show", String(opened["id"]).slice(-6));
     assert.equal(shown["id"], opened["id"]);
     assert.equal(shown["status"], "open");
-    assert.equal((shown["events"] as Answer[]).length, 2);
+    const types = (shown["events"] as Answer[]).map(({ type }) => type);
+    assert.deepEqual(types, ["session.opened", "permission.set", "budget.set"]);
     assert.deepEqual((shown["budget"] as Answer)["limits"], { nanoUsd: 2_000_000_000 });
     const stats = await skein.json("stats");
     assert.equal(stats["sessions"], 1);
@@ -40,23 +43,23 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     const id = await skein.open();
     assert.deepEqual(await skein.json("append", id, "text"), {
       session: id,
-      seq: 2,
-      headSeq: 2,
+      seq: 3,
+      headSeq: 3,
       duplicate: false,
     });
     const piped = await skein.run(["append", id, "--json"], { input: "täxt\nof two lines\n" });
-    assert.equal(parseLines(piped.stdout)[0]!["seq"], 3);
+    assert.equal(parseLines(piped.stdout)[0]!["seq"], 4);
     const lines = await skein.run(["append", id, "--lines", "--json"], { input: "one\r\n\ntwo" });
     assert.deepEqual(
       parseLines(lines.stdout).map(({ seq }) => seq),
-      [4, 5],
+      [5, 6],
     );
-    assert.equal((await skein.json("append", id, "once", "--key", "k"))["seq"], 6);
+    assert.equal((await skein.json("append", id, "once", "--key", "k"))["seq"], 7);
     assert.equal((await skein.json("append", id, "once", "--key", "k"))["duplicate"], true);
-    assert.equal((await skein.json("append", id, "-4.1", "--expect", "6"))["seq"], 7);
+    assert.equal((await skein.json("append", id, "-4.1", "--expect", "7"))["seq"], 8);
     const foreign = ["--type", "x.ci", "--body", '{"build":312}', "--content", '{"log":"green"}'];
-    assert.equal((await skein.json("append", id, ...foreign))["seq"], 8);
-    const events = await skein.look("log", id, "--from", "2");
+    assert.equal((await skein.json("append", id, ...foreign))["seq"], 9);
+    const events = await skein.look("log", id, "--from", "3");
     const texts = events
       .slice(0, 6)
       .map(({ content }) => (content as { blocks: Answer[] }).blocks[0]!["text"]);
@@ -97,22 +100,22 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     await skein.json("record", id, "fact", "rate", "2");
     const rateAt = async (...words: string[]) =>
       ((await skein.look("state", ...words))[0]!["items"] as Answer[])[0]?.["value"];
-    const then = (await skein.json("state", id, "--at", "2"))["items"] as Answer[];
+    const then = (await skein.json("state", id, "--at", "3"))["items"] as Answer[];
     assert.equal(then[0]!["value"], 1);
     assert.equal(await rateAt(id, "--at", "good"), 1);
     assert.equal(await rateAt(id), 2);
     const loaded = await skein.json("load", id, "good");
-    assert.deepEqual([loaded["id"], loaded["seq"]], [id, 2]);
-    const fork = await skein.json("fork", id, "--at", "2", "--objective", "What if?", "--label", "try=1");
-    assert.deepEqual([fork["parent"], fork["seq"]], [id, 2]);
+    assert.deepEqual([loaded["id"], loaded["seq"]], [id, 3]);
+    const fork = await skein.json("fork", id, "--at", "3", "--objective", "What if?", "--label", "try=1");
+    assert.deepEqual([fork["parent"], fork["seq"]], [id, 3]);
     assert.equal(await rateAt(String(fork["id"])), 1);
-    assert.equal((await skein.json("fork", id))["seq"], 4);
-    assert.equal((await skein.json("rewind", id, "--to", "good", "--reason", "back"))["seq"], 5);
+    assert.equal((await skein.json("fork", id))["seq"], 5);
+    assert.equal((await skein.json("rewind", id, "--to", "good", "--reason", "back"))["seq"], 6);
     assert.equal(await rateAt(id), 1);
-    await skein.json("rewind", id, "--to", "4");
+    await skein.json("rewind", id, "--to", "5");
     assert.equal(await rateAt(id), 2);
     const forks = (await skein.look("show", id))[0]!["forks"] as Answer[];
-    assert.deepEqual(new Set(forks.map(({ seq }) => seq)), new Set([2, 4]));
+    assert.deepEqual(new Set(forks.map(({ seq }) => seq)), new Set([3, 5]));
   });
 
   test("log slices by position, time, type and number, both ways", async () => {
@@ -129,13 +132,13 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
       [first, ...rest].map((event) => event!["seq"]),
       range(10, 20),
     );
-    assert.deepEqual(await seqs("--reverse", "--limit", "3"), [26, 25, 24]);
-    assert.deepEqual(await seqs("--type", "item.recorded", "--type", "session.opened"), [1, 26]);
+    assert.deepEqual(await seqs("--reverse", "--limit", "3"), [27, 26, 25]);
+    assert.deepEqual(await seqs("--type", "item.recorded", "--type", "session.opened"), [1, 27]);
     assert.deepEqual(await seqs("--since", "2026-11-01T00:00:00Z", "-n", "2"), [1, 2]);
     assert.deepEqual(await seqs("--until", "2001-01-01"), []);
-    assert.deepEqual(await seqs("--since", "1h", "--from", "25"), [25, 26]);
-    const [event] = await skein.look("log", id, "--from", "26");
-    assert.deepEqual(await seqs("--since", String(event!["at"]), "--type", "item.recorded"), [26]);
+    assert.deepEqual(await seqs("--since", "1h", "--from", "26"), [26, 27]);
+    const [event] = await skein.look("log", id, "--from", "27");
+    assert.deepEqual(await seqs("--since", String(event!["at"]), "--type", "item.recorded"), [27]);
   });
 
   test("the lifecycle goes round, and clear begins anew", async () => {
@@ -158,6 +161,29 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     await skein.json("cancel", String(next["id"]));
     const refused = await skein.run(["interrupt", id, "--json"]);
     assert.equal(refused.code, 1);
+  });
+
+  test("clear and open --from say what came along and what did not", async () => {
+    const folder = makeFolder();
+    const skein = skeinIn(folder);
+    writeFileSync(join(folder, "house.md"), "Say please.");
+    const words = ["--file", join(folder, "house.md"), "--wake", "every:1h", "--steps", "20"];
+    const [opened] = await skein.look("open", "Watch", ...words);
+    const id = String(opened!["id"]);
+    await skein.look("save", id, "here");
+    const from = await skein.here("open", "--from", id);
+    assert.match(from.stdout, /^ses_\w+\n$/);
+    assert.match(from.stderr, /^moved: .*budget 20 steps; files .*house\.md; handoff /m);
+    assert.match(from.stderr, /^left: triggers every \(it stays with the earlier session; /m);
+    const { stdout } = await skein.here("clear", id);
+    assert.match(
+      stdout,
+      /^opened ses_\w+; ses_\w+ is closed\nmoved: permissions unsafe; triggers every; budget 20 steps; /,
+    );
+    assert.match(stdout, /^left: checkpoints here \(/m);
+    const next = await skein.look("clear", String(/ses_\w+/.exec(stdout)?.[0]));
+    const moved = (next[0]!["moved"] as { what: string }[]).map(({ what }) => what);
+    assert.deepEqual([moved, next[0]!["left"]], [["permissions", "triggers", "budget", "files"], []]);
   });
 
   test("what describes a session and what it may use", async () => {
@@ -187,7 +213,10 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     const [state] = await skein.look("state", id);
     assert.deepEqual([state!["name"], state!["labels"], state!["priority"]], ["Login", { team: "web" }, 0]);
     assert.deepEqual(state!["bindings"], [{ name: "hr", kind: "mcp", mode: "read" }]);
-    assert.deepEqual(state!["permissions"], [{ name: "shell", tool: "shell", rule: "ask" }]);
+    assert.deepEqual(state!["permissions"], [
+      { name: "shell", tool: "shell", rule: "ask" },
+      { name: "unsafe", tool: "*", rule: "ask", effect: "unsafe" },
+    ]);
     assert.deepEqual((state!["budget"] as Answer)["limits"], { steps: 40, wallMs: 1_800_000 });
     assert.equal((await skein.run(["delete", id, "--json"])).code, 1);
     assert.equal((await skein.json("delete", id, "--yes", "--reason", "asked for"))["deleted"], true);
@@ -212,7 +241,7 @@ suite("every verb over the whole store answers in JSON", { concurrency: 4 }, () 
     assert.deepEqual(before.rows, [{ key: "use-wal", decision: "yes", because: "readers do not block" }]);
     assert.deepEqual(
       before.hits.map(({ session, seq, mind }) => [session, seq, mind]),
-      [[id, 2, "live"]],
+      [[id, 3, "live"]],
     );
     assert.equal((await skein.json("rebuild"))["sessions"], 1);
     assert.deepEqual(await look(), before);
@@ -224,13 +253,13 @@ suite("every verb over the whole store answers in JSON", { concurrency: 4 }, () 
     await skein.json("append", id, "text");
     const report = await skein.json("verify", "--all");
     const { ok, sessions, records, firstBad } = report;
-    assert.deepEqual([ok, sessions, records, firstBad], [true, 1, 2, null]);
+    assert.deepEqual([ok, sessions, records, firstBad], [true, 1, 3, null]);
     const { hash } = (await skein.look("show", id))[0]!["head"] as { hash: string };
-    assert.equal((await skein.json("verify", id, "--head", `2:${hash}`))["ok"], true);
-    const missing = await skein.run(["verify", id, "--head", `3:${hash}`, "--json"]);
+    assert.equal((await skein.json("verify", id, "--head", `3:${hash}`))["ok"], true);
+    const missing = await skein.run(["verify", id, "--head", `4:${hash}`, "--json"]);
     assert.equal(missing.code, 1);
     const found = parseLines(missing.stdout)[0]!;
-    assert.deepEqual([found["ok"], (found["firstBad"] as Answer)["seq"]], [false, 3]);
+    assert.deepEqual([found["ok"], (found["firstBad"] as Answer)["seq"]], [false, 4]);
   });
 
   test("the export of a fork is dense from its parent's first record", async () => {
@@ -261,10 +290,11 @@ suite("every verb over the whole store answers in JSON", { concurrency: 4 }, () 
       [
         [id, 1],
         [id, 2],
-        [fork, 3],
+        [id, 3],
+        [fork, 4],
       ],
     );
-    const { blocks } = JSON.parse(String(records[1]!["content"])) as { blocks: Answer[] };
+    const { blocks } = JSON.parse(String(records[2]!["content"])) as { blocks: Answer[] };
     assert.equal(blocks[0]!["text"], "text");
   });
 

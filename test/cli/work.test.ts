@@ -140,6 +140,8 @@ test("a frame of top shows what is chosen, in order, and no more than there is r
     activeAt: number,
     parent: null,
     zone: "smart",
+    unconfirmedNanoUsd: 0,
+    unpriced: 0,
     nanoUsd: 0,
     model: null,
     runnable: false,

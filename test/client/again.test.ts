@@ -31,7 +31,7 @@ test("the engine's behaviour tests pass over the client", async (t) => {
   const stand = ["--import", join(import.meta.dirname, "stand.ts")];
   const child = spawn(
     process.execPath,
-    [...process.execArgv, ...args, ...stand, ...rows.map(({ file }) => join(folder, file))],
+    ["--conditions=skein-source", ...args, ...stand, ...rows.map(({ file }) => join(folder, file))],
     { env, stdio: ["ignore", "pipe", "inherit"], signal: t.signal, killSignal: "SIGKILL" },
   );
   const [said, [code]] = await Promise.all([text(child.stdout), once(child, "exit") as Promise<[number]>]);

@@ -19,6 +19,21 @@ const often = "makes thousands of calls";
 
 /** Of test/runtime. */
 export const table: Readonly<Record<string, Row>> = {
+  "turn/tools-changed.test.ts": all,
+  "turn/large-result.test.ts": but({
+    "a session that stopped at such a result in 0.4.0 runs on": driven,
+    "a probe's large output is kept as a blob": driven,
+    "a program that drives a session can settle a call with a large output": driven,
+  }),
+  "turn/broken-call.test.ts": all,
+  "signed-bundle.test.ts": all,
+  "permission.test.ts": all,
+  "import-review.test.ts": all,
+  "govern/rules.test.ts": all,
+  "cost-surfaces.test.ts": driven,
+  "cost.test.ts": driven,
+  "clock-check.test.ts": inside,
+  "anchor.test.ts": inside,
   "agent-file.test.ts": "reads files only",
   "agents.test.ts": all,
   "asked.test.ts": inside,
@@ -30,6 +45,7 @@ export const table: Readonly<Record<string, Row>> = {
   "bundle.test.ts": all,
   "canary.test.ts": long,
   "children.test.ts": long,
+  "clear.test.ts": long,
   "compaction-chance.test.ts": long,
   "compaction-midway.test.ts": long,
   "compaction.test.ts": long,
@@ -79,6 +95,7 @@ export const table: Readonly<Record<string, Row>> = {
     "more items than one append holds come in several, and the event with the last": often,
   }),
   "message-away.test.ts": all,
+  "message-restored.test.ts": inside,
   "message-turn.test.ts": all,
   "message.test.ts": but({
     "a message is in both logs, a value goes as its JSON, and a key sends only once": worded,
@@ -133,6 +150,7 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/loop.test.ts": but({
     "after a crash unsafe is unknown and asked about, the rest runs again": driven,
     "a probe tells what became of an unsafe call": driven,
+    "an unsafe call that its holder finishes after the lease has expired does not run twice": driven,
   }),
   "turn/strange.test.ts": but({
     "bad options of an engine, a compression and a drive are refused before anything happens": driven,

@@ -104,6 +104,21 @@ test("a write that may have been done, and is never answered, is unknown", async
   assert.equal((await all(session.events({ types: ["input.received"] }))).length, 1);
 });
 
+test("a write that a proxy answered with 502 or 504 after it passed it on is unknown", async () => {
+  for (const status of [502, 504]) {
+    const gateway =
+      (next: Fetch): Fetch =>
+      async (url, init) => {
+        const response = await next(url, init);
+        return url.endsWith("/append") ? new Response("<html>", { status }) : response;
+      };
+    await using place = await connected({ between: gateway });
+    const session = await place.client.open({ objective: "o" });
+    await assert.rejects(session.append("a"), { code: "unknown" }, String(status));
+    assert.equal((await all(session.events({ types: ["input.received"] }))).length, 1);
+  }
+});
+
 test("who asks too often is asked to wait, and waits; what is no Skein server is told", async () => {
   let refusals = 2;
   const slow =

@@ -2,10 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { moneyText, noSpend } from "../../src/core/money.ts";
 import {
   chosenOf,
-  dayRow,
+  dayRows,
   daysUpTo,
+  groupingOf,
+  labelOf,
   measured,
   seriesOf,
   spans,
@@ -17,9 +20,10 @@ import {
 
 const days = ["2026-11-01", "2026-11-02", "2026-11-03"];
 const row = (day: string, group: string | null, nanoUsd: number, unpriced = 0): DayRow => ({
+  ...noSpend,
   day,
   group,
-  answers: 1,
+  calls: 1,
   nanoUsd,
   unpriced,
   inputTokens: 10,
@@ -31,16 +35,25 @@ test("days are those of UTC, up to today", () => {
   assert.equal(daysUpTo(0, 90).length, 90);
 });
 
-test("a row of either kind of SQL is read, with numbers as texts", () => {
-  assert.deepEqual(dayRow(["2026-11-01", null, "2", "1500000000", 1, 20, "3"]), {
-    day: "2026-11-01",
-    group: null,
-    answers: 2,
-    nanoUsd: 1_500_000_000,
-    unpriced: 1,
-    inputTokens: 20,
-    outputTokens: 3,
-  });
+test("rows of engine.cost keep unconfirmed and unknown amounts; by day they are one group", () => {
+  const spend = { ...noSpend, calls: 2, unpriced: 1, unconfirmedNanoUsd: 170 };
+  const daily = { ...spend, group: null, day: "2026-11-01" };
+  assert.deepEqual(dayRows([daily], "user"), [daily]);
+  assert.deepEqual(dayRows([{ ...spend, group: "2026-11-01" }], "day"), [
+    { ...spend, day: "2026-11-01", group: "All" },
+  ]);
+});
+
+test("the address names a grouping or a label, and agents otherwise", () => {
+  assert.deepEqual(["day", "label:team", "label:", "x", null].map(groupingOf), [
+    "day",
+    "label:team",
+    "agent",
+    "agent",
+    "agent",
+  ]);
+  assert.equal(labelOf("label:a:b"), "a:b");
+  assert.equal(labelOf("user"), null);
 });
 
 test("the dearest come first, what is left is one series of others", () => {
@@ -74,11 +87,14 @@ const someRows = fc.array(
   fc.record({
     day: fc.constantFrom(...days),
     group: fc.constantFrom("a", "b", "c", "d", "e", null),
-    answers: fc.nat(5),
+    calls: fc.nat(5),
     nanoUsd: fc.nat(1e9),
     unpriced: fc.nat(5),
+    estimated: fc.nat(5),
     inputTokens: fc.nat(1e6),
     outputTokens: fc.nat(1e6),
+    unconfirmedTokens: fc.nat(1e6),
+    unconfirmedNanoUsd: fc.nat(1e9),
   }),
 );
 
@@ -109,7 +125,11 @@ test("ticks are round, begin at nothing, reach over the largest, and are few", (
       const ticks = ticksFor(largest);
       assert.equal(ticks[0], 0);
       assert.ok((ticks.at(-1) ?? 0) >= largest * (1 - 1e-9));
-      assert.ok(ticks.length >= 3 && ticks.length <= 6, `${ticks.length} for ${largest}`);
+      // Nothing lies between 0 and 1.
+      assert.ok(
+        ticks.length >= (largest === 1 ? 2 : 3) && ticks.length <= 6,
+        `${ticks.length} for ${largest}`,
+      );
     }),
   );
 });
@@ -119,4 +139,11 @@ test("what the address says otherwise is as if it said nothing", () => {
     [chosenOf(spans, "90", 30), chosenOf(spans, "31", 30), chosenOf(spans, null, 30)],
     [90, 30, 30],
   );
+});
+
+test("no two ticks of the axis read the same, however small the amounts", () => {
+  for (const largest of [1, 2, 9, 12_000, 15_000_000, 16_500_000, 21_000_000, 170_000_000, 1.2e9, 4.4e11]) {
+    const shown = ticksFor(largest).map((tick) => moneyText(tick));
+    assert.deepEqual([...new Set(shown)], shown, `${largest}`);
+  }
 });

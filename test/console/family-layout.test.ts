@@ -7,7 +7,7 @@ import { drawFamily, relativeOf, type Drawing, type Relative } from "../../src/c
 const families = fc
   .array(
     fc.record({
-      what: fc.constantFrom("grow", "fork", "fork", "merge"),
+      what: fc.constantFrom("grow", "fork", "fork", "child", "successor", "merge"),
       one: fc.nat(),
       other: fc.nat(),
       by: fc.integer({ min: 1, max: 40 }),
@@ -18,6 +18,7 @@ const families = fc
     interface Grown {
       session: string;
       parent: Relative["parent"];
+      relation?: "fork" | "child" | "successor";
       headSeq: number;
       merged: { from: string; toSeq: number; seq: number }[];
     }
@@ -29,6 +30,10 @@ const families = fc
         const seq = 1 + (by % a.headSeq);
         const parent = { session: a.session, seq };
         grown.push({ session: `s${grown.length}`, parent, headSeq: seq + 1, merged: [] });
+      }
+      if (what === "child" || what === "successor") {
+        const parent = { session: a.session, seq: 1 + (by % a.headSeq) };
+        grown.push({ session: `s${grown.length}`, parent, relation: what, headSeq: 1, merged: [] });
       }
       if (what === "merge" && a !== b) {
         a.headSeq += 1;
@@ -76,7 +81,7 @@ test("a fork crosses no lane on its way down", () => {
     fc.property(families, (family) => {
       const drawing = drawFamily(family);
       for (const { what, from, to } of drawing.edges) {
-        if (what !== "fork") continue;
+        if (what === "merge") continue;
         assert.equal(to.column, from.column + 1);
         for (let row = from.row + 1; row < to.row; row++) {
           const [first, last] = ends(drawing, row);
@@ -141,6 +146,29 @@ test("a fork leaves at its position, and a merge joins at its own", () => {
     { what: "merge", from: at("early", 70, 2, 3), to: at("root", 85, 0, 4) },
   ]);
   assert.equal(drawing.columns, 6);
+});
+
+test("children and successors have edges of their own, and lanes that begin at their first record", () => {
+  const drawing = drawFamily([
+    { session: "root", parent: null, relation: null, headSeq: 9, merged: [] },
+    { session: "child", parent: { session: "root", seq: 4 }, relation: "child", headSeq: 3, merged: [] },
+    { session: "next", parent: { session: "root", seq: 9 }, relation: "successor", headSeq: 2, merged: [] },
+  ]);
+  assert.deepEqual(
+    drawing.lanes.map(({ session, spots }) => [session, spots.map(({ seq }) => seq)]),
+    [
+      ["root", [1, 4, 9]],
+      ["next", [1, 2]],
+      ["child", [1, 3]],
+    ],
+  );
+  assert.deepEqual(
+    drawing.edges.map(({ what, from, to }) => [what, from.session, from.seq, to.session, to.seq]),
+    [
+      ["successor", "root", 9, "next", 1],
+      ["child", "root", 4, "child", 1],
+    ],
+  );
 });
 
 test("what cannot have been is drawn without harm", () => {

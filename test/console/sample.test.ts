@@ -81,8 +81,14 @@ test("every view has something true to show", async (t) => {
   assert.equal(discount?.value, "5 %");
   assert.deepEqual(
     (await engine.memory()).map(({ scope, kind, key, origin }) => [scope, kind, key, origin?.session]),
-    [["workspace", "decision", "provider", payments.id]],
+    [["agent", "decision", "provider", payments.id]],
   );
+  // A real session about the very same is not told of it.
+  const real = await engine.open({ objective: "Choose a payment provider for the shop" });
+  const system = (await real.context()).parts.filter(({ part }) => part === "system");
+  assert.doesNotMatch(JSON.stringify(system), /Northpay|Southpay/);
+  assert.equal((await real.fold()).mind.memory.length, 0);
+  await engine.delete(real.id);
   assert.deepEqual(
     (await engine.triggers()).map(({ name }) => name),
     ["sample-yearly-report"],

@@ -13,6 +13,8 @@ export const rowOf = (part: Partial<Omit<Row, "session">> & { readonly session?:
   activeAt: 0,
   parent: null,
   zone: "smart",
+  unconfirmedNanoUsd: 0,
+  unpriced: 0,
   nanoUsd: 0,
   model: null,
   runnable: false,

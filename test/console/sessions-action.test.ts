@@ -11,7 +11,7 @@ import {
   isEntitled,
 } from "../../src/console/view/sessions/action.ts";
 import { clearSelected, pickRange, selected, toggleAll } from "../../src/console/view/sessions/chosen.ts";
-import { fieldsOf, lastUsed, openingOf } from "../../src/console/view/opening.ts";
+import { askFirst, fieldsOf, lastUsed, openingOf } from "../../src/console/view/opening.ts";
 import { rowOf } from "./session-row.ts";
 
 test("each action is offered where the lifecycle allows it", () => {
@@ -88,6 +88,7 @@ test("what was typed for a new session is asked for, and nothing else", () => {
   const fields = fieldsOf(lastUsed('{"agent":"clerk","model":7}'));
   assert.deepEqual(openingOf({ ...fields, objective: " Look into it " }), {
     objective: "Look into it",
+    grant: [askFirst],
     agent: "clerk",
   });
   assert.deepEqual(
@@ -104,6 +105,7 @@ test("what was typed for a new session is asked for, and nothing else", () => {
     }),
     {
       objective: "x",
+      grant: [askFirst],
       model: "offline/offline",
       name: "N",
       labels: { team: "blue" },

@@ -32,7 +32,8 @@ const design = {
     "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
-    "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned",
+    "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
+    "heads.listed heads.accepted approval.saved approval.revoked",
 };
 const sessionTypes = [
   ...design.session.split(" ").map((name) => `session.${name}`),
@@ -66,7 +67,8 @@ test("every schema takes its sample, keeps all of it, and fits a body of 4 KiB",
 test("every entry says what it means, what is left when erased, and has a version", () => {
   for (const type of eventTypes) {
     const { v, meaning, erased } = entryOf(type)!;
-    assert.equal(v, 1, type);
+    // Version 2 says that a shell is sandboxed; every other binding is still written as version 1.
+    assert.equal(v, type === "resource.bound" ? 2 : 1, type);
     for (const line of [meaning, erased]) assert.match(line, /^[A-Z][^\n]*\.$/, type);
   }
 });
@@ -119,6 +121,8 @@ const optionalFields = new Set(
     "policy.set: removed",
     "token.issued: expiresAt",
     "hook.set: session agent labels",
+    "heads.listed: full publicKey signature",
+    "heads.accepted: anchor",
   ].flatMap((line) => {
     const [type = "", names = ""] = line.split(": ");
     return names.split(" ").map((name) => `${type}.${name}`);

@@ -92,7 +92,7 @@ test("the first record of a newer program is remembered, whatever follows", () =
 
 test("an event of the workspace does not belong into a session, and makes it read-only", () => {
   const workspaceTypes = eventTypes.filter((type) => !sessionTypes.includes(type as SessionEventType));
-  assert.equal(workspaceTypes.length, 11);
+  assert.equal(workspaceTypes.length, 15);
   for (const type of workspaceTypes) {
     const { state } = given().write({ type, ...samples[type] });
     assert.deepEqual(state.standing.newer, { type, v: 1, seq: 2 });

@@ -110,7 +110,7 @@ instruction.
 
 ## What was tried and failed
 
-- [${short}@5] The decision cache was retracted: nothing is slow
+- [${short}@5] The decision cache was retracted; it was: Redis; because nothing is slow
 - [${short}@9] The task proxy was dropped: no need
 
 ## Where to read on
@@ -119,6 +119,28 @@ instruction.
 what the model saw, \`skein search WORDS --session ${short}\` finds words.
 `,
   );
+});
+
+test("a retraction is told with the value that no longer holds, also without a reason", () => {
+  const log = given("Fix login")
+    .when({ do: "record", kind: "fact", key: "port", value: 8080 })
+    .when({ do: "record", kind: "fact", key: "port", value: 9090 })
+    .when({ do: "retract", kind: "fact", key: "port" })
+    .when({ do: "record", kind: "fact", key: "host", value: "a.example" })
+    .when({ do: "retract", kind: "fact", key: "host", because: "moved" })
+    .when({ do: "record", kind: "fact", key: "host", value: "b.example" });
+  const failed = "What was tried and failed";
+  const line = `- [${short}@4] The fact port was retracted; it was: 9090`;
+  assert.deepEqual(section(write(sourceOf(log)), failed), [line], "one that is recorded again is not told");
+  const twice = log
+    .when({ do: "record", kind: "fact", key: "port", value: 7070 })
+    .when({ do: "retract", kind: "fact", key: "port", because: "closed" });
+  assert.deepEqual(section(write(sourceOf(twice)), failed), [
+    `- [${short}@9] The fact port was retracted; it was: 7070; because closed`,
+  ]);
+  const erased = sourceOf(log);
+  const contents = new Map([...erased.contents].filter(([seq]) => seq !== 3));
+  assert.match(write({ ...erased, contents }), /The fact port was retracted; it was: .*erased/);
 });
 
 test("a session of which nothing is known has a handoff too", () => {
@@ -412,7 +434,9 @@ test("whatever a session recorded: all that counts is there with its pointer, an
       }
       const current = items.filter(({ status: now }) => now !== "done").map(({ seq }) => seq);
       const shown = new Set(current.flatMap((seq) => valuesOf(log, seq)));
-      for (const [value] of text.matchAll(/(?:value|reason)-\d+(?=\.)/g)) assert.ok(shown.has(value), value);
+      // What no longer holds is told as such, and nowhere else.
+      const holds = text.replaceAll(/^.* was retracted; it was: .*$/gm, "");
+      for (const [value] of holds.matchAll(/(?:value|reason)-\d+(?=\.)/g)) assert.ok(shown.has(value), value);
       for (const line of text.split("\n").filter((one) => /^\s*[-*+>] /u.test(one)))
         assert.match(line, new RegExp(`^- \\[${short}@(?:${positions(log)})\\] .`, "u"));
       assert.ok(

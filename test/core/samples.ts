@@ -272,7 +272,17 @@ const governance = {
   "hook.removed": { body: { name: "ops" }, content: reason },
   "hook.delivered": { body: { name: "ops", setSeq: 3, to: "40", count: 7 } },
   "hook.abandoned": { body: { name: "ops", setSeq: 3, log: otherSession, seq: 12, attempts: 40 } },
+  "approval.saved": {
+    body: { name: "approval-1", tool: "shell" },
+    content: { command: { text: "npm test", directory: "/work", binding: { kind: "shell", name: "shell" } } },
+  },
+  "approval.revoked": { body: { name: "approval-1" } },
   "policy.set": { body: { name: "retention" }, content: { policy: { days: 90 } } },
+  "heads.listed": {
+    body: { count: 1, full: true, merkle: sha, before: sha, root: sha, publicKey: "k", signature: "s" },
+    content: { heads: [[otherSession, 12, sha]] },
+  },
+  "heads.accepted": { body: { count: 1, anchor: { seq: 9, hash: sha } }, content: reason },
   "session.deleted": { body: { session: otherSession, headSeq: 12, headHash: sha }, content: reason },
   "trigger.skipped": { body: { name: "nightly", dueMs: 1_000, count: 2, nextMs: 2_000 } },
   "message.delivered": { body: { message: "msg-1", to: otherSession, number: 1 } },

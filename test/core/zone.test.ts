@@ -5,12 +5,13 @@ import fc from "fast-check";
 import {
   zoneDefaults,
   zoneHint,
-  zoneOf,
+  readZone,
   zoneReasons,
   zoneTokens,
   type ZoneMeasure,
 } from "../../src/core/zone.ts";
 
+const zoneOf = (...given: Parameters<typeof readZone>) => readZone(...given).zone;
 const fresh: ZoneMeasure = { tokens: 0, windowTokens: 100_000, turns: 0, ageMs: 0 };
 const rank = { smart: 0, strained: 1, full: 2 } as const;
 
@@ -56,13 +57,20 @@ test("a window of nothing is full", () => {
 
 test("the hint says why, and what can be done about it", () => {
   const measure = { tokens: 250_000, windowTokens: 400_000, turns: 1_200, ageMs: 15 * 86_400_000 };
-  const why = zoneReasons(measure, zoneDefaults.strained);
+  const why = zoneReasons({ ...readZone(measure) });
   assert.equal(
     zoneHint("strained", why),
     "The context is strained (63% of the window is used, it has 250,000 tokens, it is 1,200 turns long, " +
       "it is 15 days old): answers may get worse. Compress it, hand off to a new session, fork from an " +
       "earlier point, or clear.",
   );
+  // Turns alone: the share of the window is not the reason, and is not named.
+  const long = readZone({ ...fresh, tokens: 10, turns: 200 });
+  assert.deepEqual([long.zone, long.by], ["strained", ["turns"]]);
+  assert.deepEqual(zoneReasons({ ...long }), ["it is 200 turns long"]);
+  // A record of 0.4 names no cause, and one of a later version may name another.
+  assert.deepEqual(zoneReasons({ zone: "full", tokens: 90, windowTokens: 100 }), []);
+  assert.deepEqual(zoneReasons({ ...long, by: ["moon", "turns"] }), ["it is 200 turns long"]);
   assert.match(zoneHint("full", []), /^The context is full: .*Compress it now, hand off .* fork .* clear\.$/);
   assert.equal(zoneHint("smart", why), "");
   assert.match(

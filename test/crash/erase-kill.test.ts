@@ -89,7 +89,7 @@ test("after kills at any moment what is said to be erased is, and nothing else",
       await sleep(random.below(60));
     }
     const store = await sqliteStore({ path, world: realWorld(), workspace, durability: "process" });
-    const sessions = await store.logs(null, 10);
+    const { rows: sessions } = await store.logs(null, 10);
     const { kept, gone } = await audited(store, sessions);
     counts.unscrubbed += Number((await store.stats()).unscrubbed);
     await store.scrub();

@@ -3,7 +3,7 @@
  * is planned, to relay what waits, or to take up what came in; and says on its standard output how far it is.
  * At the point that the order names it kills itself, so that nothing happens after it.
  */
-import { readSync, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkeinError } from "../../src/core/error.ts";
@@ -14,6 +14,7 @@ import type { Store } from "../../src/store/port.ts";
 import { plannedBy, type Plan } from "./message-plan.ts";
 import { openPlace } from "./store-place.ts";
 import { makePoints, pointedStore, type Points } from "./turn-point.ts";
+import { readInput } from "./read-input.ts";
 
 export type MessageOrder =
   | { readonly do: "warm" }
@@ -53,7 +54,7 @@ function readOrder(): MessageOrder {
   const bytes = Buffer.alloc(262_144);
   let length = 0;
   while (!bytes.subarray(0, length).includes("\n")) {
-    const count = readSync(0, bytes, length, bytes.length - length, null);
+    const count = readInput(bytes, length);
     if (count === 0) process.exit(0);
     length += count;
   }

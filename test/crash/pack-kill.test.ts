@@ -16,6 +16,7 @@ import { sqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/port.ts";
 import { digest } from "../core/digest.ts";
 import { newPath, workspace } from "../runtime/place.ts";
+import { freshSeed, makeRandom } from "./random.ts";
 
 const kills = Number(process.env["SKEIN_PACK_KILLS"] ?? 8);
 
@@ -78,6 +79,7 @@ test(`packers are killed ${kills} times, and no record is lost, changed or there
     assert.ok(outcome.kind === "ok");
     hashes.set(session, [...(outcome.parts[0]?.hashes ?? [])]);
   }
+  const random = makeRandom(freshSeed());
   const packers = await Promise.all([startPacker(path), startPacker(path)]);
   try {
     for (let killed = 0; killed < kills;) {
@@ -93,7 +95,7 @@ test(`packers are killed ${kills} times, and no record is lost, changed or there
           known,
         );
       }
-      await sleep(Math.random() * 40);
+      await sleep(random.below(40));
       const place = killed++ % 2;
       assert.equal(packers[place]?.exitCode, null, "a packer ended by itself");
       packers[place]?.kill("SIGKILL");

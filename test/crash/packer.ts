@@ -5,8 +5,10 @@
 import type { WorkspaceId } from "../../src/core/ids.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { sqliteStore } from "../../src/store/sqlite.ts";
+import { freshSeed, makeRandom } from "./random.ts";
 
 const path = process.argv[2] ?? "";
+const random = makeRandom(freshSeed());
 const workspace = "wsp_00000000000000000000000000" as WorkspaceId;
 const store = await sqliteStore({
   path,
@@ -17,9 +19,9 @@ const store = await sqliteStore({
 });
 process.stdout.write("ready\n");
 for (let round = 0; ; round++) {
-  for (const log of await store.logs(null, 100)) {
+  for (const log of (await store.logs(null, 100)).rows) {
     const head = await store.head(log);
-    await store.pack(log, Math.ceil((head?.seq ?? 0) * Math.random()) + round);
+    await store.pack(log, Math.ceil((head?.seq ?? 0) * random.next()) + round);
   }
   await realWorld().sleep(1);
 }

@@ -30,4 +30,13 @@ export function makeRandom(seed: number): Random {
   };
 }
 
-export const freshSeed = (): number => Math.floor(Math.random() * 2 ** 32);
+export const randomSeed = (): number => Math.floor(Math.random() * 2 ** 32);
+
+/** The seed of the run, which the runner has printed; or a new one, printed before it is used. */
+export function freshSeed(): number {
+  const given = process.env["SKEIN_TEST_SEED"];
+  if (given !== undefined) return Number(given) >>> 0;
+  const seed = randomSeed();
+  process.stderr.write(`seed ${seed}\n`);
+  return seed;
+}

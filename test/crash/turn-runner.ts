@@ -3,10 +3,11 @@
  * the end of their plans, and says on its standard output which points they pass. When all of them stand at
  * the point that the order names it kills or stops itself, so that nothing happens after it.
  */
-import { readSync, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
 import { flushCompileCache, registerHooks } from "node:module";
 import type { Place } from "./turn-place.ts";
 import type { Pace } from "./turn-script.ts";
+import { readInput } from "./read-input.ts";
 
 export type TurnOrder =
   | { readonly do: "warm" }
@@ -37,7 +38,7 @@ function readOrder(): TurnOrder {
   const bytes = Buffer.alloc(65_536);
   let length = 0;
   while (!bytes.subarray(0, length).includes("\n")) {
-    const count = readSync(0, bytes, length, bytes.length - length, null);
+    const count = readInput(bytes, length);
     if (count === 0) process.exit(0);
     length += count;
   }

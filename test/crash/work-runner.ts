@@ -2,10 +2,11 @@
  * The program that a crash test of workers kills: a worker on the store of the test. It takes one order from
  * its standard input, and says on its standard output what it begins and ends. All sessions have one plan.
  */
-import { readSync, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
 import { flushCompileCache, registerHooks } from "node:module";
 import type { Plan } from "./turn-script.ts";
 import type { WorkPlace } from "./work-place.ts";
+import { readInput } from "./read-input.ts";
 
 export type WorkOrder =
   | { readonly do: "warm" }
@@ -36,7 +37,7 @@ function readOrder(): WorkOrder {
   const bytes = Buffer.alloc(65_536);
   let length = 0;
   while (!bytes.subarray(0, length).includes("\n")) {
-    const count = readSync(0, bytes, length, bytes.length - length, null);
+    const count = readInput(bytes, length);
     if (count === 0) process.exit(0);
     length += count;
   }

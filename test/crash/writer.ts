@@ -4,13 +4,14 @@
  * as the promise has resolved and never before, what was acknowledged. Each line is handed to the kernel
  * before the program goes on, so nothing that it said is lost with it. The lines are described in ledger.ts.
  */
-import { readSync, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { openEngine, SkeinError, type Durability, type Engine, type Session } from "../../src/index.ts";
 import { followSessions } from "./follower.ts";
 import { tokensOf } from "./mark.ts";
 import { makeRandom, type Random } from "./random.ts";
 import { pickVerb, verbs, writeUnder, type Act, type Placed, type VerbName } from "./verb.ts";
+import { readInput } from "./read-input.ts";
 
 /** What the writer is to do: one line of JSON. */
 export type Order =
@@ -54,7 +55,7 @@ function readOrder(): Order {
   const bytes = Buffer.alloc(65_536);
   let length = 0;
   while (!bytes.subarray(0, length).includes("\n")) {
-    const count = readSync(0, bytes, length, bytes.length - length, null);
+    const count = readInput(bytes, length);
     if (count === 0) process.exit(0);
     length += count;
   }
@@ -89,7 +90,7 @@ class Writer {
 
   async steps(count: number, names: readonly VerbName[]): Promise<void> {
     for (let step = 0; step < count; step++) {
-      await this.#write(this.#sessions.size === 0 ? "open" : (names[step % names.length] ?? "input"));
+      await this.#write(names[step % names.length] ?? "input");
     }
   }
 
@@ -98,22 +99,31 @@ class Writer {
     const { rows } = await this.#engine.sessions({ status: "open", limit: sessionsMax });
     for (const { session } of rows) {
       if (this.#sessions.size >= sessionsMax) this.#forget(this.#random.pick([...this.#sessions.keys()]));
-      this.#sessions.set(session, await this.#engine.session(session).catch(() => this.#any()));
+      const handle = await this.#found(session);
+      if (handle !== null) this.#sessions.set(session, handle);
     }
   }
 
-  /** Before anything is open a stand-in does: `open` does not look at the session it is given. */
-  #any(): Session {
-    const known = [...this.#sessions.values()];
-    return known.length === 0 ? ({ id: "-" } as Session) : this.#random.pick(known);
+  /** Null where another writer has deleted the session since it was listed. */
+  async #found(session: string): Promise<Session | null> {
+    try {
+      return await this.#engine.session(session);
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.code !== "not-found") throw error;
+      return null;
+    }
   }
 
   #forget(session: string): void {
     this.#sessions.delete(session);
   }
 
-  async #write(verb: VerbName): Promise<void> {
-    const session = this.#any();
+  /** Writes side by side may delete every session that is known: then there is only one to open. */
+  async #write(name: VerbName): Promise<void> {
+    const known = [...this.#sessions.values()];
+    const verb = known.length === 0 ? "open" : name;
+    // `open` does not look at the session it is given.
+    const session = known.length === 0 ? ({ id: "-" } as Session) : this.#random.pick(known);
     const parts = verbs[verb].parts(this.#random);
     const done = await this.#attempt(verb, session, parts, (mark) =>
       verbs[verb].act(this.#given(session, mark, parts)),

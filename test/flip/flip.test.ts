@@ -16,6 +16,7 @@ import { newPath, workspace } from "../runtime/place.ts";
 import { writeRaw } from "../runtime/raw.ts";
 import { flipBit } from "./bit.ts";
 import { numbersFrom } from "./chance.ts";
+import { freshSeed } from "../crash/random.ts";
 
 const flipsWanted = 10_000;
 const flipsEachStore = 400;
@@ -113,7 +114,7 @@ const placesOf = ({ problems }: VerifyReport): ReadonlySet<string> =>
   new Set(problems.map(({ session, seq }) => `${session} ${seq}`));
 
 function chance(context: TestContext): { readonly seed: number; readonly next: (below: number) => number } {
-  const seed = Number(process.env["SKEIN_FLIP_SEED"] ?? Date.now() % 2 ** 31);
+  const seed = Number(process.env["SKEIN_FLIP_SEED"] ?? freshSeed());
   context.diagnostic(`seed ${seed}`);
   return { seed, next: numbersFrom(seed) };
 }

@@ -16,6 +16,7 @@ import { newPath, workspace } from "../runtime/place.ts";
 import { writeRaw } from "../runtime/raw.ts";
 import { flipBit, type Cell } from "./bit.ts";
 import { numbersFrom } from "./chance.ts";
+import { freshSeed } from "../crash/random.ts";
 
 const flipsWanted = Number(process.env["SKEIN_SEGMENT_FLIPS"] ?? 60);
 const clean = newPath();
@@ -142,7 +143,7 @@ async function verifyAfter(harm: (raw: DatabaseSync) => boolean): Promise<Verify
 }
 
 test(`verify reports every bit that was flipped in what is packed, ${flipsWanted} times`, async (context) => {
-  const seed = Number(process.env["SKEIN_FLIP_SEED"] ?? Date.now() % 2 ** 31);
+  const seed = Number(process.env["SKEIN_FLIP_SEED"] ?? freshSeed());
   context.diagnostic(`seed ${seed}`);
   const next = numbersFrom(seed);
   const total = cells.reduce((sum, [, weight]) => sum + weight, 0);

@@ -52,13 +52,16 @@ const sha256 = (...parts: readonly (Uint8Array | string)[]): string => {
 };
 
 export function readBundle(file: Buffer): ReadBundle {
-  const line = "skein-bundle 1\n";
-  must(file.toString("latin1", 0, line.length) === line, "not a bundle of version 1");
+  const line = file.toString("latin1", 0, 15);
+  must(line === "skein-bundle 1\n" || line === "skein-bundle 2\n", "not a bundle of version 1 or 2");
+  const version = Number(line[13]);
   const frames = framesOf(file, line.length);
   const [first, last] = [frames[0], frames.at(-1)];
   must(first?.kind === "M" && last?.kind === "T", "no manifest or no trailer");
   const manifest = JSON.parse(first.payload.toString()) as Json & { logs: Entry[]; session: string };
   const trailer = JSON.parse(last.payload.toString()) as Json;
+  must(manifest["version"] === version, "two versions");
+  if (version === 2) must(spelled(trailer) === last.payload.toString(), "the trailer is spelled otherwise");
   must(trailer["sha256"] === sha256(file.subarray(0, last.start)), "the digest is wrong");
   const { blobs, lines } = innerOf(frames.slice(1, -1));
   must(trailer["records"] === lines.length && trailer["blobs"] === blobs.size, "the counts are wrong");
@@ -71,7 +74,41 @@ export function readBundle(file: Buffer): ReadBundle {
     must(end?.type === "session.moved", "it was not moved");
     must((JSON.parse(end.body) as Json)["move"] === move, "it was moved otherwise");
   }
-  return { session: manifest.session, move, logs, blobs, signedBy: signerOf(trailer, manifest.logs, move) };
+  checkErased(manifest.logs, logs);
+  const text = version === 1 ? headsText(manifest.logs, move) : wholeText(manifest.session, move, trailer);
+  return { session: manifest.session, move, logs, blobs, signedBy: signerOf(trailer, text) };
+}
+
+function spelled({ records, blobs, lost, sha256, signature }: Json): string {
+  const key = signature as { publicKey: string; signature: string } | null;
+  const signed = key === null ? null : { publicKey: key.publicKey, signature: key.signature };
+  return JSON.stringify({ records, blobs, lost, sha256, signature: signed });
+}
+
+/** Every content that is missing is named by a content.erased of a log that shares its position. */
+function checkErased(entries: readonly Entry[], logs: readonly ReadLog[]): void {
+  const named = new Set<string>();
+  for (const { session, records } of logs) {
+    for (const { type, body } of records) {
+      if (type !== "content.erased") continue;
+      for (const [from, to] of (JSON.parse(body) as { ranges: [number, number][] }).ranges) {
+        for (let seq = from; seq <= to; seq++) {
+          let owner = entries.find((entry) => entry.session === session);
+          while (owner !== undefined && seq < owner.fromSeq) {
+            const { base }: Entry = owner;
+            owner = entries.find((entry) => entry.session === base);
+          }
+          if (owner !== undefined) named.add(`${owner.session} ${seq}`);
+        }
+      }
+    }
+  }
+  for (const { session, records } of logs) {
+    for (const { seq, content, contentHash } of records) {
+      const isThere = contentHash === null || content !== null;
+      must(isThere || named.has(`${session} ${seq}`), `the content of ${seq} is missing`);
+    }
+  }
 }
 
 interface Frame {
@@ -159,15 +196,26 @@ function hashOf(before: string, record: Line): string {
   return sha256(Buffer.from(before, "hex"), header);
 }
 
-function signerOf(trailer: Json, logs: readonly Entry[], move: string | null): string | null {
+function headsText(logs: readonly Entry[], move: string | null): string {
+  const heads = logs.map(({ session, toSeq, hash }) => `${session} ${toSeq} ${hash}\n`).join("");
+  return `skein-heads 1\n${heads}move ${move ?? ""}\n`;
+}
+
+function wholeText(session: string, move: string | null, trailer: Json): string {
+  const lost = (trailer["lost"] as string[]).map((hash) => `lost ${hash}\n`).join("");
+  const lines = ["skein-bundle 2", `session ${session}`, `move ${move ?? ""}`];
+  return `${lines.join("\n")}\nsha256 ${trailer["sha256"] as string}\n${lost}`;
+}
+
+function signerOf(trailer: Json, text: string): string | null {
   const signature = (trailer["signature"] ?? null) as { publicKey: string; signature: string } | null;
   if (signature === null) return null;
-  const heads = logs.map(({ session, toSeq, hash }) => `${session} ${toSeq} ${hash}\n`).join("");
-  const text = Buffer.from(`skein-heads 1\n${heads}move ${move ?? ""}\n`);
   const key = createPublicKey({
     key: { kty: "OKP", crv: "Ed25519", x: signature.publicKey },
     format: "jwk",
   });
-  must(verify(null, text, key, Buffer.from(signature.signature, "base64url")), "the signature is wrong");
+  const bytes = Buffer.from(signature.signature, "base64url");
+  must(bytes.toString("base64url") === signature.signature, "the signature is spelled otherwise");
+  must(verify(null, Buffer.from(text), key, bytes), "the signature is wrong");
   return signature.publicKey;
 }

@@ -9,36 +9,43 @@ import { all } from "../runtime/place.ts";
 import { livedIn, statusIn, twoInFiles, twoInMemory } from "../runtime/two-stores.ts";
 import { readBundle } from "./bundle-reader.ts";
 
-const folder = join(import.meta.dirname, "bundle-1");
-const bytesOf = (name: string): Buffer => readFileSync(join(folder, name));
+type Format = "bundle-1" | "bundle-2";
+const formats: readonly Format[] = ["bundle-1", "bundle-2"];
+const folderOf = (format: Format): string => join(import.meta.dirname, format);
+const bytesOf = (format: Format, name: string): Buffer => readFileSync(join(folderOf(format), name));
 
 interface Head {
   readonly id: SessionId;
   readonly seq: number;
   readonly hash: string;
 }
-const expected = JSON.parse(readFileSync(join(folder, "expected.json"), "utf8")) as {
+interface Expected {
   readonly publicKey: string;
   readonly root: Head;
   readonly fork: Head;
   readonly leaf: Head;
-};
+}
+const expectedOf = (format: Format): Expected =>
+  JSON.parse(readFileSync(join(folderOf(format), "expected.json"), "utf8")) as Expected;
 
-for (const [name, make] of [
-  ["memory", twoInMemory],
-  ["files", twoInFiles],
+for (const [name, make, format] of [
+  ["memory", twoInMemory, "bundle-1"],
+  ["files", twoInFiles, "bundle-1"],
+  ["memory", twoInMemory, "bundle-2"],
+  ["files", twoInFiles, "bundle-2"],
 ] as const) {
-  test(`golden bundles of format 1 are taken in as they were, in ${name}`, async () => {
+  test(`golden bundles of ${format} are taken in as they were, in ${name}`, async () => {
     await using homes = await make();
     const { b } = homes;
-    const { root, fork, leaf, publicKey } = expected;
-    const copy = await b.engine.import(inPieces(bytesOf("copy.skein"), 999));
+    const { root, fork, leaf, publicKey } = expectedOf(format);
+    const bytes = (file: string): Buffer => bytesOf(format, file);
+    const copy = await b.engine.import(inPieces(bytes("copy.skein"), 999));
     assert.deepEqual([copy.session, copy.as, copy.signedBy], [fork.id, "copy", null]);
-    const family = await b.engine.import(inPieces(bytesOf("family.skein")));
+    const family = await b.engine.import(inPieces(bytes("family.skein")));
     assert.deepEqual([family.session, family.signedBy], [root.id, publicKey]);
-    const moved = await b.engine.import(inPieces(bytesOf("move.skein")));
+    const moved = await b.engine.import(inPieces(bytes("move.skein")));
     assert.deepEqual([moved.session, moved.as], [fork.id, "own"]);
-    assert.equal(await statusIn(b, fork.id), "open");
+    assert.deepEqual([await statusIn(b, fork.id), moved.suspended], ["suspended", true]);
     for (const { id, seq, hash } of [root, fork, leaf]) {
       const report = await (await b.engine.session(id)).verify({ head: { seq, hash } });
       assert.equal(report.ok, true, JSON.stringify(report.problems));
@@ -49,10 +56,12 @@ for (const [name, make] of [
 }
 
 test("the reader of another hand finds in golden and new bundles what is there", async () => {
-  const golden = readdirSync(folder).filter((name) => name.endsWith(".skein"));
-  assert.equal(golden.length, 3);
-  for (const name of golden) assert.ok(readBundle(bytesOf(name)).logs.length > 1, name);
-  assert.equal(readBundle(bytesOf("family.skein")).signedBy, expected.publicKey);
+  for (const format of formats) {
+    const golden = readdirSync(folderOf(format)).filter((name) => name.endsWith(".skein"));
+    assert.equal(golden.length, 3);
+    for (const name of golden) assert.ok(readBundle(bytesOf(format, name)).logs.length > 1, name);
+    assert.equal(readBundle(bytesOf(format, "family.skein")).signedBy, expectedOf(format).publicKey);
+  }
   await using homes = twoInMemory();
   const { a } = homes;
   const { root, fork } = await livedIn(a);
@@ -72,7 +81,7 @@ test("the reader of another hand finds in golden and new bundles what is there",
 });
 
 test("the reader of another hand sees what is damaged", () => {
-  const bytes = bytesOf("family.skein");
+  const bytes = bytesOf("bundle-2", "family.skein");
   let seen = 0;
   for (let place = 0; place < bytes.length; place += 37) {
     const damaged = Buffer.from(bytes);

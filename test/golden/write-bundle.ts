@@ -1,9 +1,9 @@
 /**
- * Writes the golden bundles of format 1: `node test/golden/write-bundle.ts`. They are made once. A program
+ * Writes the golden bundles of format 2: `node test/golden/write-bundle.ts`. They are made once. A program
  * that would write them otherwise must still read these.
  */
 import { createPrivateKey, createPublicKey, sign } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bundleOf } from "../runtime/bundled.ts";
 import { livedIn, twoInMemory } from "../runtime/two-stores.ts";
@@ -22,6 +22,8 @@ const { a } = homes;
 const { root, fork } = await livedIn(a);
 const leaf = await fork.fork({ atSeq: 2 });
 await leaf.append("a fork within what it shares");
+await root.record("fact", "iban", "an account number");
+await root.erase({ ranges: [[(await root.head()).seq, (await root.head()).seq]] });
 const bundles = {
   "copy.skein": await bundleOf(a, fork.id),
   "family.skein": await bundleOf(a, root.id, { withForks: true, sign: signer }),
@@ -33,6 +35,7 @@ const expected = {
   fork: { id: fork.id, ...(await fork.head()) },
   leaf: { id: leaf.id, ...(await leaf.head()) },
 };
-const folder = join(import.meta.dirname, "bundle-1");
+const folder = join(import.meta.dirname, "bundle-2");
+mkdirSync(folder, { recursive: true });
 for (const [name, bytes] of Object.entries(bundles)) writeFileSync(join(folder, name), bytes);
 writeFileSync(join(folder, "expected.json"), `${JSON.stringify(expected, null, 2)}\n`);

@@ -57,6 +57,8 @@ export async function writeGolden(folder: string): Promise<void> {
   const sessions: Readonly<Record<string, Session>> = { everything, ...(await family(made)) };
   await fillWorkspace(made);
   await eraseSome(everything);
+  await made.engine.anchor();
+  await made.engine.acceptAnchor({ reason: "restored from a backup" });
   for (const { id } of Object.values(sessions)) await packHalf(made.store, id);
   await made.engine.close();
   withoutSnapshots(path);
@@ -178,8 +180,9 @@ async function family({ engine, world }: Made): Promise<Readonly<Record<string, 
 }
 
 async function fillWorkspace({ store, world }: Made): Promise<void> {
-  const types = Object.keys(workspaceCatalogue) as WorkspaceEventType[];
-  const drafts = types.map((type) => rawDraft(world, { type, ...samples[type] }));
+  // Lists of heads are verified against the logs, so they are not samples.
+  const types = Object.keys(workspaceCatalogue).filter((type) => !type.startsWith("heads."));
+  const drafts = (types as WorkspaceEventType[]).map((type) => rawDraft(world, { type, ...samples[type] }));
   const outcome = await store.append([{ session: workspace, expect: "unchecked", drafts }]);
   assert.equal(outcome.kind, "ok");
 }

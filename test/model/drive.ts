@@ -1,6 +1,6 @@
 /** Calls a driver as the turn loop does, and renders what comes of it as the renderer does. */
 import { aiSdkModel } from "../../src/model/ai-sdk.ts";
-import type { Answer, Delta, Model, ModelCall } from "../../src/model/port.ts";
+import type { Answer, Delta, Model, ModelCall, ModelProgress } from "../../src/model/port.ts";
 import { ModelError } from "../../src/model/port.ts";
 import type { MessagePart, ModelBlock, Part, ResultBlock, ToolDefinition } from "../../src/core/part.ts";
 import type { WireName } from "./wire/server.ts";
@@ -17,6 +17,9 @@ export function modelOn(wire: WireName, url: string, name: string = modelNames[w
   const facts = { windowTokens: 100_000, outputTokensMax: 4_096, images: true, price: null };
   return aiSdkModel({ name, wire, url, key: "key-of-the-test", facts });
 }
+
+export const isDelta = (one: Delta | ModelProgress): one is Delta =>
+  one.type === "text" || one.type === "reasoning" || one.type === "tool-call";
 
 export interface Heard {
   readonly deltas: readonly Delta[];
@@ -35,7 +38,7 @@ export async function ask(
   for (;;) {
     const { done, value } = await stream.next();
     if (done === true) return { deltas, answer: value };
-    deltas.push(value);
+    if (isDelta(value)) deltas.push(value);
   }
 }
 

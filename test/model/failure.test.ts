@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
 import type { ModelErrorKind } from "../../src/model/port.ts";
-import { ask, failureOf, modelOn, opening, says } from "./drive.ts";
+import { ask, failureOf, isDelta, modelOn, opening, says } from "./drive.ts";
 import type { WireAnswer, WireTrouble } from "./wire/format.ts";
 import { serverSent } from "./wire/format.ts";
 import { startWire, wires, type WireName, type WireReply } from "./wire/server.ts";
@@ -285,7 +285,7 @@ test("whoever stops listening hangs up", inTime, async () => {
     const blob = (): Promise<Uint8Array> => Promise.reject(new Error("no blob is asked for"));
     const parts = opening(wire, says("Compute."));
     const stream = modelOn(wire, server.url).stream({ parts, outputTokensMax: 100, blob, signal });
-    for await (const _ of stream) break;
+    for await (const one of stream) if (isDelta(one)) break;
     await gone.promise;
   }
 });

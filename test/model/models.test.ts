@@ -1,5 +1,7 @@
 /** Models by name: from the catalogue, the environment and the configuration, with clear words when not. */
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
 import { SkeinError, type ErrorCode } from "../../src/core/error.ts";
 import { parseModelConfig, PriceSchema, type ModelConfig } from "../../src/model/model-config.ts";
@@ -362,4 +364,26 @@ describe("the configuration", () => {
       assert.match(complaint(JSON.stringify(config))[0], /^skein\.json: /, JSON.stringify(config));
     }
   });
+});
+
+test("a provider that refuses the key says where the key goes", async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(401, { "content-type": "application/json" });
+    response.end('{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const env = { ANTHROPIC_API_KEY: "wrong", ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}` };
+  const model = await models(env).model("anthropic/claude-sonnet-5");
+  const signal = new AbortController().signal;
+  const blob = (): Promise<Uint8Array> => Promise.reject(new Error("no blob is asked for"));
+  const message = { part: "message", role: "user", content: [{ type: "text", text: "hi" }] } as const;
+  const stream = model.stream({ parts: [message], outputTokensMax: 10, blob, signal });
+  try {
+    await assert.rejects(async () => {
+      while ((await stream.next()).done !== true);
+    }, /invalid x-api-key; to use another key, set ANTHROPIC_API_KEY, or providers\.anthropic\.key/);
+  } finally {
+    server.close();
+  }
 });

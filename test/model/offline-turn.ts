@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { MessagePart, ModelBlock, Part, ResultBlock } from "../../src/core/part.ts";
 import { offlineModel, type OfflineOptions } from "../../src/model/offline.ts";
+import { isDelta } from "./drive.ts";
 import type { Answer, Delta } from "../../src/model/port.ts";
 import { fileTools } from "../../src/tool/files.ts";
 import type { Tool } from "../../src/tool/port.ts";
@@ -84,6 +85,6 @@ export async function listen(
   for (;;) {
     const next = await stream.next();
     if (next.done === true) return { answer: next.value, deltas };
-    deltas.push(next.value);
+    if (isDelta(next.value)) deltas.push(next.value);
   }
 }

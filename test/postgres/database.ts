@@ -9,6 +9,16 @@ export async function makeDatabase(serverUrl: string): Promise<string> {
   return inDatabase(serverUrl, name);
 }
 
+/** Runs one statement on a connection of its own. */
+export async function runStatement(
+  url: string,
+  text: string,
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  let rows: readonly Readonly<Record<string, unknown>>[] = [];
+  await asking(url, async (sql) => (rows = [...(await sql.unsafe(text))]));
+  return rows;
+}
+
 /** Whoever is connected to it is thrown out. */
 export async function dropDatabase(serverUrl: string, url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1);

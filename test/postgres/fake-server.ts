@@ -13,6 +13,8 @@ export type Disguise =
       readonly kind: "postgres";
       readonly version: string;
       readonly settings?: Readonly<Record<string, string>>;
+      /** Told to everybody who is let in, beside what all servers tell. */
+      readonly told?: Readonly<Record<string, string>>;
     }
   | { readonly kind: "refusing"; readonly code: string; readonly message: string }
   | { readonly kind: "nonsense" }
@@ -62,7 +64,7 @@ type Speaking = Extract<Disguise, { kind: "postgres" | "refusing" }>;
 function answer(socket: Socket, disguise: Speaking, { tag, body }: Message, asked: string[]): void {
   if (tag === "" && [sslRequest, gssRequest].includes(body.readInt32BE(0))) return void socket.write("N");
   if (disguise.kind === "refusing") return void socket.end(refusal(disguise.code, disguise.message));
-  if (tag === "") return void socket.write(welcome(disguise.version));
+  if (tag === "") return void socket.write(welcome(disguise));
   if (tag === "X") return void socket.end();
   const statement = tag === "Q" ? textsOf(body, 1)[0] : tag === "P" ? textsOf(body, 2)[1] : undefined;
   if (statement !== undefined) asked.push(statement);
@@ -98,8 +100,8 @@ const refusal = (code: string, text: string): Buffer =>
     Buffer.of(0),
   );
 
-function welcome(version: string): Buffer {
-  const told = { server_version: version, server_encoding: "UTF8", client_encoding: "UTF8" };
+function welcome({ version, told: more = {} }: Extract<Disguise, { kind: "postgres" }>): Buffer {
+  const told = { server_version: version, server_encoding: "UTF8", client_encoding: "UTF8", ...more };
   const parameters = Object.entries(told).map(([name, value]) =>
     message("S", zeroEnded(name), zeroEnded(value)),
   );

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { findBinaries } from "./binaries.ts";
-import { askedForPassword, makeDatabase } from "./database.ts";
+import { askedForPassword, makeDatabase, runStatement } from "./database.ts";
 import { processesOf, signal } from "./process.ts";
 import { startWatcher } from "./watcher.ts";
 
@@ -32,6 +32,10 @@ export interface Postgres extends AsyncDisposable {
   kill(): Promise<void>;
   /** Starts the server again on the same port, after ending it if it runs; with other settings if given. */
   restart(settings?: Settings): Promise<void>;
+  /** Ends recovery: a standby takes writes from now on. */
+  promote(): Promise<void>;
+  /** Runs one statement as the superuser. */
+  sql(text: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Makes an empty database and gives its URL. */
   newDatabase(): Promise<string>;
   /** What the server has written into its log. */
@@ -65,6 +69,8 @@ export interface PostgresOptions {
    * process like one on disk; what it says of disks is not to be believed, so measure without.
    */
   readonly inMemory?: boolean;
+  /** Makes a copy of this server, which follows it by streaming replication. */
+  readonly standbyOf?: Pick<Postgres, "port">;
 }
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
@@ -75,8 +81,9 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   try {
     if (owner) chownSync(directory, owner.uid, owner.gid);
     const dataDir = join(directory, "data");
-    const place = { ...binaries, directory, dataDir, owner };
-    await initialize(place);
+    const isStandby = options.standbyOf !== undefined;
+    const place = { ...binaries, directory, dataDir, owner, isStandby };
+    await (options.standbyOf === undefined ? initialize(place) : copy(place, options.standbyOf.port));
     const running = await startOnFreePort(place, { ...usualSettings, ...options.settings });
     const url = `postgres://skein@127.0.0.1:${running.port}/postgres`;
     return {
@@ -90,6 +97,11 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       stop: () => watcher.end(),
       kill: () => killAll(running.child, dataDir),
       restart: (settings = {}) => running.restart(settings),
+      async promote() {
+        const [row] = await runStatement(url, "select pg_promote(true, 30) as promoted");
+        if (row?.["promoted"] !== true) throw new Error(`the standby was not promoted:\n${logOf(place)}`);
+      },
+      sql: (text) => runStatement(url, text),
       newDatabase: () => makeDatabase(url),
       log: () => logOf(place),
       [Symbol.asyncDispose]: () => watcher.end(),
@@ -111,6 +123,7 @@ interface Place {
   readonly dataDir: string;
   /** Who runs the server when we are root, which PostgreSQL refuses to be. */
   readonly owner: Owner | undefined;
+  readonly isStandby: boolean;
 }
 
 const memoryFolder = "/dev/shm";
@@ -149,6 +162,15 @@ async function initialize(place: Place): Promise<void> {
     surroundings(place),
   );
   writeFileSync(join(place.dataDir, "pg_hba.conf"), `${hba.join("\n")}\n`);
+}
+
+async function copy(place: Place, port: number): Promise<void> {
+  const from = ["-h", "127.0.0.1", "-p", String(port), "-U", "skein"];
+  await promisify(execFile)(
+    join(place.folder, "pg_basebackup"),
+    ["-D", place.dataDir, ...from, "-R", "-X", "stream", "-c", "fast", "--no-sync"],
+    surroundings(place),
+  );
 }
 
 interface Running {
@@ -223,10 +245,11 @@ async function launch(place: Place, settings: Settings): Promise<ChildProcess> {
 }
 
 /** The eighth line of its file, which it also writes for `pg_ctl`. */
-function isReady({ dataDir }: Place, pid: number | undefined): boolean {
+function isReady({ dataDir, isStandby }: Place, pid: number | undefined): boolean {
   try {
     const lines = readFileSync(join(dataDir, "postmaster.pid"), "utf8").split("\n");
-    return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
+    const status = lines[7]?.trim();
+    return Number(lines[0]) === pid && (status === "ready" || (isStandby && status === "standby"));
   } catch {
     return false;
   }

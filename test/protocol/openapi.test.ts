@@ -53,3 +53,30 @@ test("every reference in it leads somewhere", () => {
     assert.ok(found !== undefined, reference);
   }
 });
+
+test("what Spectral and Redocly ask for is there: items in every list, and a license", () => {
+  const lists: string[] = [];
+  const look = (value: unknown, where: string): void => {
+    if (typeof value !== "object" || value === null) return;
+    const { type, items, prefixItems } = value as Readonly<Record<string, unknown>>;
+    if (type === "array" && (typeof items !== "object" || prefixItems !== undefined)) lists.push(where);
+    for (const [name, inner] of Object.entries(value)) look(inner, `${where}.${name}`);
+  };
+  look(api, "");
+  assert.deepEqual(lists, []);
+  const { license } = (api as unknown as { readonly info: { readonly license: unknown } }).info;
+  assert.deepEqual(license, { name: "MIT", identifier: "MIT" });
+});
+
+test("a list in the query is the same name several times, and says so", () => {
+  const all = described.flatMap(({ operationId, parameters }) =>
+    (parameters as readonly Readonly<Record<string, unknown>>[]).flatMap((one) =>
+      (one["schema"] as { readonly type?: string } | undefined)?.type === "array"
+        ? [[`${operationId} ${String(one["name"])}`, one["style"], one["explode"]]]
+        : [],
+    ),
+  );
+  assert.ok(all.length >= 4);
+  for (const [where, style, explode] of all)
+    assert.deepEqual([style, explode], ["form", true], String(where));
+});

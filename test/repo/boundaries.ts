@@ -16,7 +16,16 @@ const ports = ["store/port", "model/port", "tool/port"];
 const layers: Readonly<Record<string, Layer>> = {
   core: { src: ["core"], node: "none", packages: ["zod"] },
   store: {
-    src: ["core", "store/port", "store/parts", "store/scheduling", "store/answer", "own"],
+    src: [
+      "core",
+      "store/port",
+      "store/parts",
+      "store/progress",
+      "store/scheduling",
+      "store/answer",
+      "store/feed-position",
+      "own",
+    ],
     node: "all",
     packages: "all",
   },
@@ -26,14 +35,23 @@ const layers: Readonly<Record<string, Layer>> = {
   protocol: { src: ["core", "protocol"], node: "none", packages: ["zod"] },
   server: { src: ["core", "runtime", "protocol", "server"], node: "all", packages: "all" },
   // The interfaces that it keeps to are those of the engine and its handles: types only, nothing that runs.
-  client: { src: ["core (types)", "runtime (types)", "protocol", "client"], node: "none", packages: [] },
+  // Plain tools for texts may run anywhere.
+  client: {
+    src: ["core (types)", "core/text", "runtime (types)", "protocol", "client"],
+    node: "none",
+    packages: [],
+  },
   adapter: { src: ["core", "runtime", "client", "own"], node: "all", packages: "all" },
   cli: {
     src: ["core", "store", "model", "tool", "runtime", "protocol", "server", "client", "adapter", "cli"],
     node: "all",
     packages: "all",
   },
-  console: { src: ["core (types)", "client", "protocol", "console"], node: "none", packages: "all" },
+  console: {
+    src: ["core (types)", "core/text", "client", "protocol", "console"],
+    node: "none",
+    packages: "all",
+  },
 };
 
 /** Files whose place in the table is not that of their folder. */
@@ -101,6 +119,7 @@ function complaintAboutFile(
     (entry) =>
       entry === folder ||
       target === `src/${entry}.ts` ||
+      (entry.includes("/") && target.startsWith(`src/${entry}/`)) ||
       (entry === `${folder} (types)` && found.typeOnly) ||
       (entry === "own" && driverOf(target) === driverOf(path)),
   );

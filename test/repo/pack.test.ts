@@ -127,6 +127,24 @@ suite("the packed package, installed in an empty folder", () => {
     assert.equal(stdout, "");
     assert.match(stderr, /^.*Node(\.js)? (>= ?)?24.*\n$/);
   });
+
+  test("the library says which Node it needs when it is imported on an older one", async (t) => {
+    const oldNode = await findOldNode();
+    if (oldNode === undefined) return t.skip("this machine has no Node older than 24");
+    const file = join(app, "on-old-node.mjs");
+    writeFileSync(
+      file,
+      'await import("skein").then(() => console.log("imported"), (e) => console.log(e.message))',
+    );
+    const { stdout } = await runCommand(oldNode, [file], { cwd: app });
+    assert.match(stdout, /^skein needs Node 24 or newer, and this is Node \d+\.\d+\.\d+\n$/);
+    // As it is when nobody catches it.
+    writeFileSync(file, 'import "skein";');
+    const { code, stderr } = await runCommand(oldNode, [file], { cwd: app });
+    assert.equal(code, 1);
+    assert.match(stderr, /^Error: skein needs Node 24 or newer/m);
+    assert.doesNotMatch(stderr, /SyntaxError/);
+  });
 });
 
 interface Served {

@@ -57,15 +57,21 @@ export function entryPoints(): { readonly subpath: string; readonly file: string
   });
 }
 
-/** Every node below `parent`, outermost first. */
+/** Every node below `parent`, outermost first. A stack: nested generators cost more than the rules do. */
 export function* placesIn(parent: Node): Generator<Place> {
-  for (const [field, value] of Object.entries(parent)) {
-    for (const node of Array.isArray(value) ? (value as unknown[]) : [value]) {
-      if (!isNode(node)) continue;
-      yield { node, parent, field };
-      yield* placesIn(node);
-    }
+  const waiting = childrenOf(parent).toReversed();
+  for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
+    yield place;
+    waiting.push(...childrenOf(place.node).toReversed());
   }
+}
+
+function childrenOf(parent: Node): Place[] {
+  const places: Place[] = [];
+  for (const [field, value] of Object.entries(parent))
+    for (const node of Array.isArray(value) ? (value as unknown[]) : [value])
+      if (isNode(node)) places.push({ node, parent, field });
+  return places;
 }
 
 export function isNode(value: unknown): value is Node {

@@ -51,15 +51,21 @@ for (const [name, make] of [
     const { root, fork } = await livedIn(a);
     const bytes = await bundleOf(a, fork.id);
     const report = await b.engine.import(inPieces(bytes, 1_000));
-    const { records, blobs, ...rest } = report;
+    const { records, blobs, review, ...rest } = report;
     assert.deepEqual(rest, {
       session: fork.id,
       as: "copy",
       sessions: [fork.id],
       already: false,
       signedBy: null,
+      trusted: false,
+      suspended: false,
       warning: null,
     });
+    assert.deepEqual(
+      review.map(({ session }) => session),
+      [fork.id],
+    );
     assert.deepEqual([records, blobs], [(await fork.head()).seq, 2]);
     await assertSame(a, b, fork.id);
     const copy = await b.engine.session(fork.id);
@@ -105,9 +111,10 @@ for (const [name, make] of [
     const again = await bundleOf(a, fork.id, { move: true });
     assert.equal(again.equals(bytes), true, "a lost bundle can be made again");
     const report = await b.engine.import(inPieces(bytes));
-    assert.deepEqual([report.as, report.already], ["own", false]);
+    assert.deepEqual([report.as, report.already, report.suspended], ["own", false, true]);
     assert.match(report.warning ?? "", /^the bundle is used up, .* a second live session/);
     const there = await b.engine.session(fork.id);
+    await there.activate();
     await there.append("goes on");
     const before = await recordsOf(there);
     const twice = await b.engine.import(inPieces(again));
@@ -156,7 +163,7 @@ test("a bundle that is meant for one workspace is taken over nowhere else", asyn
   await assert.rejects(b.engine.import(inPieces(bytes)), { code: "refused", message: /another store/ });
   assert.equal(await statusIn(b, fork.id), null);
   assert.equal((await a.engine.import(inPieces(bytes))).as, "own");
-  assert.equal(await statusIn(a, fork.id), "open");
+  assert.equal(await statusIn(a, fork.id), "suspended");
   const rightful = await bundleOf(a, root.id, { move: true, to: b.store.workspace });
   const { as, warning } = await b.engine.import(inPieces(rightful));
   assert.deepEqual([as, warning], ["own", null]);
@@ -219,13 +226,14 @@ test("an import that dies at any step shows nothing, and is finished by doing it
       died = life.dead;
       const where = `${when} step ${steps}`;
       const seen = await statusIn(b, fork.id);
-      assert.ok(seen === null || seen === "moved" || seen === "open", `${where}: ${seen}`);
+      assert.ok(seen === null || seen === "moved" || seen === "suspended", `${where}: ${seen}`);
       if (seen === null) assert.deepEqual((await b.engine.sessions()).rows, [], where);
       const report = await b.engine.import(inPieces(bytes));
-      assert.deepEqual([report.as, await statusIn(b, fork.id)], ["own", "open"], where);
+      assert.deepEqual([report.as, await statusIn(b, fork.id)], ["own", "suspended"], where);
       const there = await recordsOf(await b.engine.session(fork.id));
-      assert.deepEqual(there.slice(0, -1), await recordsOf(fork), where);
-      assert.equal(there.at(-1)?.type, "session.arrived", where);
+      assert.deepEqual(there.slice(0, -2), await recordsOf(fork), where);
+      const last = there.slice(-2).map(({ type }) => type);
+      assert.deepEqual(last, ["session.arrived", "session.suspended"], where);
       assert.equal((await b.engine.verify()).ok, true, where);
     }
     assert.ok(steps > 10 && steps < 300, `${steps} steps were seen`);

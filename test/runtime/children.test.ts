@@ -25,7 +25,9 @@ function byObjective(lines: Readonly<Record<string, readonly Line[]>>) {
   return scripted([
     (call: ModelCall) => {
       const text = JSON.stringify(call.parts.filter(({ part }) => part === "system"));
-      const [name = ""] = Object.keys(lines).filter((one) => text.includes(one));
+      const isFork = JSON.stringify(call.parts).includes("You are a fork of the session");
+      const [own = ""] = Object.keys(lines).filter((one) => text.includes(one));
+      const name = isFork ? "a fork" : own;
       const count = counts.get(name) ?? 0;
       counts.set(name, count + 1);
       return lines[name]?.[count] ?? "Nothing more.";
@@ -62,6 +64,16 @@ test("a parent waits for a child, which ends by itself; what it leaves wakes the
   await using __ = await engine.work({ name: "two" });
   await until(async () => (await stands(parent)).lastTurn === 2 && (await stands(parent)).status === "open");
   const child = await childOf(engine, "hotel");
+  for (const one of [parent, child]) {
+    const { nodes } = await one.lineage();
+    assert.deepEqual(
+      nodes.map(({ session, relation, parent: from }) => [session, relation, from?.session]),
+      [
+        [parent.id, null, undefined],
+        [child.id, "child", parent.id],
+      ],
+    );
+  }
   const { status, why, parent: by, depth, used } = await stands(child);
   assert.deepEqual(
     [status, why?.by, by?.session, depth, used.steps],
@@ -179,6 +191,45 @@ test("children open children, up to a depth", async () => {
   );
 });
 
+test("a fork that a model makes does its objective, gives back what is left, and is waited for", async () => {
+  for (const wait of [true, false]) {
+    const lines: Line[] = [
+      [use("fork", { objective: "Ask the hotel", ...(wait ? { wait } : {}) })],
+      wait ? "I wait." : "Go on without me.",
+    ];
+    const script = scripted([
+      (call: ModelCall) => {
+        const text = JSON.stringify(call.parts);
+        if (!text.includes("You are a fork of the session")) return lines.shift() ?? "It is booked.";
+        if (text.includes("recorded fact hotel")) return "Booked.";
+        return [use("record", { kind: "fact", key: "hotel", value: "Adler" })];
+      },
+    ]);
+    await using engine = engineWith(script);
+    const parent = await engine.open({ objective: "Plan the trip", budget: { steps: 20 } });
+    await parent.input("Go");
+    await using _ = await engine.work({ name: "one" });
+    await until(async () => (await engine.sessions({ text: "Ask the hotel" })).rows.length === 1);
+    const child = await childOf(engine, "Ask the hotel");
+    await until(async () => (await stands(child)).status === "closed");
+    await until(async () => (await stands(parent)).lastTurn === (wait ? 2 : 1));
+    await until(async () => (await stands(parent)).status === "open");
+    const { why, depth, used } = await stands(child);
+    assert.deepEqual([why?.by, depth, used.steps], ["completed", 1, 2]);
+    const inputs: string[] = [];
+    for await (const { content, seq } of child.events({ types: ["input.received"] }))
+      if (seq > (await stands(child)).fork!.seq) inputs.push(JSON.stringify(content));
+    assert.equal(inputs.length, 1);
+    assert.match(inputs[0]!, /Ask the hotel/);
+    // A quarter of what was left was given, and what was not used came back.
+    assert.deepEqual((await stands(parent)).allotted.steps, 2);
+    const told = (await Array.fromAsync(parent.events({ types: ["input.received"] }))).slice(1);
+    assert.equal(told.length, wait ? 1 : 0);
+    if (wait) assert.match(JSON.stringify(told[0]!.content), /that you waited for has ended.*hotel: Adler/s);
+    assert.equal((await engine.verify()).ok, true);
+  }
+});
+
 test("cancelling the tree ends the deepest first, and what is left goes up to the top", async () => {
   const script = byObjective({
     Top: [
@@ -190,15 +241,15 @@ test("cancelling the tree ends the deepest first, and what is left goes up to th
     ],
     Middle: [[use("open", { objective: "Bottom", budget: { steps: 4 }, wait: true })], "I wait."],
     Bottom: [[use("sleep", {})], "Asleep."],
+    "a fork": [[use("sleep", {})], "Asleep."],
   });
   await using engine = engineWith(script);
   const top = await engine.open({ objective: "Top", budget: { steps: 40 } });
   await top.input("Go");
   await using worker = await engine.work();
-  await until(async () => {
-    const { rows } = await engine.sessions({ text: "Bottom" });
-    return rows[0]?.status === "sleeping" && (await stands(top)).status === "sleeping";
-  });
+  const sleeps = async (text: string) => (await engine.sessions({ text })).rows[0]?.status === "sleeping";
+  const isAsleep = async () => (await stands(top)).status === "sleeping";
+  await until(async () => (await sleeps("Bottom")) && (await sleeps("Beside")) && (await isAsleep()));
   await worker.stop();
   const middle = await childOf(engine, "Middle");
   const bottom = await childOf(engine, "Bottom");
@@ -209,7 +260,8 @@ test("cancelling the tree ends the deepest first, and what is left goes up to th
   assert.ok(order.indexOf(bottom.id) < order.indexOf(middle.id));
   assert.equal(order.at(-1), top.id);
   const { used, allotted } = await stands(top);
-  const spent = (await stands(middle)).used.steps + (await stands(bottom)).used.steps;
+  let spent = 0;
+  for (const one of [middle, bottom, beside]) spent += (await stands(one)).used.steps;
   assert.deepEqual([used.steps, allotted.steps], [2, spent]);
   for (const one of [middle, bottom, beside]) assert.equal((await stands(one)).why?.by, "cancelled");
 });
@@ -271,6 +323,8 @@ test("of time all comes back that a holder did not use: up to its last record wh
       // What runs can only be cancelled.
       if (end !== "cancel") await child.suspend();
       if (end === "delete") await engine.delete(child.id);
+      // What is left goes on with the next session, and comes back at its end.
+      else if (end === "clear") await (await child.clear()).close();
       else await child[end]();
       assert.equal((await stands(parent)).allotted.wallMs, 2_000 + counted, `${end} ${holder}`);
     }
@@ -301,19 +355,23 @@ test("however they end, and in whatever order, nothing is lost or doubled", asyn
       let [out, spent] = [0, 0];
       for (const [place, { ask, turns, end, twice }] of children.entries()) {
         const child = await childOf(engine, `Part ${place}`);
-        for (let turn = 0; turn < turns; turn++) {
+        // It ends by itself when it has done what it was forked for.
+        for (let turn = 0; turn < turns && (await stands(child)).status !== "closed"; turn++) {
           await child.input("Go on");
           await child.run();
         }
-        const used = (await stands(child)).used.steps;
+        const { used: amounts, status } = await stands(child);
+        const used = amounts.steps;
         assert.ok(used <= ask);
-        if (end === "leave") out += ask;
+        if (status === "closed") spent += used;
+        else if (end === "leave") out += ask;
         else {
           if (end === "delete") await engine.delete(child.id);
+          else if (end === "clear") await (await child.clear()).close();
           else await child[end]();
           spent += used;
         }
-        if (end === "close" && twice) {
+        if (end === "close" && twice && status !== "closed") {
           await child.reopen();
           await child.cancel();
         }

@@ -9,8 +9,9 @@ import { defineTool } from "../../src/tool/define.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
 import { ask, assertPaired, assertRebuilt, bound, compactionsOf, isPrompt } from "./outgrown.ts";
 import { engineWith, say, scripted, use } from "./turn/scripted.ts";
+import { sliced } from "../slice.ts";
 
-const seedsMax = Number(process.env["SKEIN_COMPACTION_SEEDS"] ?? 12);
+const seedsMax = Number(process.env["SKEIN_COMPACTION_SEEDS"] ?? sliced(4, 12));
 const first = Number(process.env["SKEIN_COMPACTION_SEED"] ?? 1);
 
 test("whatever comes in and whoever summarizes, turns end and contexts can be rebuilt", async (t) => {

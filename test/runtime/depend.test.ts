@@ -120,6 +120,24 @@ test("without all, each end fires once, and again when the session is reopened a
   ]);
 });
 
+test("a session trigger that is set again under the same name fires again", async () => {
+  await using engine = await open();
+  const a = await engine.open({ objective: "One", model });
+  await a.close();
+  for (const how of [{}, { all: true }]) {
+    const c = await engine.open({ objective: "Listen", model });
+    const spec = { kind: "session", sessions: [a.id], on: "end", give: "nothing", ...how } as const;
+    await using _ = await engine.work();
+    await c.trigger("ends", spec);
+    await until(async () => (await fired(c)) === 1);
+    await idle(engine);
+    await c.trigger("ends", spec);
+    await until(async () => (await fired(c)) === 2);
+    await idle(engine);
+    assert.equal(await fired(c), 2);
+  }
+});
+
 test("an item that fits fires once, also one recorded while nothing ran", async () => {
   await using engine = await open();
   const a = await engine.open({ objective: "Record", model });

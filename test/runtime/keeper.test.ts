@@ -65,3 +65,29 @@ test("an interrupt of the turn is heard, and so is its end", async () => {
     assert.equal(keeper.signal.aborted, true);
   }
 });
+
+test("after a renewal that is answered late the lease counts from the question", async () => {
+  let now = 0;
+  let answers = true;
+  const still = {
+    now: () => now,
+    steady: () => now,
+    sleep: (_: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve())),
+  };
+  const renew = async (): Promise<void> => {
+    if (!answers) throw new Error("the store does not answer");
+    now += 10_000;
+  };
+  const lease = { leaseMs: 15_000, asked: momentOf(still), epoch, history: 0, renew };
+  const writer = { current: () => new Promise(() => undefined), assertHistory: () => undefined };
+  const context = { store: { watch: () => () => undefined }, world: still, writer } as unknown as Context;
+  await using keeper = keepLease(context, { session: "ses_x", lease } as unknown as Drive);
+  now = 16_000;
+  assert.equal(await keeper.isHeld(), true, "asked at 16 s, answered at 26 s, valid until 31 s");
+  answers = false;
+  now = 30_999;
+  assert.equal(await keeper.isHeld(), true);
+  now = 31_000;
+  assert.equal(await keeper.isHeld(), false);
+});

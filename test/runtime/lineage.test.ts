@@ -45,6 +45,7 @@ for (const [name, make] of Object.entries(makers)) {
       session: early.id,
       depth: 1,
       parent: { session: root.id, seq: 1 },
+      relation: "fork",
       name: "root",
       objective: "other",
       headSeq: 2,
@@ -52,6 +53,46 @@ for (const [name, make] of Object.entries(makers)) {
     });
     for (const one of [root, early, late, after])
       assert.deepEqual((await one.lineage()).nodes, lineage.nodes);
+  });
+
+  test(`successors are found from either side, old and new, with their forks (${name})`, async () => {
+    await using place = await make();
+    const { engine } = place;
+    const first = await engine.open({ objective: "o", name: "first" });
+    await first.record("fact", "x", 1);
+    const opened = await engine.open({ objective: "p", from: first.id });
+    const { seq: before } = await first.head();
+    place.world.pass(1_000);
+    await first.record("fact", "y", 2);
+    const { id: next } = await first.clear({ handoff: true });
+    const branch = await (await engine.session(next)).fork();
+    const { seq: closedSeq } = await first.head();
+    await engine.open({ objective: "a stranger" });
+    const { nodes } = await engine.lineage(branch.id);
+    assert.deepEqual(
+      nodes.map(({ session, depth, relation, parent }) => [session, depth, relation, parent]),
+      [
+        [first.id, 0, null, null],
+        [opened.id, 1, "successor", { session: first.id, seq: before }],
+        [next, 1, "successor", { session: first.id, seq: closedSeq }],
+        [branch.id, 2, "fork", nodes[3]?.parent],
+      ],
+    );
+    for (const one of [first.id, opened.id, next]) assert.deepEqual((await engine.lineage(one)).nodes, nodes);
+    // What is derived is no part of it.
+    await engine.rebuild();
+    assert.deepEqual((await engine.lineage(next)).nodes, nodes);
+    await engine.delete(first.id);
+    const absent = (await engine.lineage(branch.id)).nodes;
+    assert.deepEqual(
+      absent.map(({ session, status, relation }) => [session, status, relation]),
+      [
+        [first.id, "absent", null],
+        [opened.id, "open", "successor"],
+        [next, "open", "successor"],
+        [branch.id, "open", "fork"],
+      ],
+    );
   });
 
   test(`a deleted ancestor is still told of, by those who come from it (${name})`, async () => {

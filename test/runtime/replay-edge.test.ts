@@ -34,7 +34,7 @@ const lastOf = async (engine: Engine, { fork }: ReplayReport, type: string) => {
 
 test("results come back as they were: errors, long texts, images, details, JSON", async () => {
   const long = "x".repeat(limit.toolOutputCharsMax + 5_000);
-  const bytes = new Uint8Array([1, 2, 3]);
+  const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47]);
   const tools = [
     onceTool("fails", () => {
       throw new Error("no luck");

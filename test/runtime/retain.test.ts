@@ -28,7 +28,7 @@ async function grow(session: Session, records: number): Promise<void> {
 /** Every log there is, record by record. */
 async function everything(store: Store): Promise<string> {
   const logs: unknown[] = [];
-  for (const log of await store.logs(null, limit.listMax)) {
+  for (const log of (await store.logs(null, limit.listMax)).rows) {
     logs.push(await store.head(log));
     logs.push(await store.read(log, { fromSeq: 1, toSeq: Infinity, limit: 1_000, contents: true }));
   }

@@ -13,6 +13,18 @@ import { writeRaw } from "./raw.ts";
 
 const makers = { memory: async (): Promise<Place> => inMemory(), sqlite: inFile } as const;
 
+const noUse = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
+const noCost = {
+  calls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  nanoUsd: 0,
+  unpriced: 0,
+  estimated: 0,
+  unconfirmedTokens: 0,
+  unconfirmedNanoUsd: 0,
+};
+
 test("a state shows what the session is, with the contents that exist", async () => {
   await using place = inMemory();
   const { engine, world } = place;
@@ -35,7 +47,6 @@ test("a state shows what the session is, with the contents that exist", async ()
   await session.suspend({ reason: "lunch" });
   const { mindHash, ...state } = await session.state();
   assert.match(mindHash, /^[0-9a-f]{64}$/);
-  const none = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
   assert.deepEqual(state, {
     session: session.id,
     seq: 9,
@@ -70,11 +81,12 @@ test("a state shows what the session is, with the contents that exist", async ()
     requests: [],
     asked: [],
     contracts: [],
+    cost: noCost,
     turn: null,
     lease: null,
     bindings: [{ name: "a.txt", kind: "file", mode: "read" }],
     permissions: [{ name: "shell", tool: "shell", rule: "ask" }],
-    budget: { limits: { steps: 40, nanoUsd: 2_000_000_000 }, used: none, unpriced: 0 },
+    budget: { limits: { steps: 40, nanoUsd: 2_000_000_000 }, used: noUse, unpriced: 0 },
     checkpoints: { here: 7 },
     scores: {},
     zone: "smart",

@@ -11,6 +11,8 @@ import { engineWith, scripted } from "./turn/scripted.ts";
 
 const idle = {
   zone: "smart",
+  unconfirmedNanoUsd: 0,
+  unpriced: 0,
   nanoUsd: 0,
   model: null,
   runnable: false,

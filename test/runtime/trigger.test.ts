@@ -186,6 +186,21 @@ test("times that passed while nobody was there are made up for as the trigger sa
   await engine.close();
 });
 
+test("a session that fires late is not expired by the idle time that ended with it", async () => {
+  const { world, engine } = made();
+  const session = await engine.open({ objective: "x", expiresAfterIdleMs: 60_000 });
+  await session.trigger("once", { kind: "at", at: world.now() + 30_000 });
+  // No worker was there at the trigger's time, nor when the session would have expired.
+  world.pass(600_000);
+  const worker = await engine.work();
+  await until(async () => (await told(session)).length === 1);
+  await until(async () => (await typesOf(session)).includes("turn.ended"));
+  await worker.stop();
+  assert.equal((await session.fold()).standing.status, "open");
+  assert.ok(!(await typesOf(session)).includes("session.closed"));
+  await engine.close();
+});
+
 test("a webhook's token is shown once, and the log holds its digest alone", async () => {
   await using engine = await open();
   const session = await engine.open({ objective: "Hook" });

@@ -120,7 +120,7 @@ export function mortal(store: Store, life: Life, when: "before" | "after"): Stor
   return new Proxy(store, {
     get(target, name: keyof Store) {
       const value = target[name];
-      if (typeof value !== "function" || name === "watch" || name === "close") return value;
+      if (typeof value !== "function" || ["watch", "close", "now"].includes(name)) return value;
       const work = value as (...args: readonly unknown[]) => Promise<unknown>;
       return async (...args: readonly unknown[]) => {
         if (life.dead) throw dies();

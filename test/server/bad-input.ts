@@ -84,7 +84,11 @@ function jsonRequest(method: string, path: string, body: string | Buffer, target
 const changing = operationIds
   .map(operationOf)
   .filter(({ takes, gives }) => takes === "json" && gives !== "stream");
-const reading = operationIds.map(operationOf).filter(({ method }) => method === "GET");
+/** `cost` needs SQL, which a store in memory has not. */
+const reading = operationIds
+  .filter((id) => id !== "engine.cost")
+  .map(operationOf)
+  .filter(({ method }) => method === "GET");
 const pathOf = (path: string, { session }: Target): string => path.replace("{id}", session);
 
 const makers: Readonly<Record<string, Maker>> = {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { saveApproval } from "./saved-approval.ts";
 import { fine, frames, served, type Given } from "./served.ts";
 
 const agent = { name: "fixer", instructions: "Fix it." };
@@ -109,8 +110,12 @@ async function reading({ call, on }: Caller, id: string): Promise<void> {
   await call("engine.lineage", { params: { session: id } });
   await call("engine.feed", { params: { limit: 5 } });
   await call("engine.search", { params: { text: "hello" } });
+  await call("engine.cost", { params: { by: "model" } }).catch(ifNoViews);
   await call("engine.query", { params: { sql: "SELECT session FROM sessions" } }).catch(ifNoViews);
   await call("engine.verify");
+  const { seq, hash } = (await call("engine.anchor")) as { seq: number; hash: string };
+  await call("engine.verify", { params: { anchor: { seq, hash } } });
+  await call("engine.acceptAnchor", { params: { reason: "restored" } });
   await call("engine.scan", { params: { session: id } });
   await call("engine.workers");
   await call("engine.stats");
@@ -158,7 +163,7 @@ async function living({ on, open, place }: Caller, id: string): Promise<string> 
 }
 
 /** What the workspace knows. */
-async function sharing({ call }: Caller): Promise<void> {
+async function sharing({ call, place }: Caller): Promise<void> {
   await call("engine.addAgent", { params: agent });
   await call("engine.agents");
   await call("engine.agent", { params: { name: "fixer", version: 1 } });
@@ -168,6 +173,9 @@ async function sharing({ call }: Caller): Promise<void> {
   const policy = { do: "archive", after: "900d", match: { agent: "fixer" } };
   await call("engine.setPolicy", { params: { name: "old", policy } });
   await call("engine.policies");
+  await saveApproval(place);
+  await call("engine.approvals");
+  await call("engine.revokeApproval", { params: { name: "approval-1" } });
   await call("engine.removePolicy", { params: { name: "old" } });
   await call("engine.retain", { params: { dryRun: true } });
   const template = {

@@ -1,7 +1,9 @@
 /** Positions of the feed that are not there, as after a store was set back; and how a stream of it ends. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import type { Event as SessionEvent } from "../../src/runtime/event-reader.ts";
 import { realWorld } from "../../src/runtime/world.ts";
+import { familyOf } from "../../src/server/feed-place.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/port.ts";
 import { postgresStore } from "../../src/store/postgres.ts";
@@ -41,18 +43,28 @@ async function holdsOn(store: Store): Promise<void> {
   await session.append("one");
   let { position } = await page(place, "");
   for (let last = ""; last !== position; { position } = await page(place, position)) last = position;
-  const given = [position, await store.feedEnd()];
+  const given = [position, await store.feedEnd(), position.replace(/!.*/, "")];
   for (const after of given) {
     assert.deepEqual((await page(place, after)).events, []);
     assert.deepEqual((await heard(place, `after=${encodeURIComponent(after)}`)).at(-1)?.event, "end");
   }
-  const further = position.replace(/^\d+/, (number) => `${BigInt(number) + 100_000n}`);
+  // As 0.4 gave them out: they name no record, so nobody knows where the histories part.
+  const further = position.replace(/!.*/, "").replace(/^\d+/, (number) => `${BigInt(number) + 100_000n}`);
   const refused = [400, "invalid", true, true];
   for (const after of [further, `${further}~${session.id}~1`]) {
     assert.deepEqual(told(await place.call("engine.feed", { params: { after } })), refused);
     assert.deepEqual(told(await place.call("engine.feed", { params: { after }, headers: stream })), refused);
     const headers = { ...stream, "last-event-id": after };
     assert.deepEqual(told(await place.call("engine.feed", { headers })), refused);
+  }
+  // Named records tell where to go on: here from the beginning.
+  const all = (await page(place, "")).events.length;
+  const [lost, other] = [position.replace(/^\d+/, "$&00000"), position.replace(/!.{8}/, "!00000000")];
+  for (const after of [lost, other]) {
+    const again = (await page(place, after)) as Page & { readonly rolledBackTo?: string | null };
+    assert.deepEqual([again.rolledBackTo, again.events.length], [null, all], after);
+    const [first, ...rest] = await heard(place, `after=${encodeURIComponent(after)}`);
+    assert.deepEqual([first?.event, rest.length], ["rollback", all + 1], after);
   }
   await session.append("two");
   for (const after of given) {
@@ -89,4 +101,34 @@ test("a stream of the feed that does not follow says that it is over", async () 
   assert.deepEqual(names(await heard(place, "after=")), ["token.issued", ...own]);
   assert.deepEqual(names(await heard(place, `after=&family=${session.id}`)), own);
   assert.deepEqual(names(await heard(place, "limit=1")), ["end"]);
+});
+
+test("lineage and the feed of a family have children and successors, also those opened later", async () => {
+  await using place = await served();
+  const first = await place.engine.open({ objective: "First" });
+  const next = await first.clear({ name: "next" });
+  const stranger = await place.engine.open({ objective: "Stranger" });
+  const later = await place.engine.open({ objective: "Later", from: next.id });
+  for (const session of [first.id, later.id]) {
+    const { nodes } = fine(await place.call("engine.lineage", { params: { session } })) as {
+      readonly nodes: readonly { readonly session: string; readonly relation: string | null }[];
+    };
+    assert.deepEqual(
+      nodes.map(({ session: id, relation }) => [id, relation]),
+      [
+        [first.id, null],
+        [next.id, "successor"],
+        [later.id, "successor"],
+      ],
+    );
+    const ids = (await heard(place, `after=&family=${session}`)).map(({ data }) => data);
+    for (const one of [first, next, later]) assert.ok(ids.some((text) => text?.includes(`"${one.id}"`)));
+    assert.ok(!ids.some((text) => text?.includes(stranger.id)));
+  }
+  const family = await familyOf(place.engine, later.id);
+  const opening = { type: "session.opened", session: "ses_00000000000000000000000001" };
+  const has = (body: object): boolean => family.has({ ...opening, body } as unknown as SessionEvent);
+  assert.ok(!has({ from: stranger.id }));
+  assert.ok(has({ parent: { session: later.id, seq: 1 } }));
+  assert.ok(family.includes(opening.session));
 });

@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { test } from "node:test";
 import { Engine } from "../../src/runtime/engine.ts";
 import type { Session } from "../../src/runtime/session.ts";
-import { familyOf, type Family } from "../../src/server/feed-place.ts";
+import { familyOf, parsePlace, type Family } from "../../src/server/feed-place.ts";
 import { streamFeed } from "../../src/server/feed-stream.ts";
 import { makeHub, type Hub } from "../../src/server/hub.ts";
 import type { Sink } from "../../src/server/sink.ts";
@@ -49,6 +49,7 @@ interface ReaderOptions {
 }
 
 function read({ engine, hub }: Place, { after, family, room = Infinity }: ReaderOptions = {}): Reader {
+  const resumed = after === undefined ? undefined : { place: parsePlace(after), rolledBack: false };
   const leaving = new AbortController();
   const frames: string[] = [];
   let taken = 0;
@@ -70,7 +71,7 @@ function read({ engine, hub }: Place, { after, family, room = Infinity }: Reader
     },
     end: () => undefined,
   };
-  const over = streamFeed({ engine, hub, sink }, { after, family: family ?? null });
+  const over = streamFeed({ engine, hub, sink }, { resumed, family: family ?? null });
   return { frames, over, leave: () => leaving.abort() };
 }
 
@@ -78,7 +79,7 @@ const idOf = (frame: string): string | undefined => /^id: (.*)/.exec(frame)?.[1]
 /** Which events, without the place that each was read from. */
 const eventsIn = (frames: readonly string[]): string[] =>
   frames.flatMap((frame) =>
-    frame.includes("\nevent: ") ? [idOf(frame)?.split("~").slice(1).join("~") ?? ""] : [],
+    frame.includes("\nevent: ") ? [idOf(frame)?.split("~").slice(1, 3).join("~") ?? ""] : [],
   );
 const settled = async (): Promise<void> => {
   for (let count = 0; count < 20; count++) await turn();
@@ -188,7 +189,7 @@ test("fast, slow, of a family, cut at random: each has every event once and in o
 
 /** Where in a stream an event and a delta of it stand. */
 const placesOf = (frames: readonly string[], event: string): readonly [number, number] => [
-  frames.findIndex((frame) => idOf(frame)?.endsWith(event) ?? false),
+  frames.findIndex((frame) => idOf(frame)?.includes(`${event}~`) ?? false),
   frames.findIndex((frame) => frame.startsWith("event: delta") && frame.includes("mine")),
 ];
 

@@ -21,7 +21,7 @@ async function receiver() {
   const got: string[] = [];
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
-      got.push(String(request.headers["skein-delivery"]));
+      got.push(String(request.headers["skein-delivery"]).replace(/\.[0-9a-f]{16}$/, ""));
       response.writeHead(204).end();
     });
   }).listen(0, "127.0.0.1");
@@ -124,7 +124,7 @@ test("the duty is one process's until it gives it back, or is not heard of for s
   assert.equal(await takeDuty(here, given), null, "of a workspace without a record there is none");
   await file.engine.setHook("ops", "https://example.com/", hook);
   const first = await takeDuty(here, given);
-  assert.ok(first !== null && (await isOnDuty(there, first.epoch)));
+  assert.ok(first !== null && (await isOnDuty(there, first.taken)));
   assert.equal(await takeDuty(there, given), null);
   assert.equal(await takeDuty(here, given), null, "nor another engine of the same process");
   await first.release();
@@ -136,15 +136,15 @@ test("the duty is one process's until it gives it back, or is not heard of for s
   // The clocks of both go on, and nobody hears of it.
   for (const { world } of [file, other]) world.pass(15_000);
   const third = await takeDuty(here, given);
-  assert.ok(third !== null && third.epoch > second.epoch);
-  assert.equal(await isOnDuty(there, second.epoch), false);
+  assert.ok(third !== null && third.taken.seq > second.taken.seq);
+  assert.equal(await isOnDuty(there, second.taken), false);
   const [entry] = await listHooks(here);
   assert.ok(entry !== undefined);
   const headSeq = (await file.store.head(workspace))?.seq;
-  await noteDelivered(there, entry, { to: "somewhere", count: 1, epoch: second.epoch });
+  await noteDelivered(there, entry, { to: "somewhere", count: 1, taken: second.taken });
   assert.equal((await file.store.head(workspace))?.seq, headSeq, "who lost it writes nothing");
   await second.release();
-  assert.equal(await isOnDuty(here, third.epoch), true, "and gives nothing back");
+  assert.equal(await isOnDuty(here, third.taken), true, "and gives nothing back");
   await third.release();
 });
 

@@ -15,6 +15,7 @@ import type { Store } from "../../src/store/port.ts";
 import { workspace } from "../runtime/place.ts";
 import type { Line } from "../runtime/turn/scripted.ts";
 import { fine, served, type Answered, type Given, type Served } from "./served.ts";
+import { saveApproval } from "./saved-approval.ts";
 
 interface Row {
   readonly params?: Given["params"];
@@ -93,6 +94,9 @@ const ofWorkspace: Partial<Record<OperationId, readonly Row[]>> = {
       between: ({ engine }) => engine.setPolicy("c", policy),
     },
   ],
+  "engine.anchor": [{ params: {} }],
+  "engine.acceptAnchor": [{ params: { reason: "Restored from the backup of Monday" } }],
+  "engine.revokeApproval": [{ params: { name: "approval-1" }, before: saveApproval, between: saveApproval }],
   "engine.retain": [{ params: { dryRun: true } }],
   "engine.trigger": [
     { params: { name: "at", ...template } },

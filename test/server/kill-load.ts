@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openEngine } from "../../src/index.ts";
 import { makeRandom } from "../crash/random.ts";
-import { digestOf, readAll, type Reading } from "./reader.ts";
+import { digestOf, readAll, seqOf, type Reading } from "./reader.ts";
 import { startServer, type ServerChild } from "./server-child.ts";
 
 export interface KillOptions {
@@ -71,7 +71,7 @@ export async function killServer(options: KillOptions): Promise<KillReport> {
         path: `/v1/sessions/${shared}/events`,
         random: makeRandom(options.seed + place + 1),
         cut: null,
-        isWhole: ({ lastId }) => Number(lastId) >= last.seq,
+        isWhole: ({ lastId }) => seqOf(lastId) >= last.seq,
       }),
     );
     const writing = Array.from({ length: options.writers }, (_, writer) => write(load, shared, writer));

@@ -1,6 +1,7 @@
 /** What hands out the machine takes more than to write. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { openEngine } from "../../src/index.ts";
 import type { OperationId } from "../../src/protocol/operations.ts";
 import { served, type Answered } from "./served.ts";
 
@@ -17,7 +18,6 @@ const handsOut: readonly Asked[] = [
   ["session.bind", { kind: "database", url: "postgres://127.0.0.1:1/x" }],
   ["session.bind", { kind: "mcp", command: ["true"] }],
   ["session.grant", { tool: "shell", rule: "allow" }],
-  ["session.grant", { tool: "shell", rule: "none" }],
   ["session.answer", { allow: true }],
   ["session.fork", { files: "/tmp/nowhere" }],
   ["session.send", { to: "x", message: "Hello", at: "/tmp/nowhere.db" }],
@@ -67,4 +67,32 @@ test("to write is not to hand out the machine; to operate is", async () => {
   for (const asked of handsOut)
     for (const whose of [operates, rules])
       assert.notEqual((await ask(asked, whose)).status, 403, JSON.stringify(asked));
+});
+
+test("an imported session is activated, and a copy with a shell is forked, by who may operate", async () => {
+  await using place = await served({});
+  const { engine } = place;
+  await using other = await openEngine({ store: "memory:" });
+  const bind = [{ kind: "shell", path: "/" }] as const;
+  const [moved, copied] = [
+    await other.open({ objective: "Theirs", bind }),
+    await other.open({ objective: "Theirs too", bind }),
+  ];
+  await engine.import(other.export(moved.id, { move: true }));
+  await engine.import(other.export(copied.id));
+  const [writes, operates] = await Promise.all([
+    engine.addToken({ scopes: ["read", "write"] }),
+    engine.addToken({ scopes: ["read", "write", "operate"] }),
+  ]);
+  const asked: readonly (readonly [OperationId, string, Readonly<Record<string, unknown>>])[] = [
+    ["session.activate", moved.id, {}],
+    ["session.fork", copied.id, {}],
+    ["engine.open", "", { from: copied.id }],
+  ];
+  for (const [operation, id, params] of asked) {
+    const ask = (token: string) => place.call(operation, { id, params, token });
+    assert.ok(isTold(await ask(writes.token)), operation);
+    assert.equal((await ask(operates.token)).status, 200, operation);
+  }
+  assert.equal((await (await engine.session(moved.id)).fold()).standing.status, "open");
 });

@@ -100,3 +100,6 @@ function take(frame: string, reading: Reading): void {
   reading.count += 1;
   reading.digest = hash("sha256", reading.digest + data);
 }
+
+/** The position in an id: "7.0123…" of a session, "…~ses_…~7~0123…" of the feed. */
+export const seqOf = (id: string): number => Number(/(?:^|~)(\d+)(?:[.~][0-9a-f]+)?$/.exec(id)?.[1] ?? 0);

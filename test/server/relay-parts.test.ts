@@ -128,6 +128,12 @@ test("what another machine calls itself is not asked for here", () => {
     for (const holder of ["here:13/4026", "here:13/4027", "here:13", "test"])
       assert.equal(isOutOfReach({ holder, address }, own), false, `${holder} ${address}`);
   }
+  // A machine of the same name.
+  const booted = "here:12/4026/0123456789abcdef";
+  const address = "http://127.0.0.1:7717";
+  assert.equal(isOutOfReach({ holder: "here:12/4026/fedcba9876543210", address }, booted), true);
+  assert.equal(isOutOfReach({ holder: "here:13/4027/0123456789abcdef", address }, booted), false);
+  assert.equal(isOutOfReach({ holder: "here:13/4026", address }, booted), false);
   for (const address of ["http://10.0.0.5:7717", "https://skein.example.com", "nowhere"])
     assert.equal(isOutOfReach({ holder: "there:12/4026", address }, own), false, address);
 });

@@ -18,6 +18,7 @@ import { makeToolSource } from "../../src/tool/source.ts";
 import { newPath } from "../path.ts";
 import { noPostgres, postgresPlace } from "../postgres/place.ts";
 import { workspace } from "../runtime/place.ts";
+import { seqOf } from "./reader.ts";
 import { frames, type Frame } from "./served.ts";
 import { slowModel, type SlowModel } from "./slow-model.ts";
 import { until } from "./until.ts";
@@ -274,7 +275,7 @@ test("a reader goes on without a gap when the server that runs the session is ki
     await using again = await oneOf(open, "again", model);
     await using _ = await again.engine.work({ concurrency: 1 });
     await reader.until(isThere("turn.ended"));
-    const ids = reader.heard.flatMap(({ id }) => (id === undefined ? [] : [Number(id)]));
+    const ids = reader.heard.flatMap(({ id }) => (id === undefined ? [] : [seqOf(id)]));
     assert.deepEqual(
       ids,
       ids.map((_id, place) => place + 1),

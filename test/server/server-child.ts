@@ -6,6 +6,7 @@ import { join } from "node:path";
 export interface ServerChild extends AsyncDisposable {
   readonly port: number;
   readonly token: string;
+  readonly pid: number;
   /** What only a fault explains, as far as it told. */
   readonly troubles: string[];
   rssBytes(): Promise<number>;
@@ -37,6 +38,7 @@ export async function startServer(store: string, port = 0): Promise<ServerChild>
   return {
     port: boundPort,
     token,
+    pid: child.pid ?? 0,
     troubles,
     async rssBytes() {
       rss = Promise.withResolvers();

@@ -37,7 +37,7 @@ function unchunked(body: string): string {
 }
 
 const idsIn = (text: string): string[] =>
-  [...text.matchAll(/(?:^|\n)id: (\d+)\n/g)].map(([, id]) => id ?? "");
+  [...text.matchAll(/(?:^|\n)id: (\d+)\.[0-9a-f]{16}\n/g)].map(([, id]) => id ?? "");
 const ids = (count: number): string[] => Array.from({ length: count }, (_, place) => `${place + 1}`);
 
 test("in chunks, to an older client without, and after an earlier request on the connection", async () => {
@@ -49,7 +49,7 @@ test("in chunks, to an older client without, and after an earlier request on the
   const older = await raw(place, [asking(place, path, "1.0")]);
   const later = await raw(place, [plain, plain, asking(place, path, "1.1")]);
   const all = [newer, older, later];
-  await until(async () => all.every(({ text }) => text.includes("id: 1\n")));
+  await until(async () => all.every(({ text }) => text.includes("id: 1.")));
   for (let number = 0; number < 20; number++) await session.append(`größer, 大きい ${number}`);
   await Promise.all(Array.from({ length: 20 }, (_, number) => session.append(`at once ${number}`)));
   await until(async () => all.every(({ text }) => idsIn(text).length === 41));
@@ -70,12 +70,12 @@ test("a reader that is slow falls back to reading, and misses nothing", async ()
   socket.setEncoding("utf8").on("data", (piece: string) => (text += piece));
   await once(socket, "connect");
   socket.write(asking(place, `/v1/sessions/${session.id}/events`, "1.1"));
-  await until(async () => text.includes("id: 1\n"));
+  await until(async () => text.includes("id: 1."));
   socket.pause();
   const count = 400;
   for (let number = 0; number < count; number++) await session.append("x".repeat(60_000));
   socket.resume();
-  await until(async () => text.includes(`id: ${count + 1}\n`), 20_000);
+  await until(async () => text.includes(`id: ${count + 1}.`), 20_000);
   assert.deepEqual(idsIn(text), ids(count + 1));
   socket.destroy();
 });

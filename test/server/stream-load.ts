@@ -7,7 +7,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeRandom, type Random } from "../crash/random.ts";
-import { digestOf, readAll, type Reading } from "./reader.ts";
+import { digestOf, readAll, seqOf, type Reading } from "./reader.ts";
 import { startServer, type ServerChild } from "./server-child.ts";
 
 export interface CutOptions {
@@ -89,13 +89,13 @@ async function cutAll(server: ServerChild, options: CutOptions): Promise<CutRepo
   const [session, beside] = [await open("Busy"), await open("Beside")];
   const append = (to: string, count: number): Promise<unknown> =>
     call("POST", `/v1/sessions/${to}/append`, { records: textOf(random, count) });
-  const last = String(records + 1);
+  const last = records + 1;
   const reading = Array.from({ length: readers }, (_, place) =>
     readAll(() => server, {
       path: isOfAll(place) ? "/v1/feed?after=" : `/v1/sessions/${session}/events`,
       random: makeRandom(seed + place + 1),
       cut,
-      isWhole: ({ lastId }) => lastId.split("~").at(-1) === last && !lastId.includes(beside),
+      isWhole: ({ lastId }) => seqOf(lastId) === last && !lastId.includes(beside),
     }),
   );
   const writers = 8;
@@ -207,8 +207,8 @@ function openStream(
     response.on("error", () => null);
     response.setEncoding("utf8").on("data", (chunk: string) => {
       text += chunk;
-      if (text.includes("id: 1\n")) resolve();
-      if (/id: 2\n.*\n.*\n\n/.test(text)) {
+      if (text.includes("id: 1.")) resolve();
+      if (/id: 2\..*\n.*\n.*\n\n/.test(text)) {
         text = "";
         second();
       }

@@ -76,10 +76,11 @@ test("a hook is told of the events it wants, signed, without what was said", asy
   await until(async () => place.got.length === 1);
   await out.stop();
   const [got] = place.got;
-  const { seq } = await session.head();
+  const { seq, hash } = await session.head();
+  const delivery = `${session.id}@${seq}.${hash.slice(0, 16)}`;
   assert.deepEqual(
     [got?.delivery, got?.headers["skein-delivery"], got?.headers["skein-event"], got?.event.type],
-    [`${session.id}@${seq}`, `${session.id}@${seq}`, "session.closed", "session.closed"],
+    [delivery, delivery, "session.closed", "session.closed"],
   );
   const [, t = "", v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(got?.headers["skein-signature"])) ?? [];
   assert.equal(v1, createHmac("sha256", secret).update(`${t}.${got?.text}`).digest("hex"));
@@ -190,16 +191,18 @@ test("any process finds what a hook waits for, by what is written down", async (
 
 test("what could not be told within a day is given up, in the log, and the next is told", async () => {
   let aheadMs = 0;
+  let status = 500;
   const later = world({ now: () => Date.now() + aheadMs });
-  await using place = await receiver((count) => (count <= 3 ? 500 : 200));
+  await using place = await receiver(() => status);
   await using engine = engineOn(later);
   await engine.setHook("ops", place.url, closed);
   const out = await openWebhooksOut(engine, near);
   const first = await engine.open({ objective: "One" });
   await first.close();
-  await until(async () => place.got.length === 2);
+  await until(async () => place.got.length >= 2);
   aheadMs = limit.hookRetryMs;
   await until(async () => (await engine.hooks())[0]?.abandoned === 1);
+  status = 200;
   const second = await engine.open({ objective: "Two" });
   await second.close();
   await until(async () => place.got.some(({ event }) => event.session === second.id));
@@ -210,7 +213,9 @@ test("what could not be told within a day is given up, in the log, and the next 
     .map(({ actor, body }) => ({ actor, body }));
   const [{ attempts }] = given.map(({ body }) => body) as [{ attempts: number }];
   const { seq } = await first.head();
-  assert.ok(attempts >= 3);
+  // At least two, and one more after which the day was over.
+  // The clock may be set forward before the answer to the second attempt is read.
+  assert.ok(attempts >= 2);
   assert.deepEqual(given, [
     { actor: "system", body: { name: "ops", setSeq: 1, log: first.id, seq, attempts } },
   ]);

@@ -55,6 +55,9 @@ const wishes = [
   "malformed",
 ] as const;
 
+const isFork = (messages: readonly MessagePart[]): boolean =>
+  JSON.stringify(messages).includes("You are a fork of the session");
+
 /** Ids of calls repeat, as some providers' do. */
 function callOf(random: Random, messages: readonly MessagePart[], risk: number): AnswerBlock {
   const wish = random.chance(risk) ? random.pick(["pay", "wire", "wire"] as const) : random.pick(wishes);
@@ -73,7 +76,10 @@ function callOf(random: Random, messages: readonly MessagePart[], risk: number):
       return use("send", { to: peer ?? "nobody", text: `message ${number}` });
     }
     case "fork":
-      return number % 3 === 0 ? use("fork", { objective: `Branch ${number}` }) : use("look", { number });
+      // A fork works by itself: one that forked again would make more of them than a life has time for.
+      return number % 3 === 0 && !isFork(messages)
+        ? use("fork", { objective: `Branch ${number}` })
+        : use("look", { number });
     case "sleep":
       return number % 3 === 0 ? use("sleep", { forSeconds: 1 + (number % 30) }) : use("look", { number });
     case "nonsense":

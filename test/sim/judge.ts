@@ -8,6 +8,7 @@ import { makeStateReader, unread, type Known } from "../../src/runtime/state-rea
 import type { World } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
 import { followCalls, followInputs } from "./follow.ts";
+import { judgeMoney } from "./money.ts";
 import { followTriggers } from "./schedule.ts";
 import type { Given } from "./people.ts";
 import type { Witness } from "./witness.ts";
@@ -46,13 +47,7 @@ async function judgeSession(court: Court, session: SessionId): Promise<void> {
   followInputs(records, states, (text) => blame("inputs", text));
   followTriggers(session, records, witness.clocks, (text) => blame("trigger", text));
   judgeWakes(records, states, (text) => blame("trigger", text));
-  judgeMoney(states, records, (text) => blame("money", text));
-  const last = states[head.seq]!.standing;
-  const charge = witness.charges.get(session) ?? { tokens: 0, nanoUsd: 0 };
-  for (const name of ["tokens", "nanoUsd"] as const) {
-    const covered = last.used[name] + (last.reserved?.amounts[name] ?? 0);
-    if (covered < charge[name]) blame("money", `: ${covered} ${name} cover a charge of ${charge[name]}`);
-  }
+  judgeMoney(session, states, records, witness, (text) => blame("money", text));
   await judgeContexts(court, session, records, states);
 }
 
@@ -92,39 +87,6 @@ async function recordsOf(store: Store, session: LogId): Promise<StoredRecord[]> 
     const page = await store.read(session, { fromSeq, toSeq: Infinity, limit: 1_000, contents: true });
     if (page.length === 0) return records;
     records.push(...page);
-  }
-}
-
-function judgeMoney(
-  states: readonly State[],
-  records: readonly StoredRecord[],
-  blame: (text: string) => void,
-): void {
-  for (const { seq, type } of records) {
-    if (type === "session.forked") continue;
-    judgeLimits(states[seq]!, type, (text) => blame(`@${seq}: ${text}`));
-    const { limits, used: after, reserved: now } = states[seq]!.standing;
-    const { used: before, reserved } = states[seq - 1]!.standing;
-    for (const name of ["tokens", "nanoUsd", "steps", "turns", "toolCalls"] as const) {
-      // Beyond the limit by one call at most: what was set aside for it may not have been enough.
-      const most = (limits[name] ?? Infinity) + ((reserved ?? now)?.amounts[name] ?? 0);
-      if (after[name] > Math.max(before[name], most))
-        blame(`@${seq}: ${type} takes ${name} to ${after[name]}, and ${limits[name]} is the limit`);
-    }
-    for (const [name, amount] of Object.entries(before)) {
-      const now = after[name as keyof typeof after];
-      if (now < amount) blame(`@${seq}: ${type} takes ${name} from ${amount} down to ${now}`);
-    }
-  }
-}
-
-/** Nothing is begun that the budget has no room for. */
-function judgeLimits({ standing }: State, type: string, blame: (text: string) => void): void {
-  if (type !== "turn.started" && type !== "model.requested" && type !== "tool.started") return;
-  const { limits, used, reserved, allotted } = standing;
-  for (const name of ["tokens", "nanoUsd", "steps", "turns", "toolCalls"] as const) {
-    const spent = used[name] + allotted[name] + (reserved?.amounts[name] ?? 0);
-    if (spent > (limits[name] ?? Infinity)) blame(`${type} with ${spent} ${name} of ${limits[name]}`);
   }
 }
 
@@ -174,7 +136,7 @@ function judgeVerbs({ counts, blame }: Witness): void {
   const verbs = {
     interrupt: "session.interrupted",
     rewind: "session.rewound",
-    cancel: "session.closed",
+    cancel: "session.closed cancelled",
     reopen: "session.reopened",
   };
   for (const [verb, type] of Object.entries(verbs)) {

@@ -68,7 +68,7 @@ export function lineTo(inner: Store, process: SimProcess, line: Line, mortal: bo
 
   async function append(parts: readonly Part[]): Promise<Outcome> {
     const outcome = await inner.append(parts);
-    witness.appended(process.name, parts, outcome, timeline.now() + process.aheadMs());
+    witness.appended(process.name, parts, outcome, timeline.now());
     return outcome;
   }
 

@@ -37,12 +37,15 @@ interface Place {
   readonly trace: (line: string) => void;
 }
 
-const facts: ModelFacts = {
+/** In some lives far more is reserved than can be generated while a call lasts. */
+const factsOf = (seed: number): ModelFacts => ({
   windowTokens: 200_000,
-  outputTokensMax: 500,
+  outputTokensMax: seed % 5 === 0 ? 8_000 : 500,
   images: false,
-  price: { input: 1_000, output: 5_000, asOf: "2026-11-01" },
-};
+  price,
+});
+
+const price = { input: 1_000, output: 5_000, asOf: "2026-11-01" };
 
 /** What they are said to be for would only be rendered and counted again and again. */
 const ownTools = sessionTools
@@ -56,6 +59,7 @@ const tokenizer = makeTokenizer({ digest });
 await tokenizer.count("");
 
 export function makeOutside(place: Place): Outside {
+  const facts = factsOf(place.seed);
   const model = (process: SimProcess, name: string): Model => ({
     name,
     facts,
@@ -99,6 +103,8 @@ async function* stream(
   call: ModelCall,
 ): AsyncGenerator<{ readonly type: "text"; readonly text: string }, Answer, void> {
   const { random, climate, witness } = place;
+  const context = contextDigest(digest, call.parts);
+  const charged = witness.asking(process.name, context);
   await process.world.sleep(0);
   const fails = random.chance(climate().modelFails);
   const kind = fails
@@ -108,13 +114,12 @@ async function* stream(
   // What is refused at the door was not looked at, and costs nothing.
   if (kind === "overloaded" || kind === "overflow") throw new ModelError(kind, `${kind}, as the seed has it`);
   if (kind === "rate-limited") throw new ModelError(kind, "too many", { retryAfterMs: random.below(5_000) });
-  const context = contextDigest(digest, call.parts);
   const said = answerTo(place.seed, context, call.parts);
   const { tokens: inputTokens } = await tokenizer.estimate(call.parts);
   const usage = { inputTokens, outputTokens: Math.min(said.outputTokens, call.outputTokensMax) };
-  witness.asked(context, {
+  charged({
     tokens: inputTokens + usage.outputTokens,
-    nanoUsd: costOf(facts.price, usage) ?? 0,
+    nanoUsd: costOf(price, usage) ?? 0,
   });
   await arrives(place, process, 1 + random.below(800));
   yield { type: "text", text: "…" };

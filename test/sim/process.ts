@@ -25,8 +25,6 @@ export interface SimProcess {
   atEnd(work: () => void): void;
   /** Its clock is this wrong from now on. */
   setClock(skewMs: number): void;
-  /** How far ahead its clock has been at most, so far. */
-  aheadMs(): number;
 }
 
 const { digest, hashBytes } = realWorld();
@@ -43,7 +41,6 @@ export function makeProcess(
 ): SimProcess {
   const { timeline, random, isGone = () => false } = options;
   let { skewMs } = options;
-  let aheadMs = skewMs;
   let standing: Standing = "up";
   let backlog: (() => void)[] = [];
   const endings: (() => void)[] = [];
@@ -87,9 +84,7 @@ export function makeProcess(
     atEnd: (work: () => void) => void endings.push(work),
     setClock(wrongMs: number): void {
       skewMs = wrongMs;
-      aheadMs = Math.max(aheadMs, wrongMs);
     },
-    aheadMs: () => aheadMs,
   };
   const world = makeWorld(timeline, made.enter, {
     name,

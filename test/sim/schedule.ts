@@ -1,6 +1,7 @@
 /**
  * A plain model of what triggers do by time: a first time and a step. Every firing of a log is held against
- * it: each time is fired for once, in order, none is left out, and none comes before some clock said so.
+ * it: each time is fired for once, in order, none is left out, and none comes before the store's clock says
+ * so.
  */
 import type { StoredRecord } from "../../src/core/chain.ts";
 import type { LogId } from "../../src/core/ids.ts";
@@ -75,7 +76,7 @@ interface Fired {
   readonly input?: number;
 }
 
-/** Follows the triggers of one log. `clocks`: when each record was written at the latest, by its writer. */
+/** Follows the triggers of one log. `clocks`: when each record was appended, by the store's clock. */
 export function followTriggers(
   log: LogId,
   records: readonly StoredRecord[],
@@ -128,7 +129,7 @@ function judgeTimes(
   if (schedule === null) return wrong("it does not go by time");
   const last = later(schedule, dueMs, count - 1) ?? Infinity;
   const next = later(schedule, dueMs, count);
-  if (last > clockMs) wrong(`stands for ${last}, and no clock was past ${clockMs}`);
+  if (last > clockMs) wrong(`stands for ${last}, and the store's clock said ${clockMs}`);
   if (said.nextMs !== next) wrong(`goes on with ${said.nextMs} instead of ${next}`);
   if (type === "trigger.fired") {
     if (missed !== "once" && count !== 1) wrong(`stands for ${count} times by the rule ${missed}`);

@@ -44,12 +44,14 @@ export interface Witness {
   readonly counts: Map<string, number>;
   blame(fault: Fault, text: string): void;
   note(kind: string): void;
-  /** When triggers were written to at the latest, by the clocks of those who wrote: by `session seq`. */
+  /** What each call was charged, by `session seq` of its request. */
+  readonly calls: Map<string, Charge>;
+  /** When records of triggers were appended, by the store's clock: by `session seq`. */
   readonly clocks: Map<string, number>;
-  /** `clockMs`: what the clock of the process has said at most. */
-  appended(process: string, parts: readonly Part[], outcome: Outcome, clockMs: number): void;
-  /** A call reached a model: the session that asked, or null when nobody wrote down that it would. */
-  asked(digest: string, charge: Charge): void;
+  /** `storeMs`: what the store's clock says. Triggers go by it, whatever the clock of the process says. */
+  appended(process: string, parts: readonly Part[], outcome: Outcome, storeMs: number): void;
+  /** A process begins to ask a model. Gives what is to be called when the call is charged, if it ever is. */
+  asking(process: string, digest: string): (charge: Charge) => void;
   /** A tool was told to run. */
   ran(call: { readonly session: string; readonly seq: number; readonly key: string }, tool: string): void;
   /** It took effect. */
@@ -70,6 +72,11 @@ interface Holder {
   readonly process: string;
 }
 
+function addCharge(charges: Map<string, Charge>, name: string, { tokens, nanoUsd }: Charge): void {
+  const before = charges.get(name) ?? { tokens: 0, nanoUsd: 0 };
+  charges.set(name, { tokens: before.tokens + tokens, nanoUsd: before.nanoUsd + nanoUsd });
+}
+
 export function makeWitness(trace: (line: string) => void): Witness {
   const problems: Problem[] = [];
   const sessions: SessionId[] = [];
@@ -77,7 +84,9 @@ export function makeWitness(trace: (line: string) => void): Witness {
   const counts = new Map<string, number>();
   const clocks = new Map<string, number>();
   const holders = new Map<LogId, Holder>();
-  const requested = new Map<string, string>();
+  const calls = new Map<string, Charge>();
+  /** By process and context: two processes may request the same, one of them after it lost its lease. */
+  const requested = new Map<string, { readonly session: LogId; readonly seq: number }>();
   const started = new Set<string>();
   const effects = new Map<string, { readonly input: string; times: number }>();
 
@@ -100,19 +109,23 @@ export function makeWitness(trace: (line: string) => void): Witness {
     if (alone) blame("fence", `${where} without an epoch`);
   }
 
-  function wrote(process: string, part: Part, firstSeq: number, clockMs: number): void {
+  function wrote(process: string, part: Part, firstSeq: number, storeMs: number): void {
     const { session, drafts, lease } = part;
     checkFence(process, part, firstSeq);
     if (lease === "release") holders.delete(session);
     else if (lease !== undefined) holders.set(session, { epoch: firstSeq, process });
     for (const [place, { type, body, cause }] of drafts.entries()) {
       note(type);
-      if (type.startsWith("trigger.")) clocks.set(`${session} ${firstSeq + place}`, clockMs);
+      // A fork that a model made is closed by itself.
+      if (type === "session.closed") note(`${type} ${(JSON.parse(body) as { outcome: string }).outcome}`);
+      if (type.startsWith("trigger.")) clocks.set(`${session} ${firstSeq + place}`, storeMs);
       if ((type === "session.opened" || type === "session.forked") && isSessionId(session))
         sessions.push(session);
       if (type === "tool.started") started.add(`${session} ${cause}`);
-      if (type === "model.requested")
-        requested.set((JSON.parse(body) as { context: string }).context, session);
+      if (type === "model.requested") {
+        const { context } = JSON.parse(body) as { context: string };
+        requested.set(`${process} ${context}`, { session, seq: firstSeq + place });
+      }
     }
   }
 
@@ -120,28 +133,33 @@ export function makeWitness(trace: (line: string) => void): Witness {
     problems,
     sessions,
     charges,
+    calls,
     counts,
     clocks,
     blame,
     note,
-    appended(process, parts, outcome, clockMs) {
+    appended(process, parts, outcome, storeMs) {
       if (outcome.kind !== "ok") return;
       for (const [place, part] of parts.entries()) {
         const { firstSeq, headSeq } = outcome.parts[place]!;
         const types = part.drafts.map(({ type }) => type).join(" ");
         trace(`${process} ${part.session.slice(-4)} ${firstSeq}-${headSeq} ${types}`);
-        wrote(process, part, firstSeq, clockMs);
+        wrote(process, part, firstSeq, storeMs);
       }
     },
-    asked(digest, { tokens, nanoUsd }) {
-      note("model asked");
-      const session = requested.get(digest);
-      if (session === undefined) {
-        blame("intent", `a model was asked what no log says: ${digest}`);
-        return;
-      }
-      const before = charges.get(session) ?? { tokens: 0, nanoUsd: 0 };
-      charges.set(session, { tokens: before.tokens + tokens, nanoUsd: before.nanoUsd + nanoUsd });
+    asking(process, digest) {
+      // Found now: by the time that it is charged the same may have been requested again.
+      const request = requested.get(`${process} ${digest}`);
+      return (charge) => {
+        note("model asked");
+        if (request === undefined) {
+          blame("intent", `a model was asked what no log says: ${digest}`);
+          return;
+        }
+        const { session, seq } = request;
+        addCharge(charges, session, charge);
+        addCharge(calls, `${session} ${seq}`, charge);
+      };
     },
     ran({ session, seq }, tool) {
       note(`ran ${tool}`);

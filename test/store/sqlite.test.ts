@@ -102,7 +102,7 @@ test("the connection has the settings that durability rests on", async () => {
     );
     assert.deepEqual(
       [pragma(database!, "application_id"), pragma(database!, "user_version")],
-      [0x534b4e31, 4],
+      [0x534b4e31, 6],
     );
     assert.equal((await store?.stats())?.durability, durability);
     await store?.close();
@@ -265,12 +265,12 @@ test("a store of a newer layout is refused and left as it is", async () => {
   const { path, remove } = newPath();
   await (await opens(path)).close();
   const raw = new DatabaseSync(path);
-  raw.exec("PRAGMA user_version = 5");
+  raw.exec("PRAGMA user_version = 7");
   raw.close();
   const before = readFileSync(path);
   await assert.rejects(opens(path), {
     code: "refused",
-    message: /layout 5; .* up to 4/,
+    message: /layout 7; .* up to 6/,
     hint: /update Skein/,
   });
   assert.ok(before.equals(readFileSync(path)));

@@ -1,6 +1,6 @@
 /** File tools: reading, writing, editing, and never outside of what is bound. */
 import assert from "node:assert/strict";
-import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Binding } from "../../src/core/command.ts";
@@ -278,6 +278,21 @@ describe("outside of what is bound", () => {
     assert.deepEqual(await callTool(tools, "read_file", { path: `${place.root}-link/in/a.txt` }), {
       text: "a",
     });
+  });
+
+  test("a bound file that is replaced by a link after it was opened is refused", async () => {
+    await using place = await openPlace({ "bound.txt": "mine", "other.txt": "do not tell" });
+    const path = join(place.root, "bound.txt");
+    const tools = await toolsOf([{ kind: "file", name: "bound.txt", path, mode: "write" }]);
+    assert.deepEqual(await callTool(tools, "read_file", { path: "bound.txt" }), { text: "mine" });
+    for (const target of ["other.txt", join(place.root, "other.txt"), join(place.outside, "secret.txt")]) {
+      await rm(path);
+      await symlink(target, path);
+      for (const tool of ["read_file", "write_file", "edit_file"] as const)
+        assert.match(await failure(callTool(tools, tool, inputs[tool]("bound.txt"))), /^refused: /, target);
+    }
+    assert.equal(await readFile(join(place.root, "other.txt"), "utf8"), "do not tell");
+    assert.equal(await readFile(join(place.outside, "secret.txt"), "utf8"), "do not tell");
   });
 
   test("a directory that is swapped for a link all the time never gives a way out", async () => {

@@ -17,7 +17,7 @@ interface Message {
 
 const object = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
 const none = { type: "object" };
-const tools = [
+const tools: { name: string; inputSchema: object; [more: string]: unknown }[] = [
   { name: "echo", description: "Says it again.", inputSchema: object, annotations: { readOnlyHint: true } },
   { name: "set", description: "Sets it.", inputSchema: object, annotations: { idempotentHint: true } },
   { name: "every.thing", inputSchema: none },
@@ -31,9 +31,20 @@ const tools = [
   { name: "die", inputSchema: none },
   { name: "babble", inputSchema: none },
   { name: "large", inputSchema: none },
+  { name: "media", inputSchema: none, annotations: { readOnlyHint: true } },
+  { name: "structure", inputSchema: none },
 ];
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] });
+
+/** An image as the official filesystem server gives it: in the content, in the structure, and as text. */
+function media(): object {
+  const bytes = Buffer.alloc(950_000, 7);
+  bytes.set([0x89, 0x50, 0x4e, 0x47]);
+  const image = { type: "image", data: bytes.toString("base64"), mimeType: "image/png" };
+  const structuredContent = { content: [image] };
+  return { content: [image, ...text(JSON.stringify(structuredContent)).content], structuredContent };
+}
 
 /** The results of the calls that answer at once. */
 const results: Readonly<Record<string, (input: Record<string, unknown>) => object>> = {
@@ -55,6 +66,12 @@ const results: Readonly<Record<string, (input: Record<string, unknown>) => objec
   env: () => text(`${process.env["TOKEN"]} ${process.env["PLAIN"]} ${process.env["SKEIN_TEST_LEAK"]}`),
   babble: () => ({ content: "nonsense" }),
   large: () => text("x".repeat(40_000_000)),
+  learned: () => text("something new"),
+  media,
+  structure: () => ({
+    ...text("stored"),
+    structuredContent: { rows: Array.from({ length: 13_000 }, (_, row) => ({ row, text: "x".repeat(100) })) },
+  }),
 };
 
 /** What is answered, if anything. */
@@ -90,6 +107,12 @@ async function goSlowly({ id, params }: Message): Promise<void> {
   say({ jsonrpc: "2.0", id, result: text("at last") });
 }
 
+/** From now on it has another tool, and one less. */
+function learn(): void {
+  tools.splice(0, tools.length, { name: "learned", inputSchema: none, annotations: { readOnlyHint: true } });
+  say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+}
+
 function serve(): void {
   const [, , way] = process.argv;
   if (way === "dies") {
@@ -118,6 +141,7 @@ function serve(): void {
     if (message.params?.name === "die") process.exit(4);
     if (message.params?.arguments?.["text"] === "die") process.exit(5);
     if (message.params?.name === "slow") void goSlowly(message);
+    if (way === "learns" && message.params?.name === "every/thing") learn();
     if (way === "endless" && message.method === "tools/list") {
       say({ jsonrpc: "2.0", id: message.id, result: { tools: [], nextCursor: "on" } });
       return;

@@ -36,8 +36,8 @@ async function openServers(...bound: readonly Partial<Bound>[]): Promise<Place> 
   const opened = new AsyncDisposableStack();
   const whole = bound.map((one): Bound => ({ kind: "mcp", name: "srv", mode: "read", ...one }));
   try {
-    const tools = await mcpTools(world, whole, opened, new AbortController().signal);
-    return { tools, pids, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+    const mcp = await mcpTools(world, whole, opened, new AbortController().signal);
+    return { tools: mcp.tools(), pids, [Symbol.asyncDispose]: () => opened.disposeAsync() };
   } catch (error) {
     await opened.disposeAsync();
     for (const pid of pids) assert.deepEqual(await groupOf(pid), [], "nothing is left of what did not open");
@@ -79,9 +79,11 @@ describe("over stdio", () => {
         "srv_hang unsafe",
         "srv_large unsafe",
         `${cut} unsafe`,
+        "srv_media read",
         "srv_refuse unsafe",
         "srv_set idempotent",
         "srv_slow unsafe",
+        "srv_structure unsafe",
       ],
     );
     assert.match(outerName(place.tools, 5), /^srv_every_thing_[0-9a-f]{6}$/);
@@ -161,6 +163,10 @@ describe("over stdio", () => {
     }
     await using other = await openServers(stdio());
     await assert.rejects(callTool(other.tools, "srv_large", {}), isUnknown);
+    await using third = await openServers(stdio());
+    const reason = await failure(callTool(third.tools, "srv_large", {}));
+    assert.match(reason, /it was stopped: it sent a message of more than 33554432 bytes/);
+    assert.doesNotMatch(reason, /SIGKILL/);
   });
 
   test("a call that only reads is an error when the server dies in it", async () => {
@@ -266,6 +272,48 @@ describe("over HTTP", () => {
     assert.match(await failure(callTool(place.tools, "srv_fail", {})), /^unavailable: .*refused the call/);
     await http[Symbol.asyncDispose]();
     assert.match(await failure(callTool(place.tools, "srv_env", {})), /^unavailable: .*cannot be reached/);
+  });
+
+  test("a stream that ends without its answer is noticed at once", { timeout: 60_000 }, async () => {
+    const sse = { "content-type": "text/event-stream" };
+    const gone = (response: ServerResponse) => setTimeout(50).then(() => response.destroy());
+    let resumed = 0;
+    const ways: Readonly<Record<string, (response: ServerResponse, id: number | undefined) => void>> = {
+      // Without a word, after a heartbeat, by an orderly end, and with an event that could be resumed from.
+      env: (response) => void (response.writeHead(200, sse).flushHeaders(), gone(response)),
+      hang: (response) => void (response.writeHead(200, sse).write(": heartbeat\n\n"), gone(response)),
+      fail: (response) => void response.writeHead(200, sse).end(": bye\n\n"),
+      echo: (response) => void response.writeHead(200, sse).end(": bye\n\n"),
+      die: (response) => void response.writeHead(200, sse).end("id: 1\nretry: 100\ndata:\n\n"),
+      slow: (response, id) => void response.writeHead(200, sse).end(`id: r${id}\nretry: 100\ndata:\n\n`),
+    };
+    await using http = await openHttp((request, response, body) => {
+      const last = String(request.headers["last-event-id"] ?? "");
+      if (request.method === "GET" && last.startsWith("r")) {
+        resumed += 1;
+        const result = { content: [{ type: "text", text: "resumed" }] };
+        const reply = { jsonrpc: "2.0", id: Number(last.slice(1)), result };
+        return void response.writeHead(200, sse).end(`data: ${JSON.stringify(reply)}\n\n`);
+      }
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      const message = JSON.parse(body) as Parameters<typeof answer>[0];
+      const way = ways[message.params?.name ?? ""];
+      if (way !== undefined) return way(response, message.id);
+      const reply = answer(message);
+      if (reply === undefined) return void response.writeHead(202).end();
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
+    });
+    await using place = await openServers({ url: http.url });
+    const unknown = /^error: .*did not answer the call: .*closed before the answer came.*is not known$/;
+    for (const name of ["srv_env", "srv_hang", "srv_fail"])
+      assert.match(await failure(callTool(place.tools, name, {})), unknown, name);
+    const reading = failure(callTool(place.tools, "srv_echo", { text: "x" }));
+    assert.match(await reading, /^unavailable: .*did not answer the call/);
+    assert.deepEqual([await callTool(place.tools, "srv_slow", {}), resumed], [{ text: "resumed" }, 1]);
+    const dying = failure(callTool(place.tools, "srv_die", {}));
+    await setTimeout(30);
+    await http[Symbol.asyncDispose]();
+    assert.match(await dying, unknown);
   });
 
   test("servers that are not there, refuse, hang or talk nonsense say so", async () => {

@@ -9,6 +9,7 @@ import { ending } from "../title.ts";
 import { verb } from "../verb.ts";
 
 const verdicts = ["allow", "deny"] as const;
+const remembered = ["session", "always"] as const;
 
 export const answer = verb({
   name: "answer",
@@ -18,6 +19,11 @@ export const answer = verb({
     call: { type: "list", value: "CALL", what: "only this call; by default all that wait" },
     reason: { type: "text", what: "why; it is kept in the log, and a denial's is told to the model" },
     text: { type: "text", what: "something to tell the model with it" },
+    remember: {
+      type: "text",
+      value: "session|always",
+      what: "allow besides: every call of the tool in this session, or exactly this command in every session",
+    },
   },
   about: [
     "VERDICT is allow or deny; without it, and without --text, what waits is shown. After an outcome that " +
@@ -27,11 +33,14 @@ export const answer = verb({
   examples: [
     { command: "skein answer 4x8kz1", what: "what it waits for" },
     { command: "skein answer 4x8kz1 allow", what: "all calls that wait" },
+    { command: "skein answer 4x8kz1 allow --remember always", what: "and the same commands from now on" },
     { command: 'skein answer 4x8kz1 deny --call call-2 --reason "not on Fridays"', what: "one of them" },
     { command: 'skein answer 4x8kz1 --text "The mail went out."', what: "after an unknown outcome" },
   ],
   async run({ args, options, out, session }) {
     const { call: calls, reason, text } = options;
+    const remember =
+      options.remember === undefined ? undefined : oneOf("--remember", options.remember, remembered);
     const found = await session(args.ID);
     const question = await questionOf(found);
     if (args.VERDICT === undefined && text === undefined) {
@@ -52,7 +61,7 @@ export const answer = verb({
     const verdict = args.VERDICT === undefined ? "allow" : oneOf("VERDICT", args.VERDICT, verdicts);
     const written = await found.answer({
       allow: verdict === "allow",
-      ...present({ reason, text }),
+      ...present({ reason, text, remember }),
       ...(calls.length === 0 ? {} : { calls }),
     });
     const done = args.VERDICT === undefined ? "answered" : verdict === "allow" ? "allowed" : "denied";

@@ -1,5 +1,6 @@
 /** Asks a session something and shows what comes of it. */
 import { SkeinError } from "../../core/error.ts";
+import { unsafeDefault } from "../../core/permission.ts";
 import type { Session } from "../../runtime/session.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { present, readText } from "../input.ts";
@@ -13,6 +14,7 @@ export const ask = verb({
   args: ["ID", "TEXT...?"],
   options: {
     key: { type: "text", what: "a second input with the same key is not written" },
+    yes: { type: "flag", short: "y", what: "allow unsafe tools in this session without asking, from now on" },
   },
   about: [
     "Several words are one text; without TEXT, or with a dash, it is standard input. The answer goes to " +
@@ -34,9 +36,12 @@ export const ask = verb({
     const { args, options, session } = call;
     const text = await textOf(args.TEXT);
     if (text.trim() === "") {
-      throw new SkeinError("invalid", "ask: the text is empty", { hint: "say what is to be done" });
+      throw new SkeinError("invalid", "ask: TEXT is missing or empty", {
+        hint: 'usage: skein ask ID TEXT; "skein ps" lists sessions, "skein open" makes one',
+      });
     }
     const found = await session(args.ID);
+    if (options.yes) await found.grant(unsafeDefault("allow", "asked with --yes"));
     const given = present({ key: options.key });
     const begin = (signal: AbortSignal) => found.ask(text, { ...given, signal });
     return showRun(call, found, begin, { ownOnly: true, waiting: makeWaiting(call, found) });

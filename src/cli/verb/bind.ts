@@ -17,6 +17,8 @@ export const bind = verb({
     name: { type: "text", what: "by default the path, the URL or the kind" },
     mode: { type: "text", choices: ["read", "write"], what: "by default read" },
     secret: { type: "list", value: "NAME", what: "the name of a secret it needs, never its value" },
+    sandbox: { type: "flag", what: "run the commands of a shell in a sandbox (bubblewrap)" },
+    network: { type: "flag", what: "let a sandboxed shell use the network" },
     options: { type: "text", value: "JSON", what: "whatever else the resource needs" },
   },
   about: [
@@ -24,6 +26,8 @@ export const bind = verb({
       "elsewhere. A shell needs nothing else; it works in --path, or where the session is run. An MCP " +
       "server is started by --command or found at --url. A tool is one that the program which runs the " +
       "session brings, by --name.",
+    "With --sandbox a shell sees the files and directories that are bound to the session, for reading or " +
+      "writing as they are bound, a /tmp of its own and no network. --path is then bound by --mode.",
     "The tools of a binding are there from the next run on; files and databases can be written only with " +
       '--mode write, and "skein tools ID" lists them.',
   ],
@@ -34,6 +38,10 @@ export const bind = verb({
       what: "a directory, to write",
     },
     { command: "skein bind 4x8kz1 shell --path .", what: "command lines, in this directory" },
+    {
+      command: "skein bind 4x8kz1 shell --sandbox --path . --mode write",
+      what: "the same in a sandbox, which may write in this directory",
+    },
     {
       command: "skein bind 4x8kz1 mcp --name time --command npx --command time-server",
       what: "an MCP server over its standard input and output",
@@ -50,6 +58,8 @@ export const bind = verb({
       kind,
       ...present({ path, url, name, mode: options.mode as "read" | "write" | undefined }),
       ...(command.length === 0 ? {} : { command }),
+      ...(options.sandbox && { sandbox: true }),
+      ...(options.network && { network: true }),
       ...(secret.length === 0 ? {} : { secrets: secret }),
       ...(options.options === undefined ? {} : { options: jsonOf("--options", options.options) }),
     };

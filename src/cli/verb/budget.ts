@@ -1,6 +1,7 @@
 /** Sets the limits of a session, or shows what is used of them. */
 import { budgetLeft } from "../../core/budget.ts";
 import { SkeinError } from "../../core/error.ts";
+import { spendOf, spendText } from "../../core/money.ts";
 import { resources, type Amounts, type Used } from "../../core/state.ts";
 import type { Session } from "../../runtime/session.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
@@ -82,10 +83,12 @@ async function show(out: Screen, session: Session): Promise<void> {
     { title: "LIMIT", align: "right" },
     { title: "LEFT", align: "right" },
   ] as const;
-  const value = { session: session.id, limits, used, left, allotted, reserved: held, unpriced };
+  const cost = spendOf(state);
+  const value = { session: session.id, limits, used, left, allotted, reserved: held, unpriced, cost };
   await out.answer(value, () => [
     ...table(columns, rows, { width: out.columns, heading: out.bold }),
-    ...(unpriced === 0 ? [] : [`${plural(unpriced, "answer")} of an unknown price on top`]),
+    ...(unpriced === 0 ? [] : [`${plural(unpriced, "call")} of an unknown price on top`]),
+    ...(cost.unconfirmedNanoUsd === 0 ? [] : [`cost: ${spendText(cost)}; the budget counts both`]),
     ...(reserved === null ? [] : ["a model call is under way; what it may use counts as used"]),
   ]);
 }

@@ -15,9 +15,10 @@ const openOptions = {
   bind: {
     type: "list",
     value: "KIND:PATH[:write]",
-    what: "a resource it may use, such as directory:.:write or shell",
+    what: "a resource it may use, such as directory:.:write, shell or shell:sandbox",
   },
   file: { type: "list", value: "PATH", what: "a text file that it is told from the beginning" },
+  yes: { type: "flag", short: "y", what: "allow unsafe tools, such as shell, without asking" },
 } as const;
 
 export const talk = verb({
@@ -26,10 +27,15 @@ export const talk = verb({
   args: ["ID?"],
   options: openOptions,
   about: [
-    "Without ID the first line opens a session, in a new store if there is none. Answers stream, tool " +
-      "calls show as they happen, and calls that want approval are asked about: y (yes, allow), n (no, " +
-      "deny), why not, or a (always), which allows every call of that tool. Commands begin with a slash " +
-      "and are verbs without the ID, such as /state, /fork or /budget --usd 2; /help lists them.",
+    "Without ID the first line opens a session, in a new store if there is none. Answers stream and tool " +
+      "calls show as they happen. Commands begin with a slash and are verbs without the ID, such as " +
+      "/state, /fork or /budget --usd 2; /help lists them.",
+    "Unsafe tools, such as shell, ask before they run in a session that is opened here: y allows the " +
+      "call once, s every call of the tool in this session, a always exactly this command (in this " +
+      'directory, by this binding, in every session; "skein approvals" lists and revokes), n or a reason ' +
+      "denies it. --yes allows unsafe tools without asking. A session that is there already keeps its rules.",
+    "Without a terminal, a call that asks ends the chat with exit code 7 and prints the command that " +
+      "answers; with --json the next line is taken as the answer.",
     "What is typed while a turn runs is queued; with ! in front it steers the turn at its next step. " +
       "Ctrl-C interrupts the turn, and a second one leaves. Leaving cancels nothing: the session goes on " +
       "from where it is, here or with any other verb.",
@@ -84,6 +90,7 @@ function openWords(options: Call<typeof openOptions>["options"]): string[] {
     ...(model === undefined ? [] : [`--model=${model}`]),
     ...bind.map((word) => `--bind=${word}`),
     ...file.map((path) => `--file=${path}`),
+    ...(options.yes ? ["--yes"] : []),
   ];
 }
 

@@ -1,10 +1,11 @@
 /** Closes a session and opens the next. */
+import { carryLines } from "../carry-lines.ts";
 import { present } from "../input.ts";
 import { verb } from "../verb.ts";
 
 export const clear = verb({
   name: "clear",
-  line: "Close a session and open the next with the same agent, objective and bindings.",
+  line: "Close a session and open the next with the same agent, objective, bindings and triggers.",
   args: ["ID"],
   options: {
     objective: { type: "text", what: "what the next one is for; by default the same" },
@@ -12,6 +13,11 @@ export const clear = verb({
     reason: { type: "text", what: "why; it is kept in the log" },
     handoff: { type: "flag", what: "the next one begins with the handoff of this one" },
   },
+  about: [
+    "Agent, model, bindings, permissions, labels, triggers, initial files and what is left of the budget " +
+      "go over in one append: a trigger fires for the next session from then on, and no more for this one. " +
+      "What does not go over is listed.",
+  ],
   examples: [
     { command: "skein clear 4x8kz1", what: "a fresh start; the old session stays, closed" },
     { command: "skein clear 4x8kz1 --handoff", what: "the next session carries on the work" },
@@ -20,6 +26,10 @@ export const clear = verb({
     const { objective, name, reason, handoff } = options;
     const before = await session(args.ID);
     const next = await before.clear({ ...present({ objective, name, reason }), handoff });
-    await out.answer({ id: next.id, from: before.id }, () => [`opened ${next.id}; ${before.id} is closed`]);
+    const { moved, left } = next.carriedOver ?? {};
+    await out.answer({ id: next.id, from: before.id, ...present({ moved, left }) }, () => [
+      `opened ${next.id}; ${before.id} is closed`,
+      ...carryLines(next.carriedOver, out),
+    ]);
   },
 });

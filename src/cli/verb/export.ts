@@ -6,6 +6,7 @@ import type { Store } from "../../store/port.ts";
 import { present } from "../input.ts";
 import { fileOf } from "../opening.ts";
 import { openOutput } from "../output.ts";
+import { isUnread } from "../screen.ts";
 import { bytes, jsonText } from "../text.ts";
 import { verb } from "../verb.ts";
 
@@ -44,6 +45,7 @@ export const exportVerb = verb({
     { command: "skein export 4x8kz1 --format html -o session.html", what: "a page to read" },
     { command: "skein export 4x8kz1 --format jsonl > session.jsonl", what: "every record, to verify" },
   ],
+  endsUnread: true,
   async run({ args, options, out, engine, session, store, place, untilStopped }) {
     const { format = "bundle" } = options;
     const output = standardOutput.has(options.output) ? undefined : options.output;
@@ -79,7 +81,10 @@ export const exportVerb = verb({
         ? opened.export(found.id, { withForks, move, ...present({ to: options.to }), ...signed })
         : pageOf(found, format, await store());
     const size = await file.write(chunks).catch(async (error: unknown) => {
-      throw move ? await movedAlready(found, error) : error;
+      if (move) throw await movedAlready(found, error);
+      // A reader that closes its end (`export … | head`) has what it wanted.
+      if (output === undefined && isUnread(error)) return 0;
+      throw error;
     });
     if (output === undefined) return;
     await out.answer({ id: found.id, file: output, format, bytes: size, moved: options.move }, () => [

@@ -3,6 +3,7 @@ import type { Permission } from "../../core/command.ts";
 import { oneOf } from "../args.ts";
 import { answerChange } from "../change.ts";
 import { jsonOf, present } from "../input.ts";
+import { ruleText } from "../state-lines.ts";
 import { verb } from "../verb.ts";
 
 const rules = ["allow", "ask", "deny", "none"] as const satisfies readonly Permission["rule"][];
@@ -13,6 +14,11 @@ export const grant = verb({
   args: ["ID", "TOOL", "RULE"],
   options: {
     name: { type: "text", what: "of the rule; by default the tool's name" },
+    effect: {
+      type: "text",
+      value: "unsafe",
+      what: "a default: only tools of this effect, if no other rule applies",
+    },
     pattern: { type: "text", value: "JSON", what: "only for calls with such arguments" },
     reason: { type: "text", what: "why; it is kept in the log" },
   },
@@ -23,6 +29,8 @@ export const grant = verb({
     "Of several rules that fit a call, any deny holds; else the strictest of the session; else the " +
       "strictest of its agent; without one the call is allowed. A call that is asked about suspends the " +
       'session until "skein answer". A denial is told to the model.',
+    "With --effect unsafe the rule is the default for tools that are not safe to run twice: it applies " +
+      "where no other rule of session or agent does.",
   ],
   examples: [
     { command: "skein grant 4x8kz1 shell ask", what: "somebody approves each call" },
@@ -38,9 +46,18 @@ export const grant = verb({
     const written = await found.grant({
       tool: args.TOOL,
       rule,
-      ...present({ name, reason }),
+      ...present({ name, reason, effect: effectOf(options.effect) }),
       ...(options.pattern === undefined ? {} : { pattern: jsonOf("--pattern", options.pattern) }),
     });
-    await answerChange(out, found, written, rule === "none" ? "rule removed" : `${rule} ${args.TOOL}`);
+    await answerChange(
+      out,
+      found,
+      written,
+      rule === "none" ? "rule removed" : ruleText({ ...options, tool: args.TOOL, rule }),
+    );
   },
 });
+
+function effectOf(word: string | undefined): Permission["effect"] {
+  return word === undefined ? undefined : oneOf("--effect", word, ["unsafe"]);
+}

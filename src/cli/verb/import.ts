@@ -3,9 +3,12 @@ import { createReadStream } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { ImportReport } from "../../runtime/import.ts";
+import type { SessionReview as Review } from "../../runtime/transfer/review.ts";
 import { takeAway } from "../fresh-store.ts";
-import { trustedKeys } from "../keys.ts";
+import { bindingText } from "../binding-word.ts";
+import { ownPublicKey, trustedKeys } from "../keys.ts";
 import { isThere } from "../opening.ts";
+import { ruleText } from "../state-lines.ts";
 import { oneLine, plural } from "../text.ts";
 import { verb } from "../verb.ts";
 
@@ -18,6 +21,9 @@ export const importVerb = verb({
     "A copy can be read and forked, and not written. A session that was exported with --move lives here " +
       "from now on. Importing the same bundle again changes nothing. Without a file, or with -, standard " +
       "input is read.",
+    "A session that moves here runs at once only if your own key or one that you trust signed the bundle. " +
+      "Any other arrives suspended: its bindings, rules and waiting input are listed for review, and " +
+      '"skein activate ID" lets it run.',
   ],
   examples: [
     { command: "skein import x.skein", what: "from a file" },
@@ -29,7 +35,9 @@ export const importVerb = verb({
     const source = file === undefined || file === "-" ? process.stdin : createReadStream(file);
     const fresh = !isThere(place);
     const opened = await engine({ create: true });
-    const keys = options.signed ? { signedBy: [...trusted.keys()] } : {};
+    const own = ownPublicKey(process.env);
+    const known = [...trusted.keys(), ...(own === null ? [] : [own])];
+    const keys = options.signed ? { signedBy: known } : { trusted: known };
     const report = await opened.import(readable(source, file), keys).catch(async (error: unknown) => {
       if (fresh) {
         await opened.close();
@@ -37,7 +45,12 @@ export const importVerb = verb({
       }
       throw error;
     });
-    const signer = report.signedBy === null ? null : (trusted.get(report.signedBy) ?? null);
+    const signer =
+      report.signedBy === null
+        ? null
+        : report.signedBy === own
+          ? "you"
+          : (trusted.get(report.signedBy) ?? null);
     await out.answer({ ...report, signer }, () => lines(report, signer));
     if (report.warning !== null) out.note(report.warning);
   },
@@ -60,16 +73,44 @@ async function* readable(
 }
 
 function lines(report: ImportReport, signer: string | null): string[] {
-  const { session, as, sessions, records, blobs, already, signedBy } = report;
+  const { session, as, sessions, records, blobs, already, signedBy, suspended } = report;
   const others = sessions.length - 1;
   const what = `${session}${others === 0 ? "" : ` and ${plural(others, "fork")}`}`;
   const known = signer === null ? "which is not trusted" : `trusted as ${oneLine(signer)}`;
   const signed = signedBy === null ? "it is not signed" : `signed by ${signedBy}, ${known}`;
   const came = `${plural(records, "record")}${blobs === 0 ? "" : `, ${plural(blobs, "blob")}`}`;
-  if (already) return [`${what}: all of it was here already`, signed];
+  const held = suspended
+    ? [
+        "it is suspended: no trusted key signed it. Review what it would act with, then: " +
+          `skein activate ${session}`,
+      ]
+    : [];
+  const listed = suspended || as === "copy" ? report.review.flatMap(reviewLines) : [];
+  if (already) return [`${what}: all of it was here already`, signed, ...held, ...listed];
   return [
     `imported ${what}: ${came}`,
     as === "own" ? "it lives here now" : "it is a copy: read it, or fork it to go on",
     signed,
+    ...held,
+    ...listed,
   ];
+}
+
+/** What a session would act with, a line each. */
+function reviewLines({ session, bindings, rules, triggers, input, waiting, calls }: Review): string[] {
+  const json = (value: unknown): string => oneLine(JSON.stringify(value));
+  const rows = [
+    ...bindings.map(
+      (one) => `  binding  ${bindingText(one)}  ${one.to === null ? "(erased)" : json(one.to)}`,
+    ),
+    ...rules.map(
+      ({ pattern, ...rule }) =>
+        `  rule     ${oneLine(ruleText(rule))}${pattern === undefined ? "" : ` ${json(pattern)}`}`,
+    ),
+    ...triggers.map(({ name, kind }) => `  trigger  ${kind} ${oneLine(name)}`),
+    ...calls.map(({ tool, phase }) => `  call     ${oneLine(tool)} (${phase})`),
+    ...input.map(({ seq, text }) => `  input    ${seq}: ${oneLine(text)}`),
+    ...(waiting > input.length ? [`  input    and ${waiting - input.length} more`] : []),
+  ];
+  return rows.length === 0 ? [] : [`${session} has:`, ...rows];
 }

@@ -24,7 +24,9 @@ export const input = verb({
   async run({ args, options, out, session }) {
     const text = await textOf(args.TEXT);
     if (text === "") {
-      throw new SkeinError("invalid", "input: the text is empty", { hint: "say what is to be done" });
+      throw new SkeinError("invalid", "input: TEXT is missing or empty", {
+        hint: 'usage: skein input ID TEXT; "skein ps" lists sessions, "skein open" makes one',
+      });
     }
     const found = await session(args.ID);
     const mode = options.steer ? "steer" : undefined;

@@ -1,7 +1,7 @@
 /** Keys by which bundles are signed and known. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { makeKey, readSigner, trustedKeys, trustKey } from "../keys.ts";
+import { makeKey, ownPublicKey, trustedKeys, trustKey } from "../keys.ts";
 import { verb } from "../verb.ts";
 
 export const keys = verb({
@@ -33,7 +33,7 @@ export const keys = verb({
         hint: "skein keys new, skein keys show, or skein keys trust NAME KEY",
       });
     }
-    const own = ownKey();
+    const own = ownPublicKey(env);
     const trusted = [...trustedKeys(env)].map(([publicKey, owner]) => ({ name: owner, publicKey }));
     return out.answer({ publicKey: own, trusted }, () => [
       own ?? 'you have no key; "skein keys new" makes one',
@@ -41,12 +41,3 @@ export const keys = verb({
     ]);
   },
 });
-
-function ownKey(): string | null {
-  try {
-    return readSigner(process.env).publicKey;
-  } catch (error) {
-    if (error instanceof SkeinError && error.code === "not-found") return null;
-    throw error;
-  }
-}

@@ -7,16 +7,21 @@ import { verb } from "../verb.ts";
 
 export const lineage = verb({
   name: "lineage",
-  line: "Show the family of a session: what was forked from what, and what was merged.",
+  line: "Show the family of a session: forks, children, successors, and what was merged.",
   args: ["ID"],
   options: {},
   about: [
-    "The tree begins with the session that all others come from. Each line says where a fork left its " +
-      "parent, how it stands, and what was merged into it, as ID@SEQ.",
+    "The tree begins with the session that all others come from. Each line says how a session comes from " +
+      "the one above it and at which position (fork; child: a session that it opened; successor: a session " +
+      "opened by clear, handoff or open --from), its status, and what was merged into it, as ID@SEQ.",
   ],
   examples: [
     { command: "skein lineage 4x8kz1", what: "the whole family, whichever of it is named" },
     { command: "skein lineage 4x8kz1 --json | jq '.nodes[].session'", what: "all ids, parents first" },
+    {
+      command: "skein lineage 4x8kz1 --json | jq '.nodes[] | select(.relation == \"child\")'",
+      what: "only sessions that a session opened",
+    },
   ],
   async run({ args, out, session }) {
     const found = await (await session(args.ID)).lineage();
@@ -46,16 +51,19 @@ function lines({ session, nodes, left }: Lineage, out: Screen): string[] {
     const own = depth === 0 ? "" : isLast ? stroke.last : stroke.fork;
     return `${out.dim(before + own)}${nodeText(node, node.session === session, before + own, out)}`;
   });
-  return left === 0 ? shown : [...shown, out.dim(`and ${plural(left, "fork")} more, with their own`)];
+  return left === 0 ? shown : [...shown, out.dim(`and ${plural(left, "session")} more, with their own`)];
 }
 
 function nodeText(node: LineageNode, isAsked: boolean, before: string, out: Screen): string {
-  const { session, parent, status, headSeq, merged, copy } = node;
-  const from = parent === null ? "" : `left at ${count(parent.seq)}, `;
+  const { session, parent, relation, status, headSeq, merged, copy } = node;
+  const at = parent === null || parent.seq === 0 ? "" : ` at ${count(parent.seq)}`;
+  // The first one shown may come from a session that is too far up to be shown.
+  const other = parent !== null && node.depth === 0 ? ` of ${ending(parent.session)}` : "";
+  const from = relation === null ? "" : `${relation}${other}${at}, `;
   const now = status === "absent" ? "absent" : `${copy === true ? "copy" : status} at ${count(headSeq)}`;
   const came = merged.map(({ from: other, toSeq }) => `${ending(other)}@${toSeq}`).join(", ");
   const how = `${from}${now}${came === "" ? "" : `; merged ${came}`}`;
-  const fork = parent === null ? null : { parent: parent.session, seq: parent.seq };
+  const fork = parent === null || relation !== "fork" ? null : { parent: parent.session, seq: parent.seq };
   const title = status === "absent" ? "" : titleOf({ ...node, fork });
   const taken = columnsOf(before) + ending(session).length + columnsOf(how) + 6;
   const room = out.columns === null ? Infinity : Math.max(12, out.columns - taken);

@@ -37,6 +37,7 @@ export const log = verb({
     { command: "skein log 4x8kz1 --reverse --limit 5 --full", what: "the last five, in full" },
     { command: "skein log 4x8kz1 -f --type input.received", what: "inputs as they come; Ctrl-C ends it" },
   ],
+  endsUnread: true,
   async run({ args, options, out, session, untilStopped }) {
     const { since, until, reverse, limit, follow, full } = options;
     checkRange(options);

@@ -2,10 +2,12 @@
 import type { After, OpenOptions } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
+import { unsafeDefault } from "../../core/permission.ts";
 import type { Session } from "../../runtime/session.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { undefinedAgent } from "../agent-note.ts";
 import { budgetOf, budgetOptions } from "../budget-options.ts";
+import { carryLines } from "../carry-lines.ts";
 import { parseBinding } from "../binding-word.ts";
 import { pairsOf, present } from "../input.ts";
 import { checkModelName } from "../model-name.ts";
@@ -31,7 +33,7 @@ export const open = verb({
     bind: {
       type: "list",
       value: "KIND:PATH[:write]",
-      what: "a resource it may use, such as directory:src:write, shell or file:rates.json",
+      what: "a resource it may use, such as directory:src:write, shell:sandbox or file:rates.json",
     },
     file: { type: "list", value: "PATH", what: "a text file that it is told from the beginning" },
     constraint: { type: "list", value: "TEXT", what: "what it must keep to" },
@@ -59,6 +61,7 @@ export const open = verb({
       value: "WHAT",
       what: "what it is told of those: handoff, facts or nothing; by default handoff",
     },
+    yes: { type: "flag", short: "y", what: "allow unsafe tools, such as shell, without asking" },
     "no-memory": { type: "flag", what: "carry nothing of what is remembered" },
     ...budgetOptions,
   },
@@ -67,7 +70,11 @@ export const open = verb({
       "same repository, is part of what the session is told.",
     "With --from the session begins with what the other leaves it: decisions, facts, open tasks, files, " +
       "what failed, each with its position. It works as the same agent, with the same model, bindings, " +
-      "permissions, labels and priority, where they are not given.",
+      "permissions, labels, priority, initial files and what is left of the budget, where they are not " +
+      "given. The earlier session stays as it is and keeps its triggers; what does not come along is listed.",
+    "Tools that are not safe to repeat, such as shell, ask before they run: the session is suspended " +
+      'until "skein answer". --yes allows them without asking, and rules of the agent or "skein grant" ' +
+      "decide for single tools. Either way the rule is in the log. Sandboxed tools do not ask.",
   ],
   examples: [
     { command: 'skein open "Fix login"', what: "a session in ./skein.db; prints its id" },
@@ -87,7 +94,7 @@ export const open = verb({
     },
     { command: "skein open --from 4x8kz1", what: "carry on the work of another session" },
   ],
-  async run({ args, options, out, engine, place, nowMs }) {
+  async run({ args, options, out, engine, session: find, place, nowMs }) {
     const { name, agent, model, instructions, priority } = options;
     if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
       throw new SkeinError("invalid", "open: the objective is given twice", {
@@ -111,6 +118,7 @@ export const open = verb({
       ...(options.label.length === 0 ? {} : { labels }),
       ...(options.after.length === 0 && options.give === undefined ? {} : { after: afterOf(options) }),
       ...(options["no-memory"] ? { memory: false } : {}),
+      ...(await defaultRule(options, find)),
       ...(options.wake.length === 0 ? {} : { wake: options.wake.map((word) => parseWake(word, nowMs)) }),
     };
     const fresh = !isThere(place);
@@ -118,12 +126,30 @@ export const open = verb({
     const { seq: headSeq } = await session.head();
     // The id alone, so that ID=$(skein open …) is one.
     const told = objective ?? (await session.state()).objective;
-    await out.answer({ id: session.id, headSeq, objective: told }, () => [session.id]);
+    const { moved, left } = session.carriedOver ?? {};
+    const answer = { id: session.id, headSeq, objective: told, ...present({ moved, left }) };
+    await out.answer(answer, () => [session.id]);
+    for (const line of carryLines(session.carriedOver, out)) out.note(line);
     const where = fresh ? ` in a new store: ${place}` : "";
     if (fresh || out.columns !== null) out.note(out.dim(`opened${where}; any ending of the id will do`));
     await noteAgent(out, session);
   },
 });
+
+/**
+ * Unsafe tools ask, unless --yes says otherwise. A session that carries on another's work keeps the default
+ * of that one, if it has one.
+ */
+async function defaultRule(
+  { yes, from }: { readonly yes: boolean; readonly from: string | undefined },
+  find: (id: string) => Promise<Session>,
+): Promise<Pick<OpenOptions, "grant">> {
+  if (yes) return { grant: [unsafeDefault("allow", "opened with --yes")] };
+  const rules =
+    from === undefined ? [] : [...(await (await find(from)).fold()).standing.permissions.values()];
+  if (rules.some(({ effect }) => effect !== undefined)) return {};
+  return { grant: [unsafeDefault("ask", "unsafe tools ask by default")] };
+}
 
 function afterOf(asked: { readonly after: readonly string[]; readonly give: string | undefined }): After {
   const { after, give } = asked;

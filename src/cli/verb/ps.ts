@@ -38,7 +38,8 @@ export const ps = verb({
   about: [
     "NOW says what a session waits for: approval, budget, an answer, input, a reply, a time, a trigger; of " +
       "one that has something to do, the limit, the place, the worker or another try; or who runs it. " +
-      "Costs are up to the last turn. Columns that say nothing are left out on a terminal.",
+      "Costs are as skein cost has them, with what no provider confirmed beside them; an unknown price is " +
+      "shown as unknown. Columns that say nothing are left out on a terminal.",
   ],
   examples: [
     { command: "skein ps", what: `the last ${shownByDefault}` },

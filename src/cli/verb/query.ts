@@ -25,6 +25,7 @@ export const query = verb({
       what: "what the log is made of",
     },
   ],
+  endsUnread: true,
   async run({ args, out, engine }) {
     const sql = await readText(args.SQL);
     const { columns, rows } = await (await engine()).query(sql);

@@ -22,6 +22,7 @@ export const search = verb({
     { command: "skein search base rate", what: "in all sessions" },
     { command: 'skein search "migrat*" --session 4x8kz1', what: "beginnings of words, in one session" },
   ],
+  endsUnread: true,
   async run({ args, options, out, engine, nowMs }) {
     const { session, limit } = options;
     const hits = await (await engine()).search(args.WORDS.join(" "), present({ session, limit }));

@@ -1,6 +1,8 @@
 /** Shows a session on one screen: how it stands, what it knows, where it came from, what happened last. */
+import { zoneReasons } from "../../core/zone.ts";
 import type { Event } from "../../runtime/event-reader.ts";
 import { whereTo } from "../../runtime/move-step.ts";
+import type { Session } from "../../runtime/session.ts";
 import { eventLine } from "../event-line.ts";
 import { stateLines } from "../state-lines.ts";
 import { count } from "../text.ts";
@@ -29,10 +31,21 @@ export const show = verb({
     const forks = await opened.forks(found.id);
     const copy = (await opened.head(found.id))?.copy === true;
     const movedTo = state.status === "moved" ? await whereTo(opened, found.id, await found.fold()) : null;
+    const why = await zoneReasonsOf(found);
     const events: Event[] = [];
     for await (const event of found.events({ reverse: true, limit: lastEvents })) events.unshift(event);
-    await out.answer({ id: found.id, ...state, copy, movedTo, head: { seq, hash }, forks, events }, () => [
-      ...stateLines(state, out, nowMs, { copy, movedTo }),
+    const shown = {
+      id: found.id,
+      ...state,
+      zoneReasons: why,
+      copy,
+      movedTo,
+      head: { seq, hash },
+      forks,
+      events,
+    };
+    await out.answer(shown, () => [
+      ...stateLines(state, out, nowMs, { copy, movedTo, zoneReasons: why }),
       ...(forks.length === 0 ? [] : ["", out.bold("Forks")]),
       ...forks.slice(0, forksMax).map((fork) => `  ${fork.session}  ${out.dim(`at ${fork.seq}`)}`),
       ...(forks.length > forksMax ? [out.dim(`  and ${count(forks.length - forksMax)} more`)] : []),
@@ -42,3 +55,10 @@ export const show = verb({
     ]);
   },
 });
+
+/** Why the context is in its zone, by the record that says when it got there. */
+async function zoneReasonsOf(session: Session): Promise<readonly string[]> {
+  for await (const { body } of session.events({ types: ["zone.crossed"], reverse: true, limit: 1 }))
+    return zoneReasons((body ?? {}) as Readonly<Record<string, unknown>>);
+  return [];
+}

@@ -61,7 +61,8 @@ function checkWords(action: "list" | "set", name: string | undefined, change: Te
   }
 }
 
-async function openHere(place: string): Promise<Tenants> {
+/** The tenants of the database at this address. */
+export async function openHere(place: string): Promise<Tenants> {
   if (!isPostgresAddress(place)) {
     throw new SkeinError("refused", `${place} is a file, and a file is one tenant's`, {
       hint: "tenants are for stores in PostgreSQL: --store postgres://user@host/database",

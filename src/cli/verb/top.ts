@@ -29,9 +29,10 @@ export const top = verb({
   ],
   examples: [
     { command: "skein top", what: "what goes on" },
-    { command: "skein top --agent coder --sort cost", what: "the dearest first" },
+    { command: "skein top --agent coder --sort cost", what: "the most expensive first" },
     { command: "skein top --once", what: "one frame, for a script" },
   ],
+  endsUnread: true,
   async run(call) {
     const { options, out, nowMs } = call;
     const sort = sortBy(options.sort ?? "active");

@@ -279,7 +279,7 @@ async function add(here: Here, words: readonly string[]): Promise<void> {
     return out.answer(set, () => lines(`set ${oneLine(first)}: ${specText(set.spec)}`, set));
   }
   if (name === undefined)
-    throw new SkeinError("invalid", "trigger: on which session, and by what name?", {
+    throw new SkeinError("invalid", "trigger: add: ID and NAME are required", {
       hint: `skein trigger add ID NAME …, or with --open "OBJECTIVE" for new sessions`,
     });
   const found = await session(first);

@@ -10,7 +10,7 @@ import { listenRelay } from "../../server/relay-listen.ts";
 import { present } from "../input.ts";
 import { isThere } from "../opening.ts";
 import { exact, roughly } from "../moment.ts";
-import { money } from "../money.ts";
+import { spendText } from "../../core/text/money.ts";
 import type { Screen } from "../screen.ts";
 import { oneLine, plural } from "../text.ts";
 import { ending } from "../title.ts";
@@ -111,7 +111,8 @@ function textOf(told: Told): string {
     case "ended": {
       const { status, by } = told.ran;
       const stands = status === "open" ? "" : `, ${status}${by === null ? "" : ` (${by})`}`;
-      const cost = told.nanoUsd > 0 ? `, ${money(told.nanoUsd)}` : "";
+      const isFree = told.nanoUsd + told.unconfirmedNanoUsd + told.unpriced === 0;
+      const cost = isFree ? "" : `, ${spendText(told)}`;
       if (status === "running") return `left before its next step${cost}`;
       return `ended: ${told.outcome ?? "nothing to do"}${stands}${cost}`;
     }

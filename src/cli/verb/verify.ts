@@ -1,7 +1,12 @@
 /** Verifies one session or the whole store. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
+import { Engine } from "../../runtime/engine.ts";
+import type { VerifyAllReport } from "../../runtime/govern/verify-all.ts";
 import type { VerifyReport } from "../../runtime/verify.ts";
+import { checkAnchor, readAnchor } from "../anchor-file.ts";
+import { ownPublicKey, trustedKeys } from "../keys.ts";
+import { exact } from "../moment.ts";
 import type { Screen } from "../screen.ts";
 import { count, oneLine, plural } from "../text.ts";
 import { verb, type Call } from "../verb.ts";
@@ -19,13 +24,20 @@ export const verify = verb({
       value: "SEQ:HASH",
       what: 'a head noted earlier ("skein show ID --json"): finds a missing tail, too',
     },
+    anchor: {
+      type: "text",
+      value: "FILE",
+      what: 'an anchor kept outside the store ("skein anchor --to FILE"), or git: finds a store set back',
+    },
   },
   about: [
-    "Every record is hashed again and held against the chain. It only reads, and exits with 1 when " +
-      "something is wrong.",
+    "Every record is hashed again and held against the chain, and every log against the heads that workers " +
+      "listed: a tail that was cut is found. It only reads, and exits with 1 when something is wrong.",
+    "Whether the whole store was set back, to an older copy of itself, only an anchor tells.",
   ],
   examples: [
     { command: "skein verify --all", what: "everything" },
+    { command: "skein verify --anchor heads.json", what: "and that the store was not set back" },
     { command: "skein verify 4x8kz1", what: "one session, with what it shares with its parents" },
     { command: "skein verify 4x8kz1 --head 312:5d3f…", what: "and that it still holds what it held then" },
   ],
@@ -41,20 +53,34 @@ export const verify = verb({
         hint: "usage: skein verify ID --head SEQ:HASH",
       });
     }
-    const report =
-      args.ID === undefined
-        ? await verifyAll(out, engine)
-        : await (await session(args.ID)).verify(head === undefined ? {} : { head });
-    await out.answer(report, () => lines(report, out));
+    if (args.ID !== undefined && options.anchor !== undefined) {
+      throw new SkeinError("invalid", "verify: --anchor is for the whole store", {
+        hint: "usage: skein verify --anchor FILE",
+      });
+    }
+    if (args.ID !== undefined) {
+      const report = await (await session(args.ID)).verify(head === undefined ? {} : { head });
+      await out.answer(report, () => lines(report, out));
+      return report.ok ? 0 : 1;
+    }
+    const report = await verifyAll(out, engine, options.anchor);
+    await out.answer(report, () => [...lines(report, out), headsLine(report)]);
     return report.ok ? 0 : 1;
   },
 });
 
-async function verifyAll(out: Screen, engine: Call["engine"]): Promise<VerifyReport> {
+async function verifyAll(
+  out: Screen,
+  engine: Call["engine"],
+  from: string | undefined,
+): Promise<VerifyAllReport> {
   const progress = out.progress();
   try {
     const opened = await engine();
+    const anchor = from === undefined ? null : await readAnchor(from);
+    if (anchor !== null) checkAnchor(Engine.contextOf(opened).store, anchor);
     return await opened.verify({
+      ...(anchor === null ? {} : { anchor: { seq: anchor.seq, hash: anchor.hash } }),
       progress: ({ records, sessions }) =>
         progress.show(`verified ${plural(records, "record")} of ${plural(sessions, "session")}`),
     });
@@ -91,4 +117,19 @@ function lines(report: VerifyReport, out: Screen): string[] {
       ? [out.dim(`  and ${count(problems.length - problemsShown)} more`)]
       : []),
   ];
+}
+
+/** What the logs were checked against besides their own chains. */
+function headsLine({ heads: { lists, logs, at, signedBy, signed } }: VerifyAllReport): string {
+  if (lists === 0 || at === null) {
+    return 'no heads were listed yet, so a cut tail is not found; workers list them, and "skein anchor"';
+  }
+  const trusted = trustedKeys(process.env);
+  const own = ownPublicKey(process.env);
+  const names = signedBy.map((key) =>
+    key === own ? "your key" : (trusted.get(key) ?? `${key} (not trusted)`),
+  );
+  const by = names.length === 0 ? "not signed" : `signed by ${names.map(oneLine).join(", ")}`;
+  const some = names.length > 0 && !signed ? ", some not signed" : "";
+  return `checked against the heads of ${plural(logs, "log")}, listed last ${exact(at)}, ${by}${some}`;
 }

@@ -1,11 +1,14 @@
 /** Calls an operation by its id, with parameters by their names, and says what came of it. */
 import { operationOf, type OperationId } from "../../protocol/operations.ts";
+import type { RemoteSession } from "../../client/connect.ts";
 import { refresh } from "../reading.ts";
 import { engine, sessionOf } from "../server.ts";
 
+type CarryOver = NonNullable<RemoteSession["carriedOver"]>;
+
 export type Outcome =
   /** A session that was made. */
-  | { readonly what: "made"; readonly session: string }
+  | { readonly what: "made"; readonly session: string; readonly carriedOver: CarryOver | null }
   /** A position of a session. */
   | { readonly what: "place"; readonly session: string; readonly seq: number }
   | { readonly what: "file"; readonly name: string; readonly bytes: number }
@@ -63,7 +66,10 @@ async function outcomeOf(id: OperationId, result: unknown, session: string | nul
   if (typeof result !== "object" || result === null)
     return result === undefined ? { what: "done" } : { what: "answer", value: result };
   const { id: made, seq, fork, session: owner } = result as Readonly<Record<string, unknown>>;
-  if (typeof made === "string" && typeof fork === "function") return { what: "made", session: made };
+  if (typeof made === "string" && typeof fork === "function") {
+    const { carriedOver } = result as RemoteSession;
+    return { what: "made", session: made, carriedOver };
+  }
   if (typeof seq === "number" && typeof fork === "function")
     return { what: "place", session: (owner as { readonly id: string }).id, seq };
   const keys = Object.keys(result);

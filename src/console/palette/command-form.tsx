@@ -84,7 +84,7 @@ export function CommandForm({ id, session, send, back }: CommandFormProps): Reac
           Back
         </Button>
         <Button kind={does.how === "form" && does.bad !== undefined ? "bad" : "main"} disabled={isBusy}>
-          {isBusy ? "Working…" : title.replace(/[:,].*$/, "")}
+          {isBusy ? "Working…" : title.split(/[:,]/, 1)[0]}
         </Button>
       </div>
     </form>

@@ -1,4 +1,5 @@
 /** The form of an operation, made from the schema of what it takes; and what was typed, as it is sent. */
+import { pairOf } from "../../core/text/pair.ts";
 import * as z from "zod";
 import type { Operation } from "../../protocol/operation.ts";
 
@@ -147,9 +148,9 @@ function numberOf({ name }: Field, text: string): number {
 function pairsOf({ name }: Field, text: string): Record<string, string> {
   const pairs = text.split(/[,\n]/).flatMap((piece) => {
     if (piece.trim() === "") return [];
-    const [, key, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(piece) ?? [];
-    if (key === undefined || value === undefined) throw new Error(`${name}: write key=value, key=value`);
-    return [[key, value] as const];
+    const pair = pairOf(piece);
+    if (pair === null) throw new Error(`${name}: write key=value, key=value`);
+    return [pair];
   });
   return Object.fromEntries(pairs);
 }

@@ -1,15 +1,12 @@
 /** Amounts in words: money, tokens, bytes, counts. */
 
+import { moneyText } from "../../core/text/money.ts";
+
 const whole = new Intl.NumberFormat("en");
 export const count = (value: number): string => whole.format(value);
 
-/** Nano-dollars as dollars: what is small keeps its digits. */
-export function money(nanoUsd: number): string {
-  const usd = nanoUsd / 1e9;
-  if (usd === 0) return "$0";
-  if (Math.abs(usd) < 0.01) return `$${usd.toPrecision(2)}`;
-  return new Intl.NumberFormat("en", { style: "currency", currency: "USD" }).format(usd);
-}
+/** Nano-dollars as dollars, in the words of every other surface. */
+export const money = (nanoUsd: number): string => (nanoUsd === 0 ? "$0" : moneyText(nanoUsd));
 
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 export const tokens = (value: number): string => short.format(value);

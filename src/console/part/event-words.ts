@@ -3,6 +3,7 @@
  * content is named as what it is.
  */
 import type { BodyOf, ContentOf, EventType } from "../../core/catalogue.ts";
+import { zoneReasons } from "../../protocol/library.ts";
 import { count, money, plural, tokens } from "./amount.ts";
 import { brief, visible } from "./visible.ts";
 
@@ -153,8 +154,14 @@ const turnWords = {
     cost(costNanoUsd),
   "model.failed": ({ error, retryable }, content) =>
     `Model failed, ${named(error)}${retryable ? ", to be tried again" : ""}${after(content?.message)}`,
-  "zone.crossed": ({ zone, tokens: used, windowTokens }) =>
-    `The window is ${zone}: ${tokens(used)} of ${tokens(windowTokens)} tokens`,
+  "zone.crossed": (body) => {
+    const { zone, tokens: used, windowTokens } = body;
+    const why = zoneReasons(body).map((reason) => `; ${reason}`);
+    return (
+      `The context is ${zone === "smart" ? "OK" : zone}: ` +
+      `${tokens(used)} of ${tokens(windowTokens)} tokens${why.join("")}`
+    );
+  },
   "tool.requested": ({ tool, ask }, content) =>
     `Call of ${named(tool)}${ask === true ? " waits for an answer" : ""}` +
     (content === undefined ? "" : ` with ${valueWords(content.input)}`),
@@ -219,6 +226,9 @@ const governanceWords = {
     (content === undefined ? "" : ` = ${valueWords(content.value)}`),
   "memory.forgotten": ({ scope, kind, key }, content) =>
     `Forgot ${kind} ${named(key)} of the ${scope}${because(content)}`,
+  "approval.saved": ({ name, tool }, content) =>
+    `Always allowed ${tool}${content === undefined ? "" : `: ${content.command.text}`} (${name})`,
+  "approval.revoked": ({ name }) => `Approval ${named(name)} revoked`,
   "policy.set": ({ name, removed }) => `Policy ${named(name)} ${removed === true ? "removed" : "set"}`,
   "session.deleted": ({ session, headSeq }, content) =>
     `Deleted ${ending(session)} with ${plural(headSeq, "record")}${because(content)}`,
@@ -228,6 +238,10 @@ const governanceWords = {
   "hook.removed": ({ name }, content) => `Hook ${named(name)} removed${because(content)}`,
   "hook.delivered": ({ name, count: told }) => `Hook ${named(name)} told of ${plural(told, "event")}`,
   "hook.abandoned": ({ name, log, seq }) => `Hook ${named(name)} was not told of ${ending(log)}@${seq}`,
+  "heads.listed": ({ count: heads, full }) =>
+    `Listed ${full === true ? "all heads" : "changed heads"}: ${plural(heads, "log")}`,
+  "heads.accepted": ({ count: logs }, content) =>
+    `Accepted ${plural(logs, "log")} that do not match their listed heads${because(content)}`,
 } satisfies Partial<Words>;
 
 const words: Words = {

@@ -124,7 +124,8 @@ async function takeStep(
     case "merge":
       return partOf(made, step.into).merge({ from: session.id });
     case "promote":
-      return session.promote(step.kind, step.key, { scope: "workspace", because: step.because });
+      // Only sessions of the sample agent carry it: real ones must not be told of a made-up provider.
+      return session.promote(step.kind, step.key, { scope: "agent", because: step.because });
     case "score":
       return session.score(step.name, step.value, { because: step.because });
     case "compress":

@@ -1,22 +1,24 @@
-/** What models have cost: by day, agent and model. */
+/** What model calls have cost: by day, and by agent, model, session, user or label. */
 import { useEffect, type ReactNode } from "react";
 import { Link } from "../link.tsx";
-import { count, money, plural, tokens } from "../part/amount.ts";
+import { spendText, type Spend } from "../../core/text/money.ts";
+import { count, plural, tokens } from "../part/amount.ts";
 import { NumberHead } from "../part/number-head.tsx";
+import { SessionName } from "../part/session-name.tsx";
 import { brief } from "../part/visible.ts";
 import { Empty, WhenRead } from "../part/trouble.tsx";
 import { refresh, useReading } from "../reading.ts";
-import { sessionPath, withParams } from "../route.ts";
+import { go, withParams } from "../route.ts";
 import { engine } from "../server.ts";
 import { every, now } from "../world.ts";
 import { amountOf, Chart, colorOf, colors, dayText, nameOf } from "./cost/chart.tsx";
 import {
   chosenOf,
-  dayQuery,
-  dayRow,
+  dayRows,
   daysUpTo,
-  dearestQuery,
+  groupingOf,
   groupings,
+  labelOf,
   measured,
   measures,
   rowsMax,
@@ -28,7 +30,6 @@ import {
   type Measure,
   type Series,
   type SpanDays,
-  type Sum,
 } from "./cost/sums.ts";
 import { useReadAgain } from "./heard.ts";
 import "../style/cost.css";
@@ -45,14 +46,14 @@ interface Chosen {
 export function Cost({ params }: { readonly params: URLSearchParams }): ReactNode {
   const chosen: Chosen = {
     days: chosenOf(spans, params.get("days"), 30),
-    by: chosenOf(groupings, params.get("by"), "agent"),
+    by: groupingOf(params.get("by")),
     of: measures.find((one) => one === params.get("of")) ?? null,
   };
   const days = daysUpTo(now(), chosen.days);
   const since = days[0] ?? "";
   const reading = useReading(`cost/${since}/${chosen.by}`, async () => {
-    const { rows } = await engine.query(dayQuery(chosen.by, since));
-    return rows.map(dayRow);
+    const asked = { by: chosen.by, since: startOfDay(since), daily: chosen.by !== "day" };
+    return dayRows(await engine.cost(asked), chosen.by);
   });
   // What is asked in a day changes slowly, and the query looks at all of it.
   useEffect(() => every(lookMs, () => document.hidden || refresh("cost")), []);
@@ -70,11 +71,13 @@ export function Cost({ params }: { readonly params: URLSearchParams }): ReactNod
   );
 }
 
+const startOfDay = (day: string): number => Date.parse(`${day}T00:00:00Z`);
+
 function Nothing({ days }: Chosen): ReactNode {
   return (
-    <Empty title={`No model was asked in the last ${days} days`}>
-      <p>Every answer of a model is counted here, on its day, with its tokens and what it cost.</p>
-      <Link to="/">To the sessions</Link>
+    <Empty title={`No model calls in the last ${days} days`}>
+      <p>Model calls appear here with their tokens and cost.</p>
+      <Link to="/">Sessions</Link>
     </Empty>
   );
 }
@@ -88,10 +91,11 @@ function Choices({ chosen }: { readonly chosen: Chosen }): ReactNode {
       <nav className="cost-choice" aria-label="Stacked by">
         {groupings.map((by) => (
           <Link key={by} to={path({ ...chosen, by })} aria-current={by === chosen.by || undefined}>
-            By {by}
+            {heads[by]}
           </Link>
         ))}
       </nav>
+      <LabelChoice key={chosen.by} chosen={chosen} />
       <nav className="cost-choice" aria-label="How far back">
         {spans.map((days) => (
           <Link key={days} to={path({ ...chosen, days })} aria-current={days === chosen.days || undefined}>
@@ -100,6 +104,35 @@ function Choices({ chosen }: { readonly chosen: Chosen }): ReactNode {
         ))}
       </nav>
     </>
+  );
+}
+
+const heads = { agent: "Agent", model: "Model", session: "Session", user: "User", day: "Day" } as const;
+const headOf = (by: Grouping): string =>
+  by in heads ? heads[by as keyof typeof heads] : `Label ${labelOf(by) ?? ""}`;
+
+/** Groups by the label whose key is typed. */
+function LabelChoice({ chosen }: { readonly chosen: Chosen }): ReactNode {
+  const label = labelOf(chosen.by);
+  return (
+    <form
+      className="cost-label"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const key = new FormData(event.currentTarget).get("key");
+        if (typeof key === "string" && key !== "") go(path({ ...chosen, by: `label:${key}` }));
+      }}
+    >
+      <input
+        name="key"
+        aria-label="Label key"
+        placeholder="Label key"
+        defaultValue={label ?? ""}
+        data-chosen={label !== null || undefined}
+        autoComplete="off"
+        spellCheck={false}
+      />
+    </form>
   );
 }
 
@@ -123,88 +156,125 @@ function Shown({ rows, days, chosen }: ShownProps): ReactNode {
         measure={measure}
         label={`${of} a day over ${days.length} days, by ${chosen.by}. The table beneath has the numbers.`}
       />
-      <Groups series={series} by={chosen.by} />
-      <ByDay series={series} days={days} measure={measure} />
-      <Dearest since={days[0] ?? ""} />
+      {chosen.by === "day" ? (
+        <Days series={series} days={days} />
+      ) : (
+        <>
+          <Groups series={series} by={chosen.by} />
+          <ByDay series={series} days={days} measure={measure} />
+        </>
+      )}
+      {chosen.by === "session" ? null : <MostExpensive since={days[0] ?? ""} />}
       <p className="faint small">
-        Days are those of UTC. Answers of models are counted; calls that failed and compactions are not: for
-        those too, <code>skein cost</code>.
-        {rows.length >= rowsMax ? " There is more than could be read: the least of it is left out." : ""}
+        Days are in UTC. The same amounts as <code>skein cost --by {chosen.by}</code>.
+        {rows.length >= rowsMax ? " There are more rows than are shown: choose fewer days." : ""}
       </p>
     </div>
   );
 }
 
 interface TotalsProps {
-  readonly all: Sum;
+  readonly all: Spend;
   readonly chosen: Chosen;
   readonly measure: Measure;
 }
+
+/** Without what is not confirmed or not known: the line below says that. */
+const settled = { unconfirmedNanoUsd: 0, unpriced: 0 } as const;
 
 function Totals({ all, chosen, measure }: TotalsProps): ReactNode {
   return (
     <div className="cost-totals">
       <Link to={path({ ...chosen, of: "cost" })} aria-current={measure === "cost" || undefined}>
-        <b className="number">{money(all.nanoUsd)}</b>
-        <span>{all.unpriced === 0 ? "in all" : `known, and ${plural(all.unpriced, "answer")} unpriced`}</span>
+        <b className="number">
+          {spendText({ ...all, ...(all.nanoUsd > 0 ? settled : { unconfirmedNanoUsd: 0 }) })}
+        </b>
+        <span>{spendText(all)}</span>
       </Link>
       <Link to={path({ ...chosen, of: "tokens" })} aria-current={measure === "tokens" || undefined}>
         <b className="number">{tokens(all.inputTokens + all.outputTokens)}</b>
         <span>
-          tokens: {tokens(all.inputTokens)} in, {tokens(all.outputTokens)} out
+          Tokens: {tokens(all.inputTokens)} in, {tokens(all.outputTokens)} out
         </span>
       </Link>
       <div>
-        <b className="number">{count(all.answers)}</b>
-        <span>{all.answers === 1 ? "answer" : "answers"}</span>
+        <b className="number">{count(all.calls)}</b>
+        <span>
+          {all.calls === 1 ? "Model call" : "Model calls"}
+          {all.estimated === 0 ? "" : `, ${plural(all.estimated, "estimate")}`}
+        </span>
       </div>
     </div>
   );
 }
 
-/** What it cost, as far as that is known. */
-function Priced({ sum }: { readonly sum: Pick<Sum, "nanoUsd" | "unpriced" | "answers"> }): ReactNode {
-  if (sum.unpriced === 0) return money(sum.nanoUsd);
-  if (sum.unpriced === sum.answers) return <span className="faint">unknown</span>;
+interface LineProps {
+  readonly sum: Spend;
+  readonly children: ReactNode;
+}
+
+function Line({ sum, children }: LineProps): ReactNode {
   return (
-    <>
-      {money(sum.nanoUsd)} <span className="faint">and {sum.unpriced} unpriced</span>
-    </>
+    <tr>
+      <th scope="row">{children}</th>
+      <td className="right number">{count(sum.calls)}</td>
+      <td className="right number cost-wide">{count(sum.inputTokens)}</td>
+      <td className="right number cost-wide">{count(sum.outputTokens)}</td>
+      <td className="right number">{spendText(sum)}</td>
+    </tr>
   );
 }
 
-function Groups({ series, by }: { readonly series: readonly Series[]; readonly by: Grouping }): ReactNode {
-  return (
-    <table className="plain cost-groups">
-      <caption className="aside">By {by}</caption>
-      <thead>
-        <tr>
-          <th scope="col">{by === "agent" ? "Agent" : "Model"}</th>
-          <NumberHead>Answers</NumberHead>
-          <NumberHead className="cost-wide">Tokens in</NumberHead>
-          <NumberHead className="cost-wide">Tokens out</NumberHead>
-          <NumberHead>Cost</NumberHead>
-        </tr>
-      </thead>
-      <tbody>
-        {series.map((one, place) => (
-          <tr key={nameOf(one)}>
-            <th scope="row">
-              <span className="cost-swatch" style={{ background: colorOf(place, one) }} />
-              <bdi>{nameOf(one)}</bdi>
-            </th>
-            <td className="right number">{count(one.sum.answers)}</td>
-            <td className="right number cost-wide">{count(one.sum.inputTokens)}</td>
-            <td className="right number cost-wide">{count(one.sum.outputTokens)}</td>
-            <td className="right number">
-              <Priced sum={one.sum} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+interface TableProps {
+  readonly by: Grouping;
+  readonly children: ReactNode;
 }
+
+const Table = ({ by, children }: TableProps): ReactNode => (
+  <table className="plain cost-groups">
+    <caption className="aside">By {labelOf(by) ?? by}</caption>
+    <thead>
+      <tr>
+        <th scope="col">{headOf(by)}</th>
+        <NumberHead>Calls</NumberHead>
+        <NumberHead className="cost-wide">Tokens in</NumberHead>
+        <NumberHead className="cost-wide">Tokens out</NumberHead>
+        <NumberHead>Cost</NumberHead>
+      </tr>
+    </thead>
+    <tbody>{children}</tbody>
+  </table>
+);
+
+const Groups = ({ series, by }: { readonly series: readonly Series[]; readonly by: Grouping }): ReactNode => (
+  <Table by={by}>
+    {series.map((one, place) => (
+      <Line key={nameOf(one)} sum={one.sum}>
+        <span className="cost-swatch" style={{ background: colorOf(place, one) }} />
+        {by === "session" && one.others === 0 && one.group !== null ? (
+          <SessionName id={one.group} />
+        ) : (
+          <bdi>{nameOf(one)}</bdi>
+        )}
+      </Line>
+    ))}
+  </Table>
+);
+
+/** The days with calls, the latest first. */
+const Days = ({ series, days }: Omit<ByDayProps, "measure">): ReactNode => (
+  <Table by="day">
+    {days
+      .map((day, place) => ({ day, sum: summed(series.flatMap((one) => one.days[place] ?? [])) }))
+      .filter(({ sum }) => sum.calls > 0)
+      .toReversed()
+      .map(({ day, sum }) => (
+        <Line key={day} sum={sum}>
+          <time dateTime={day}>{dayText(day)}</time>
+        </Line>
+      ))}
+  </Table>
+);
 
 interface ByDayProps {
   readonly series: readonly Series[];
@@ -212,16 +282,19 @@ interface ByDayProps {
   readonly measure: Measure;
 }
 
+const cellOf = (sum: Spend, measure: Measure): string =>
+  sum.calls === 0 ? "" : measure === "cost" ? spendText(sum) : amountOf(measured(sum, measure), measure);
+
 /** The numbers of the picture. Days on which nothing was asked are left out. */
 function ByDay({ series, days, measure }: ByDayProps): ReactNode {
-  const total = (place: number): Sum => summed(series.flatMap((one) => one.days[place] ?? []));
+  const total = (place: number): Spend => summed(series.flatMap((one) => one.days[place] ?? []));
   const shown = days
     .map((day, place) => ({ day, place, all: total(place) }))
-    .filter(({ all }) => all.answers > 0);
+    .filter(({ all }) => all.calls > 0);
   return (
     <details>
-      <summary>The numbers of each day</summary>
-      <div className="cost-scroll" role="region" aria-label="The numbers of each day" tabIndex={0}>
+      <summary>Amounts by day</summary>
+      <div className="cost-scroll" role="region" aria-label="Amounts by day" tabIndex={0}>
         <table className="plain">
           <thead>
             <tr>
@@ -242,10 +315,10 @@ function ByDay({ series, days, measure }: ByDayProps): ReactNode {
                 </th>
                 {series.map((one) => (
                   <td className="right number" key={nameOf(one)}>
-                    {amountOf(measured(one.days[place] ?? all, measure), measure)}
+                    {cellOf(one.days[place] ?? all, measure)}
                   </td>
                 ))}
-                <td className="right number">{amountOf(measured(all, measure), measure)}</td>
+                <td className="right number">{cellOf(all, measure)}</td>
               </tr>
             ))}
           </tbody>
@@ -255,53 +328,25 @@ function ByDay({ series, days, measure }: ByDayProps): ReactNode {
   );
 }
 
-const dearestMax = 10;
+const mostExpensiveMax = 10;
 
-function Dearest({ since }: { readonly since: string }): ReactNode {
-  const reading = useReading(`cost/${since}/dearest`, async () => {
-    const { rows } = await engine.query(dearestQuery(since, dearestMax));
-    return rows.map(([session, name, objective, ...rest]) => {
-      const [answers = 0, nanoUsd = 0, unpriced = 0, used = 0] = rest.map(Number);
-      const title = name ?? objective;
-      return {
-        session: String(session),
-        title: typeof title === "string" ? title : null,
-        answers,
-        nanoUsd,
-        unpriced,
-        used,
-      };
-    });
+function MostExpensive({ since }: { readonly since: string }): ReactNode {
+  const reading = useReading(`cost/${since}/sessions`, async () => {
+    const rows = await engine.cost({ by: "session", since: startOfDay(since) });
+    return rows.slice(0, mostExpensiveMax);
   });
   return (
     <section>
-      <h2>The dearest sessions</h2>
+      <h2>Most expensive sessions</h2>
       <WhenRead of={reading}>
         {(rows) => (
-          <table className="plain">
-            <thead className="aside">
-              <tr>
-                <th scope="col">Session</th>
-                <th scope="col">Tokens</th>
-                <th scope="col">Cost</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ session, title, used, ...sum }) => (
-                <tr key={session}>
-                  <td>
-                    <Link to={sessionPath(session)} dir="auto" className="cost-title">
-                      {brief(title ?? session.slice(-6), 80)}
-                    </Link>
-                  </td>
-                  <td className="right number soft">{tokens(used)} tokens</td>
-                  <td className="right number">
-                    <Priced sum={sum} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Table by="session">
+            {rows.map(({ group, ...sum }) => (
+              <Line key={group} sum={sum}>
+                <SessionName id={group ?? ""} />
+              </Line>
+            ))}
+          </Table>
         )}
       </WhenRead>
     </section>

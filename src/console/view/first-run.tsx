@@ -1,7 +1,8 @@
 /** The first start: what a session is, and a way to see some. */
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { useRefusal } from "../entitled.ts";
 import { plural } from "../part/amount.ts";
+import { AskFirst } from "../part/ask-first.tsx";
 import { Button } from "../part/button.tsx";
 import { tell } from "../part/toast.tsx";
 import { go, sessionPath } from "../route.ts";
@@ -120,6 +121,7 @@ export function SampleNote(): ReactNode {
   const { value } = useSamples();
   const making = useRefusal(...makingNeeds);
   const removing = useRefusal("engine.delete", "engine.untrigger", "engine.forget");
+  const [isAsking, setAsking] = useState(false);
   if (progress !== null) return <Making progress={progress} />;
   if (value === undefined || value.sessions === 0) return null;
   return (
@@ -139,9 +141,22 @@ export function SampleNote(): ReactNode {
           {plural(value.sessions, "session")} here {value.sessions === 1 ? "is a sample" : "are samples"}.
         </p>
       )}
-      <Button size="small" act={remove} refusal={removing}>
+      <Button size="small" act={() => setAsking(true)} refusal={removing}>
         Remove the samples
       </Button>
+      {isAsking ? (
+        <AskFirst
+          title="Remove the samples"
+          does={`Remove ${plural(value.sessions, "session")}`}
+          act={remove}
+          close={() => setAsking(false)}
+        >
+          <p>
+            {plural(value.sessions, "sample session")}, their memory and their trigger are deleted for good,
+            with everything that was written in them since.
+          </p>
+        </AskFirst>
+      ) : null}
     </div>
   );
 }

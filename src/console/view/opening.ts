@@ -55,6 +55,15 @@ export const fieldsOf = ({ agent, model }: LastUsed): Fields => ({
 
 type Opening = Parameters<RemoteEngine["open"]>[0];
 
+/** Unsafe tools ask in sessions that are opened here; rules of the agent come first. */
+export const askFirst = {
+  name: "unsafe",
+  tool: "*",
+  effect: "unsafe",
+  rule: "ask",
+  reason: "unsafe tools ask by default",
+} as const;
+
 export function openingOf(fields: Fields): Opening {
   const [agent, model, name] = [fields.agent.trim(), fields.model.trim(), fields.name.trim()];
   const trouble = labelTrouble(fields.labels);
@@ -67,6 +76,7 @@ export function openingOf(fields: Fields): Opening {
   };
   return {
     objective: fields.objective.trim(),
+    grant: [askFirst],
     ...(agent === "" ? {} : { agent }),
     ...(model === "" ? {} : { model }),
     ...(name === "" ? {} : { name }),

@@ -5,6 +5,8 @@ import { limit } from "../limit.ts";
 export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.ZodType> {
   /** The version that is written now. Older ones are upcast, see upcast.ts. */
   readonly v: number;
+  /** Absent: `v`. A record that an older program would act upon wrongly is written under a higher version. */
+  readonly written?: (content: unknown) => number;
   /** One line: what happened. */
   readonly meaning: string;
   /** One line: what is left to say once the content is erased. */

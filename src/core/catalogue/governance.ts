@@ -14,6 +14,7 @@ import {
   Reason,
   SessionRef,
   Sha256,
+  ToolName,
   Word,
 } from "./entry.ts";
 import { ItemKind } from "./durable.ts";
@@ -110,6 +111,16 @@ export const workspaceEvents = {
     }),
     content: z.looseObject({ policy: Json }).optional(),
   }),
+  "approval.saved": event({
+    meaning: "This exact command is allowed in every session, where a rule would ask about it.",
+    erased: "A command was allowed under this name; it is asked about again.",
+    body: z.looseObject({ name: Key, tool: ToolName }),
+    content: z.looseObject({
+      /** The exact text, where it runs, and the binding it runs by. */
+      command: z.looseObject({ text: z.string(), directory: z.string(), binding: Json }),
+    }),
+  }),
+  "approval.revoked": bare("The command is asked about again.", z.looseObject({ name: Key })),
   "session.deleted": event({
     meaning: "A session was deleted; its last position and hash remain as a witness.",
     erased: "It was deleted; the reason is gone.",

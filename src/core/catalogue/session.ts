@@ -88,6 +88,8 @@ export const sessionEvents = {
        * before `fromSeq` are still there; without it nobody knows where they end.
        */
       tail: z.looseObject({ fromSeq: Seq.optional(), toSeq: Seq }).optional(),
+      /** It was imported from a bundle that no trusted key signed, and waits for a person to review it. */
+      imported: z.boolean().optional(),
     }),
     content: MayReason,
   }),
@@ -142,6 +144,7 @@ export const sessionEvents = {
       by: z.enum(["person", "session"]),
       /** As of a session that is opened. */
       depth: Count.optional(),
+      closesWhenDone: z.boolean().optional(),
       has: Has,
     }),
     content: z.looseObject({ objective: Objective.optional(), name: Name.optional() }).optional(),
@@ -196,7 +199,11 @@ export const sessionEvents = {
   "session.arrived": event({
     meaning: "A moved session goes on here.",
     erased: "It arrived by that move; where from is gone.",
-    body: z.looseObject({ move: Key }),
+    body: z.looseObject({
+      move: Key,
+      /** No trusted key signed the bundle that it came in. */
+      untrusted: z.boolean().optional(),
+    }),
     content: z.looseObject({ from: z.string() }).optional(),
   }),
 };

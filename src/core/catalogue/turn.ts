@@ -54,7 +54,10 @@ export const bootstrapEvents = {
       ),
     }),
   }),
-  "resource.bound": event({
+  "resource.bound": {
+    // A program that does not know the sandbox would run the shell without it. Under 2 it refuses to run.
+    v: 2,
+    written: (content: unknown) => ((content as { sandbox?: unknown } | undefined)?.sandbox === true ? 2 : 1),
     meaning: "The session may use a resource: a file, directory, database, MCP server, shell or tool.",
     erased: "Something of this kind was bound under this name; it cannot be used until it is bound again.",
     body: z.looseObject({
@@ -69,8 +72,11 @@ export const bootstrapEvents = {
       /** Names of secrets, never their values. */
       secrets: z.array(z.string()).optional(),
       options: Json.optional(),
+      /** Version 2: a shell whose commands run in a sandbox, and whether they may use the network. */
+      sandbox: z.boolean().optional(),
+      network: z.boolean().optional(),
     }),
-  }),
+  },
   "resource.unbound": bare("The session may no longer use the resource.", z.looseObject({ name: Key })),
   "resource.changed": event({
     meaning: "A bound resource is not what it was.",
@@ -94,8 +100,15 @@ export const bootstrapEvents = {
   "permission.set": event({
     meaning: "Calls of a tool are allowed, asked about, denied, or no longer ruled on.",
     erased:
-      "The rule is known but not the arguments it was for: it counts for no call until it is set again.",
-    body: z.looseObject({ name: Key, tool: ToolPattern, rule: z.enum(["allow", "ask", "deny", "none"]) }),
+      "The rule is known but not the arguments it was for: a deny or an ask holds for every call of the " +
+      "tool, an allow for none, until it is set again.",
+    body: z.looseObject({
+      name: Key,
+      tool: ToolPattern,
+      rule: z.enum(["allow", "ask", "deny", "none"]),
+      /** Only tools of this effect: the rule is a default, for calls that no other rule is about. */
+      effect: z.enum(["unsafe"]).optional(),
+    }),
     content: z.looseObject({ pattern: Json.optional(), reason: z.string().optional() }).optional(),
   }),
   "contract.declared": event({
@@ -177,14 +190,32 @@ export const turnEvents = {
       model: ModelName,
       error: Word,
       retryable: z.boolean(),
+      /** As far as the provider reported it, or Skein counted what was streamed. */
       usage: Usage.optional(),
+      /** Null: the price is not known, or the call was lost. */
       costNanoUsd: NanoUsd.nullable(),
+      /** The most that it may have used besides. Absent up to 0.4: then with a null cost, the reservation. */
+      unconfirmed: Amounts.optional(),
+      /** The call was given up as lost, and this is what it cost after all: so much is no longer counted. */
+      released: Amounts.optional(),
+      /** Characters of `partial`; absent when nothing was said. */
+      partialChars: Count.optional(),
     }),
+    /** `partial`: the text that was streamed before the call ended. */
     content: z.looseObject({ message: z.string(), partial: z.string().optional() }).optional(),
   }),
   "zone.crossed": bare(
     "The context is fuller or older than before, or emptier.",
-    z.looseObject({ zone: z.enum(["smart", "strained", "full"]), tokens: Count, windowTokens: Count }),
+    z.looseObject({
+      zone: z.enum(["smart", "strained", "full"]),
+      tokens: Count,
+      windowTokens: Count,
+      /** The thresholds that put it there: `share` of the window, `tokens`, `turns`, `age`. From 0.5 on. */
+      by: z.array(Word).max(8).optional(),
+      /** Since the opening or the last compaction. */
+      turns: Count.optional(),
+      ageMs: Millis.optional(),
+    }),
   ),
 };
 
@@ -200,7 +231,13 @@ export const toolEvents = {
       /** The model that asked. */
       model: ModelName.optional(),
     }),
-    content: z.looseObject({ input: Json }),
+    content: z.looseObject({
+      input: Json,
+      /** Of a call that is asked about: what exactly runs. An approval that is saved holds for this only. */
+      command: z
+        .looseObject({ text: z.string(), directory: z.string(), binding: Json.optional() })
+        .optional(),
+    }),
   }),
   "tool.approved": event({
     meaning: "A person or a rule allowed the call.",

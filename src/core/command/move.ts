@@ -17,6 +17,8 @@ export type MoveCommand =
       readonly moved: Moved | null;
       readonly workspace: string;
       readonly where?: string;
+      /** No trusted key signed the bundle: it waits for review. */
+      readonly untrusted?: boolean;
     }
   /** `left` names what the new model cannot be shown. */
   | { readonly do: "migrate"; readonly model: string; readonly left: readonly string[] };

@@ -1,9 +1,10 @@
 /** The commands of a turn: what the turn loop, or another harness through `drive`, asks of a session. */
 import type { Block } from "../catalogue/entry.ts";
-import type { AppendRecord, Command, Returned } from "../command.ts";
+import type { AppendRecord, Command, Permission, Returned } from "../command.ts";
 import type { TriggerSetting } from "./trigger.ts";
 import type { TreeChange } from "../files.ts";
 import type { Amounts } from "../state.ts";
+import type { ZoneCause } from "../zone.ts";
 
 /** Inputs that are taken up: the position of each, and its number in the inbox. */
 export type Taken = readonly (readonly [seq: number, input: number])[];
@@ -19,6 +20,22 @@ export interface Called {
    */
   readonly verdict: "run" | "ask" | "deny" | "error";
   readonly reason?: string;
+  /** What exactly runs, for a call that is asked about. */
+  readonly command?: SavedCommand;
+}
+
+/** A command as an approval that is saved is held to it: text, directory and binding must be the same. */
+export interface SavedCommand {
+  readonly text: string;
+  readonly directory: string;
+  /** The binding as the log has it, with all that it gives. */
+  readonly binding: unknown;
+}
+
+/** A call that is decided on as it is about to start, and why. */
+export interface HeldBack {
+  readonly call: string;
+  readonly reason: string;
 }
 
 export interface Counted {
@@ -34,6 +51,10 @@ export interface Zoned {
   readonly zone: "smart" | "strained" | "full";
   readonly tokens: number;
   readonly windowTokens: number;
+  /** The thresholds that put the context there, with what was measured for them. */
+  readonly by?: readonly ZoneCause[];
+  readonly turns?: number;
+  readonly ageMs?: number;
 }
 
 export type TurnCommand =
@@ -44,6 +65,11 @@ export type TurnCommand =
       readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] };
       /** For a session that names no model yet: the one it goes on with. */
       readonly model?: string;
+    }
+  /** The tools changed in the middle of a turn: the next step offers these. */
+  | {
+      readonly do: "offer";
+      readonly tools: { readonly digest: string; readonly definitions: readonly unknown[] };
     }
   | {
       readonly do: "request";
@@ -79,9 +105,13 @@ export type TurnCommand =
       readonly model: string;
       readonly error: string;
       readonly retryable: boolean;
-      /** Null: not known, and what was reserved counts as spent. */
+      /** The request that came to nothing; by default the one in flight. */
+      readonly requestSeq?: number;
+      /** Null: the price is not known; without `usage`, the call was lost. */
       readonly costNanoUsd: number | null;
       readonly usage?: Counted;
+      /** The most that it may have used besides. Absent: nothing, or of a lost call all that was reserved. */
+      readonly unconfirmed?: Amounts;
       readonly message?: string;
       readonly partial?: string;
     }
@@ -91,10 +121,20 @@ export type TurnCommand =
       readonly allow: boolean;
       readonly calls?: readonly string[];
       readonly reason?: string;
+      /** Rules that are set with it. */
+      readonly grant?: readonly Permission[];
       /** Something to tell the model with it. */
       readonly input?: Extract<AppendRecord, { readonly type: "input.received" }>;
     }
-  | { readonly do: "start"; readonly calls: readonly string[]; readonly nowMs: number }
+  | {
+      readonly do: "start";
+      readonly calls: readonly string[];
+      readonly nowMs: number;
+      /** Calls that a rule forbids by now: they are settled with this reason, and do not start. */
+      readonly denied?: readonly HeldBack[];
+      /** Calls that a rule asks about and that an approval saved before allows. */
+      readonly approved?: readonly HeldBack[];
+    }
   | {
       readonly do: "settle";
       readonly call: string;

@@ -102,12 +102,23 @@ export function readSummary(answer: string): { readonly summary: string; readonl
     for (const item of found) items.set(`${item.kind}/${item.key}`, item);
   }
   if (firstPlace === -1) return { summary: answer.trim(), items: [] };
-  const before = answer.slice(0, firstPlace).replace(/(?:```\w*\s*)?(?:\{\s*"\w+"\s*:\s*)?\[?\s*$/, "");
+  const before = withoutOpening(answer.slice(0, firstPlace));
   const after = answer.slice(end).replace(/^[\s\]},]*(?:```)?/, "");
   return {
     summary: `${before.trimEnd()}\n\n${after.trimStart()}`.trim(),
     items: [...items.values()].slice(0, foundMax),
   };
+}
+
+/** Without a fence, a field's name and a bracket that open the JSON behind it. One step each: linear time. */
+function withoutOpening(text: string): string {
+  return text
+    .trimEnd()
+    .replace(/\[$/, "")
+    .trimEnd()
+    .replace(/\{\s*"\w+"\s*:$/, "")
+    .trimEnd()
+    .replace(/```\w*$/, "");
 }
 
 function nextBrace(text: string, from: number): number {

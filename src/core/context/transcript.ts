@@ -13,9 +13,13 @@ import { field, frontToolsSeq, isObject, pruning, put, type ContextSource, type 
 import { gap } from "./text.ts";
 import { standIns, toolDefinitions, toolNameFor } from "./tools.ts";
 
+type Answer = Pick<EventOf<"model.responded">, "seq" | "content"> & {
+  readonly body: { readonly model: string };
+};
+
 /** What has happened since the last request. */
 interface Stretch {
-  readonly answers: EventOf<"model.responded">[];
+  readonly answers: Answer[];
   readonly calls: Call[];
   readonly tools: EventOf<"tools.bound">[];
   readonly said: UserBlock[];
@@ -25,6 +29,8 @@ interface Stretch {
 
 interface Reading {
   readonly source: ContextSource;
+  /** Since renderer 2: the text of a call that was interrupted is shown. */
+  readonly showsInterrupted: boolean;
   readonly sheet: Sheet;
   readonly isPruned: (seq: number) => boolean;
   /** The last call of each id, in this transcript. */
@@ -34,19 +40,28 @@ interface Reading {
   /** Requests of another purpose than a step: neither they nor their answers are part of the transcript. */
   readonly aside: Set<number>;
   readonly frontToolsSeq: number;
+  /** The last call that failed with some text, while nothing has been asked again. */
+  interrupted: EventOf<"model.failed"> | null;
   /** How many tools are offered so far. */
   offered: number;
   stretch: Stretch;
 }
 
 const goOn = "(Go on.)";
+const interruptedNote = "[your answer was interrupted here, before it was complete]";
 const endsWithInput = "a request ends with input";
 const spokenOf = (why: string) => ["transcript", why] as const;
 const emptyStretch = (): Stretch => ({ answers: [], calls: [], tools: [], said: [], saidAt: [] });
 
-export function renderTranscript(source: ContextSource, sheet: Sheet): void {
+export function renderTranscript(
+  source: ContextSource,
+  sheet: Sheet,
+  { showsInterrupted }: { readonly showsInterrupted: boolean },
+): void {
   const reading: Reading = {
     source,
+    showsInterrupted,
+    interrupted: null,
     sheet,
     isPruned: pruning(source),
     calls: new Map(),
@@ -58,6 +73,7 @@ export function renderTranscript(source: ContextSource, sheet: Sheet): void {
   };
   for (const event of source.transcript) read(reading, event);
   const requestSeq = source.state.seq + 1;
+  if (source.state.standing.turn === null) putInterrupted(reading);
   takeUp(reading, source.taken, requestSeq);
   flush(reading);
   if (source.prompt !== undefined) putPrompt(sheet, source.prompt, requestSeq);
@@ -66,14 +82,23 @@ export function renderTranscript(source: ContextSource, sheet: Sheet): void {
 type Reader<T extends SessionEventType> = (reading: Reading, event: EventOf<T>) => void;
 
 const readers = {
-  "turn.started": (reading, { body, seq }) => takeUp(reading, seqsOf(body.inputs), seq),
+  "turn.started": (reading, { body, seq }) => {
+    putInterrupted(reading);
+    takeUp(reading, seqsOf(body.inputs), seq);
+  },
   "model.requested": (reading, { body, seq }) => {
     if (body.purpose === "compaction") return void reading.aside.add(seq);
+    // Asked again in the same turn: the answer to this takes the place of what broke off.
+    reading.interrupted = null;
     takeUp(reading, seqsOf(body.inputs), seq);
     flush(reading);
   },
   "model.responded": (reading, event) => {
     if (event.cause === null || !reading.aside.has(event.cause)) reading.stretch.answers.push(event);
+  },
+  "model.failed": (reading, event) => {
+    if (!reading.showsInterrupted || (event.body.partialChars ?? 0) === 0) return;
+    if (event.cause === null || !reading.aside.has(event.cause)) reading.interrupted = event;
   },
   "tool.requested": ask,
   "tool.denied": (reading, event) => {
@@ -133,6 +158,21 @@ function takeUp(reading: Reading, seqs: readonly number[], atSeq: number): void 
     const blocks = gone ? [text(gap("what this input said"))] : userBlocks(content, source.settings.images);
     say(reading, blocks, atSeq);
   }
+}
+
+/** What the model had said when its turn was ended, as its answer, and a note that this is not all of it. */
+function putInterrupted(reading: Reading): void {
+  const event = reading.interrupted;
+  reading.interrupted = null;
+  if (event === null) return;
+  const partial = field(event.content, "partial");
+  const said = typeof partial === "string" ? partial : gap("what the model had said");
+  reading.stretch.answers.push({
+    seq: event.seq,
+    body: { model: event.body.model },
+    content: { blocks: [{ type: "text", text: said }] },
+  });
+  say(reading, [text(interruptedNote)], event.seq);
 }
 
 function ask(reading: Reading, event: EventOf<"tool.requested">): void {

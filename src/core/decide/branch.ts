@@ -14,21 +14,22 @@ import {
 import { changedDrafts } from "../files.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
-import { emptyStanding, type Mind, type Ref, type State } from "../state.ts";
-import { carriedDrafts, endTurn, gotDrafts, pinDraft } from "./lifecycle.ts";
+import { emptyStanding, type Mind, type State } from "../state.ts";
+import { carriedDrafts, endTurn, gotDrafts, pinDraft, toldDrafts } from "./lifecycle.ts";
 import { erasedDraft } from "./govern.ts";
+import { stillForReview, suspendForReview } from "../review.ts";
 import { boundDraft, grantDraft } from "./work.ts";
 
 export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
   fork: (state, { parentHash, by, objective, name, budget, labels, ...rest }) => {
-    const { unbind = [], grant = [], got, bind = [], pin, carried, erased = [] } = rest;
+    const { unbind = [], grant = [], got, bind = [], pin, carried, erased = [], unreviewed, told } = rest;
     if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
     const has = [
       ...(objective === undefined ? [] : (["objective"] as const)),
       ...(name === undefined ? [] : (["name"] as const)),
     ];
     const content = has.length === 0 ? undefined : present({ objective, name });
-    const born = rest.depth === undefined ? {} : { depth: rest.depth };
+    const born = present({ depth: rest.depth, closesWhenDone: rest.closesWhenDone });
     const body = { parent: state.standing.session, parentSeq: state.seq, parentHash, by, has, ...born };
     const own = budget === undefined ? budgetLeft(state) : amountsOf(budget);
     const limits = got === undefined ? own : {};
@@ -47,6 +48,8 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
         : [draft("session.labeled", { set: labels })]),
       ...(Object.keys(limits).length === 0 ? [] : [draft("budget.set", { limits })]),
       ...gotDrafts(state.standing.session, got),
+      ...toldDrafts(told),
+      ...(unreviewed === true ? [suspendForReview()] : []),
     );
   },
   rewind: (state, { earlier, requeue = false, reason, changed = [] }, { digest }) => {
@@ -60,6 +63,7 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
       draft("session.rewound", body, because(reason)),
       ...skipped(earlier.mind, rewoundSeq),
       ...changedDrafts(changed, digest, { cause: rewoundSeq }),
+      ...stillForReview(state),
     );
   },
   save: (state, { name, atSeq = state.seq, note }) => {
@@ -85,39 +89,13 @@ export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {
 };
 
 /**
- * The stricter a rule, the higher. Without one, the tool's default holds, which never allows more than
- * `allow`.
+ * Bindings that the parent had at the fork point and has lost or changed since: the fork does not take them
+ * over. Its rules are compared by `rulesForFork`.
  */
-const strictness = { allow: 0, none: 1, ask: 2, deny: 3 } as const;
-
-/** A rule that a fork must not be without, or must not have. `ref` says where its pattern stands. */
-export interface Withdrawn {
-  readonly name: string;
-  readonly tool: string;
-  readonly rule: "allow" | "ask" | "deny" | "none";
-  readonly ref: Ref | null;
-}
-
-/**
- * What the parent had at the fork point and has no longer. A fork never has more rights than its parent, so a
- * binding that was taken away or changed since is not taken over, and of two rules the stricter one holds.
- */
-export function withdrawn(point: State, now: State): { unbind: string[]; permissions: Withdrawn[] } {
-  const { bindings, permissions } = point.standing;
-  const unbind = [...bindings.entries()].flatMap(([name, { seq }]) =>
+export const withdrawnBindings = (point: State, now: State): string[] =>
+  [...point.standing.bindings.entries()].flatMap(([name, { seq }]) =>
     now.standing.bindings.get(name)?.seq === seq ? [] : [name],
   );
-  const names = new Set([...permissions.keys(), ...now.standing.permissions.keys()]);
-  const rules = [...names].flatMap((name): Withdrawn[] => {
-    const before = permissions.get(name);
-    const after = now.standing.permissions.get(name);
-    const stricter = strictness[after?.rule ?? "none"] >= strictness[before?.rule ?? "none"];
-    if (before?.seq === after?.seq || !stricter) return [];
-    if (after === undefined) return [{ name, tool: before?.tool ?? name, rule: "none", ref: null }];
-    return [{ name, tool: after.tool, rule: after.rule, ref: after }];
-  });
-  return { unbind, permissions: rules };
-}
 
 /**
  * Calls without an outcome in a mind that is taken up again: they never run. What had started may well have

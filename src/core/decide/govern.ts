@@ -12,6 +12,7 @@ import {
 import { returnedDrafts } from "./lifecycle.ts";
 import { limit } from "../limit.ts";
 import type { Ranges } from "../range.ts";
+import type { State } from "../state.ts";
 
 export const governDecisions: Decisions<"hold" | "lift" | "erase" | "regain" | "handoff"> = {
   hold: (state, { name, reason }) => {
@@ -45,10 +46,15 @@ export const governDecisions: Decisions<"hold" | "lift" | "erase" | "regain" | "
     const paid = present({ usage: usage && { ...usage }, costNanoUsd });
     const body = { ...present({ digest, toSeq, tokens, model }), ...paid };
     return (
-      forbidden(state, "describe", "write a handoff") ?? accept(draft("handoff.written", body, { text }))
+      forbidden(state, "describe", "write a handoff") ??
+      accept(draft("handoff.written", body, { text }, requestOf(state, usage)))
     );
   },
 };
+
+/** The request that a handoff by a model settles. */
+const requestOf = ({ standing: { reserved } }: State, usage: unknown): { cause?: number } =>
+  usage === undefined || reserved === null ? {} : { cause: reserved.seq };
 
 /** That so much is gone from these positions. */
 export function erasedDraft(

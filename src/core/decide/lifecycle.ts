@@ -17,6 +17,7 @@ import { Keyed } from "../keyed.ts";
 import { limit } from "../limit.ts";
 import { mindForm, mindHash, setBack, type Amounts, type State } from "../state.ts";
 import type { Digest } from "../chain.ts";
+import { stillForReview } from "../review.ts";
 import { boundDraft, grantDraft, inputDraft } from "./work.ts";
 
 type Names =
@@ -100,10 +101,11 @@ export const lifecycleDecisions: Decisions<Names> = {
       accept(draft("session.interrupted", {}, because(reason)), ...ended, ...goesOn)
     );
   },
-  close: (state, { outcome = "completed", reason, returned }, { digest }) =>
+  close: (state, { outcome = "completed", reason, returned, handedOver }, { digest }) =>
     forbidden(state, "close", "be closed") ??
     accept(
       ...endTurn(state, digest, "cancelled"),
+      ...handedOverDrafts(handedOver),
       draft("session.closed", { outcome }, because(reason)),
       ...returnedDrafts(returned),
     ),
@@ -115,7 +117,8 @@ export const lifecycleDecisions: Decisions<Names> = {
       ...returnedDrafts(returned),
     ),
   reopen: (state, { reason }) =>
-    forbidden(state, "reopen", "be reopened") ?? accept(draft("session.reopened", {}, because(reason))),
+    forbidden(state, "reopen", "be reopened") ??
+    accept(draft("session.reopened", {}, because(reason)), ...stillForReview(state)),
   archive: (state, { reason }) =>
     forbidden(state, "archive", "be archived") ?? accept(draft("session.archived", {}, because(reason))),
   take: (state, { holder, leaseMs, ranOut }) => {
@@ -144,7 +147,8 @@ export const lifecycleDecisions: Decisions<Names> = {
 };
 
 /** Whether it stands still until a person activates it, and nothing else they do lets it go on. */
-const isForPerson = ({ standing: { why } }: State): boolean => why?.by === "person" || why?.by === setBack;
+const isForPerson = ({ standing: { why, unreviewed } }: State): boolean =>
+  unreviewed || why?.by === "person" || why?.by === setBack;
 
 function openNow(command: CommandOf<"open">): Decision {
   const { workspace, objective, name, agent, model, instructions, constraints, labels, from } = command;
@@ -167,7 +171,8 @@ function openNow(command: CommandOf<"open">): Decision {
   if (grant.length > limit.permissionsMax)
     return refuse("invalid", `at most ${limit.permissionsMax} permissions`);
   if (triggers.length > limit.triggersMax) return refuse("invalid", `at most ${limit.triggersMax} triggers`);
-  const { parent, depth, closesWhenDone, got, sleeps } = command;
+  const { parent, depth, closesWhenDone, got, sleeps, payer = parent?.session ?? "" } = command;
+  const limits = budget === undefined ? command.limits : amountsOf(budget);
   const born = { parent, depth, closesWhenDone };
   const body = present({ workspace, agent, model, priority, labels, from, expiresAfterIdleMs, ...born });
   const content = present({ objective, name, instructions, constraints: constraints && [...constraints] });
@@ -182,13 +187,22 @@ function openNow(command: CommandOf<"open">): Decision {
     ...carriedDrafts(carried),
     ...bind.map((one) => boundDraft(one)),
     ...grant.map((one) => grantDraft(one)),
-    ...(budget === undefined ? [] : [draft("budget.set", { limits: amountsOf(budget) })]),
-    ...gotDrafts(parent?.session ?? "", got),
+    ...(limits === undefined ? [] : [draft("budget.set", { limits })]),
+    ...gotDrafts(payer, got),
     ...triggers.map(triggerDraft),
     ...(sleeps === undefined ? [] : [draft("session.slept", { triggers: [...sleeps] })]),
-    ...(told === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text: told }, 1)]),
+    ...toldDrafts(told),
   );
 }
+
+/** The first input of a session that another one makes. */
+export const toldDrafts = (told: string | undefined): readonly DraftEvent[] =>
+  told === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text: told }, 1)];
+
+const handedOverDrafts = (over: CommandOf<"close">["handedOver"]): readonly DraftEvent[] => [
+  ...(over?.triggers ?? []).map((name) => draft("trigger.removed", { name })),
+  ...(over?.limits === undefined ? [] : [draft("budget.set", { limits: over.limits })]),
+];
 
 export const returnedDrafts = (returned: Returned | undefined): readonly DraftEvent[] =>
   returned === undefined
@@ -204,11 +218,14 @@ export const gotDrafts = (from: string, amounts: Amounts | undefined): readonly 
 export const triggerDraft = ({ spec, ...body }: TriggerSetting): DraftEvent =>
   draft("trigger.set", present(body), { spec });
 
-/** A model call in flight that nobody will hear the answer of: what was reserved for it counts as spent. */
+/**
+ * A model call in flight when its turn is ended from outside. All that was reserved stays unconfirmed until
+ * its runner, if it still lives, says what the call cost.
+ */
 function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[] {
   if (reserved === null || turn === null) return [];
-  const { model, seq: cause } = reserved;
-  const body = { model, error: "interrupted", retryable: false, costNanoUsd: null };
+  const { model, seq: cause, amounts: unconfirmed } = reserved;
+  const body = { model, error: "interrupted", retryable: false, costNanoUsd: null, unconfirmed };
   return [draft("model.failed", body, undefined, { turn: turn.number, cause })];
 }
 

@@ -1,4 +1,6 @@
 /** Decisions on where a session lives, and with which model it goes on. */
+import { mayIn } from "../lifecycle.ts";
+import { suspendForReview } from "../review.ts";
 import { accept, draft, forbidden, present, refuse, type Decisions } from "../decision.ts";
 
 export const moveDecisions: Decisions<"move" | "arrive" | "migrate"> = {
@@ -18,7 +20,7 @@ export const moveDecisions: Decisions<"move" | "arrive" | "migrate"> = {
     );
   },
   /** Only by the move that brought it here, and only where that was to go. */
-  arrive: (state, { moved, workspace, where }) => {
+  arrive: (state, { moved, workspace, where, untrusted = false }) => {
     const refusal = forbidden(state, "arrive", "arrive");
     if (refusal !== null) return refusal;
     if (moved === null) {
@@ -32,7 +34,10 @@ export const moveDecisions: Decisions<"move" | "arrive" | "migrate"> = {
       );
     }
     const content = where === undefined ? undefined : { from: where };
-    return accept(draft("session.arrived", { move: moved.move }, content));
+    const body = { move: moved.move, ...(untrusted ? { untrusted } : {}) };
+    const isLive = mayIn(state.standing.movedFrom ?? "open", "write");
+    const review = untrusted && isLive ? [suspendForReview()] : [];
+    return accept(draft("session.arrived", body, content), ...review);
   },
   migrate: (state, { model, left }) => {
     const from = state.standing.model ?? undefined;

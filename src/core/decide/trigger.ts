@@ -3,6 +3,7 @@ import type { TriggerCommand } from "../command/trigger.ts";
 import { accept, draft, forbidden, present, refuse, type Decision, type Decisions } from "../decision.ts";
 import { limit } from "../limit.ts";
 import { includes } from "../range.ts";
+import { unreviewed } from "../review.ts";
 import type { State, TriggerRef } from "../state.ts";
 import { triggerDraft } from "./lifecycle.ts";
 import { inputDraft } from "./work.ts";
@@ -24,7 +25,8 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
     const isStale =
       dueMs === undefined ? was !== undefined && was !== trigger.lastCause : trigger.nextMs !== dueMs;
     if (isStale) return refuse("conflict", `trigger "${name}" has fired for this already`);
-    const refusal = forbidden(state, "write", "be woken by a trigger");
+    const refusal =
+      forbidden(state, "write", "be woken by a trigger") ?? unreviewed(state, "triggers do not fire");
     if (refusal !== null) return refusal;
     const { inbox, status, sleep } = state.standing;
     // One that has not heard yet of the last firing is not told twice, unless every time counts. An

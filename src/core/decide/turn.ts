@@ -1,7 +1,7 @@
 /** Decisions of a turn: taking up input, asking a model, running tools, ending; compaction and messages. */
 import { budgetReason, budgetShort, workMs } from "../budget.ts";
 import type { CommandOf } from "../command.ts";
-import type { Called, TurnCommand, Zoned } from "../command/turn.ts";
+import type { Called, HeldBack, TurnCommand, Zoned } from "../command/turn.ts";
 import {
   accept,
   because,
@@ -19,7 +19,7 @@ import { includes } from "../range.ts";
 import type { Amounts, OpenCall, State } from "../state.ts";
 import { endTurn, lifecycleDecisions, returnedDrafts } from "./lifecycle.ts";
 import { triggerDecisions } from "./trigger.ts";
-import { inputDraft, workDecisions } from "./work.ts";
+import { grantDraft, inputDraft, workDecisions } from "./work.ts";
 
 export const turnDecisions: Decisions<TurnCommand["do"]> = {
   begin: (state, { inputs, tools, model }) => {
@@ -27,20 +27,13 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     if (refusal !== null) return refusal;
     const stop = overBudget(state, { turns: 1 });
     if (stop !== null) return accept(...stop);
-    const bound =
-      tools === undefined
-        ? []
-        : [
-            draft(
-              "tools.bound",
-              { digest: tools.digest, count: tools.definitions.length },
-              { definitions: tools.definitions },
-            ),
-          ];
+    const bound = tools === undefined ? [] : [toolsDraft(tools)];
     const turn = state.standing.lastTurn + 1;
     const named = model === undefined ? [] : [draft("session.migrated", { to: model })];
     return accept(...named, ...bound, draft("turn.started", { inputs: pairs(inputs) }, undefined, { turn }));
   },
+  offer: (state, { tools }) =>
+    mayGo(state, "offer tools") ?? accept({ ...toolsDraft(tools), ...inTurn(state) }),
   request: (state, command) => {
     const { model, compactTo: toSeq, nowMs, settings, prompt, inputs, reserved, ...body } = command;
     const refusal =
@@ -92,28 +85,31 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const suspended = asked.length === 0 || state.standing.status === "suspended" ? [] : [approval(asked)];
     return accept(responded, ...called, ...zoneDrafts(state, zone), ...suspended);
   },
-  fail: (state, { model, error, retryable, costNanoUsd, usage, message, partial }) => {
-    // What a call that came to nothing has cost is counted whatever became of the session meanwhile.
-    const refusal = forbidden(state, "compact", "take a model's failure") ?? inFlight(state);
-    if (refusal !== null) return refusal;
-    const body = present({ model, error, retryable, usage: usage && { ...usage }, costNanoUsd });
-    const content = message === undefined ? undefined : present({ message, partial });
-    const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
-    return accept(draft("model.failed", body, content, more));
-  },
+  fail,
   answer,
-  start: (state, { calls, nowMs }) => {
+  start: (state, { calls, nowMs, denied = [], approved = [] }) => {
     const refusal = mayGo(state, "run a tool");
     if (refusal !== null) return refusal;
+    const unknown = denied.find(({ call }) => !state.mind.calls.has(call));
+    if (unknown !== undefined) return refuse("refused", `call ${unknown.call} is not open`);
+    const deniedDrafts = denied.flatMap((one) => heldBackDrafts(state, one));
     const open = calls.map((call) => [call, state.mind.calls.get(call)] as const);
     const wrong = open.find(
       ([, one]) => one === undefined || one.phase === "asked" || one.effect === "session",
     );
     if (wrong !== undefined) return refuse("refused", `call ${wrong[0]} is not one that can be started`);
     const first = open.filter(([, one]) => one?.attempts === 0).length;
-    const stop = overBudget(state, { toolCalls: first, ...wall(state, nowMs) });
-    if (stop !== null) return accept(...stop);
+    const after = { ...state, seq: state.seq + deniedDrafts.length };
+    const stop = overBudget(after, { toolCalls: first, ...wall(state, nowMs) });
+    if (stop !== null) return accept(...deniedDrafts, ...stop);
     return accept(
+      ...deniedDrafts,
+      ...approved.map(({ call, reason }) =>
+        draft("tool.approved", { call }, because(reason), {
+          ...inTurn(state),
+          ...causedBy(state.mind.calls.get(call)?.seq),
+        }),
+      ),
       ...open.map(([call, one]) =>
         draft("tool.started", { call, attempt: (one?.attempts ?? 0) + 1 }, undefined, {
           ...inTurn(state),
@@ -172,6 +168,9 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     return refusal ?? compact(state, command, facts);
   },
 };
+
+const toolsDraft = ({ digest, definitions }: CommandOf<"offer">["tools"]): DraftEvent =>
+  draft("tools.bound", { digest, count: definitions.length }, { definitions });
 
 const pairs = (taken: readonly (readonly [number, number])[]): [number, number][] =>
   taken.map(([seq, input]) => [seq, input]);
@@ -244,18 +243,35 @@ const unknownDraft = ({ seq, tool }: OpenCall): DraftEvent =>
 
 function zoneDrafts(state: State, zone: Zoned | undefined): readonly DraftEvent[] {
   if (zone === undefined || zone.zone === state.standing.zone) return [];
-  return [draft("zone.crossed", { ...zone }, undefined, inTurn(state))];
+  const { by = [], turns, ageMs, ...body } = zone;
+  const cause = by.length === 0 ? {} : present({ by: [...by], turns, ageMs });
+  return [draft("zone.crossed", { ...body, ...cause }, undefined, inTurn(state))];
+}
+
+/**
+ * A call that a rule forbids by now is settled without running. One that a dead runner had started may have
+ * had its effect already, unless it only reads.
+ */
+function heldBackDrafts(state: State, { call, reason }: HeldBack): readonly DraftEvent[] {
+  const open = state.mind.calls.get(call);
+  const after = { ...inTurn(state), ...causedBy(open?.seq) };
+  const status = open?.phase === "started" && open.effect === "idempotent" ? "unknown" : "skipped";
+  return [
+    draft("tool.denied", { call }, because(reason), after),
+    draft("tool.settled", { call, status }, { output: reason }, after),
+  ];
 }
 
 /** What the calls of an answer begin with; the answer itself stands right before them. */
 function callDrafts(state: State, calls: readonly Called[], model: string): readonly DraftEvent[] {
   const drafts: DraftEvent[] = [];
   const more = { ...inTurn(state), cause: state.seq + 1 };
-  for (const { call, tool, effect, input, verdict, reason } of calls) {
+  for (const { call, tool, effect, input, verdict, reason, command } of calls) {
     const requestSeq = state.seq + 2 + drafts.length;
     const after = { ...inTurn(state), cause: requestSeq };
     const ask = verdict === "ask" ? { ask: true } : {};
-    drafts.push(draft("tool.requested", { call, tool, effect, ...ask, model }, { input }, more));
+    const content = { input, ...(command === undefined ? {} : { command: { ...command } }) };
+    drafts.push(draft("tool.requested", { call, tool, effect, ...ask, model }, content, more));
     if (verdict === "deny") drafts.push(draft("tool.denied", { call }, because(reason), after));
     if (verdict === "deny" || verdict === "error") {
       const status = verdict === "deny" ? "skipped" : "error";
@@ -376,7 +392,42 @@ export const toldOf = ({ standing: { triggers, inbox } }: State): readonly strin
 /** What the names of triggers begin with that are for the ends of sessions that this one opened. */
 export const childPrefix = "child-";
 
-function answer(state: State, { allow, calls, reason, input }: CommandOf<"answer">): Decision {
+/**
+ * A call came to nothing. What it cost is counted whatever became of the session meanwhile: also when its
+ * turn was ended over the runner's head, and the call was given up as lost.
+ */
+function fail(state: State, command: CommandOf<"fail">): Decision {
+  const refusal = forbidden(state, "describe", "take a model's failure");
+  if (refusal !== null) return refusal;
+  const { model, error, retryable, costNanoUsd, usage, message, partial, requestSeq } = command;
+  const { reserved, lost } = state.standing;
+  const inFlight = reserved !== null && (requestSeq ?? reserved.seq) === reserved.seq;
+  const isLate = !inFlight && lost !== null && lost.seq === requestSeq && usage !== undefined;
+  if (!inFlight && !isLate) return refuse("refused", "no model call is in flight");
+  const isLost = costNanoUsd === null && usage === undefined;
+  const unknown = usage !== undefined && costNanoUsd === null ? { tokens: 0 } : undefined;
+  const unconfirmed = command.unconfirmed ?? (isLost ? reserved?.amounts : unknown);
+  const body = present({
+    model,
+    error,
+    retryable: isLate ? false : retryable,
+    usage: usage && { ...usage },
+    costNanoUsd,
+    unconfirmed: unconfirmed && { ...unconfirmed },
+    released: isLate ? { ...lost.amounts } : undefined,
+    partialChars: partial?.length,
+  });
+  const content =
+    message === undefined && partial === undefined
+      ? undefined
+      : { message: message ?? "", ...present({ partial }) };
+  return accept(
+    draft("model.failed", body, content, { ...inTurn(state), ...causedBy(requestSeq ?? reserved?.seq) }),
+  );
+}
+
+function answer(state: State, command: CommandOf<"answer">): Decision {
+  const { allow, calls, reason, input, grant = [] } = command;
   const asked = [...state.mind.calls.entries()].filter(([, { phase }]) => phase === "asked");
   const chosen = calls === undefined ? asked : asked.filter(([call]) => calls.includes(call));
   const missing = calls?.find((call) => !asked.some(([one]) => one === call));
@@ -394,7 +445,8 @@ function answer(state: State, { allow, calls, reason, input }: CommandOf<"answer
   });
   const told = input === undefined ? [] : [inputDraft(input, state.standing.inbox.received + 1)];
   const over = status === "suspended" && (why?.by === "approval" || waits) && chosen.length === asked.length;
-  return accept(...answered, ...told, ...(over ? [draft("session.activated", {})] : []));
+  const granted = grant.map((one) => grantDraft(one));
+  return accept(...answered, ...granted, ...told, ...(over ? [draft("session.activated", {})] : []));
 }
 
 function compact(

@@ -65,6 +65,8 @@ export const workDecisions: Decisions<Names> = {
   },
   bind: (state, { do: _, ...binding }) => {
     const { bindings } = state.standing;
+    const wrong = sandboxComplaint(binding);
+    if (wrong !== null) return refuse("invalid", wrong);
     const name = bindingName(binding);
     const before = bindings.get(name)?.kind ?? binding.kind;
     if (before !== binding.kind) {
@@ -185,24 +187,35 @@ function inTurn(
 }
 
 /** Names stand in bodies, which are never erased: what may be a secret in an address does not become one. */
-function bindingName({ name, path, url, kind }: Binding): string {
+function bindingName({ name, path, url, kind, sandbox }: Binding): string {
   const place = url?.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, "$1").replace(/[?#].*$/s, "");
-  return name ?? (kind === "shell" ? kind : (path ?? place ?? kind));
+  if (kind === "shell") return name ?? (sandbox === true ? "sandbox" : kind);
+  return name ?? path ?? place ?? kind;
+}
+
+/** What is wrong with how a binding asks for a sandbox; null when nothing is. */
+export function sandboxComplaint({ kind, sandbox, network }: Binding): string | null {
+  if (sandbox !== undefined && typeof sandbox !== "boolean") return "bind: sandbox: expected true or false";
+  if (network !== undefined && typeof network !== "boolean") return "bind: network: expected true or false";
+  if (sandbox === true && kind !== "shell") return `bind: sandbox: expected a shell, got a ${kind}`;
+  if (network === true && sandbox !== true) return "bind: network: expected a sandboxed shell";
+  return null;
 }
 
 export function boundDraft(binding: Binding): DraftEvent {
-  const { kind, mode = "read", path, url, command, secrets, options } = binding;
+  const { kind, mode = "read", path, url, command, secrets, options, sandbox, network } = binding;
   const content = present({
     path,
     url,
     command: command && [...command],
     secrets: secrets && [...secrets],
     options,
+    ...(sandbox === true && { sandbox, ...(network === true && { network }) }),
   });
   return draft("resource.bound", { name: bindingName(binding), kind, mode }, content);
 }
 
-export function grantDraft({ tool, rule, name = tool, pattern, reason }: Permission): DraftEvent {
+export function grantDraft({ tool, rule, effect, name = tool, pattern, reason }: Permission): DraftEvent {
   const content = pattern === undefined && reason === undefined ? undefined : present({ pattern, reason });
-  return draft("permission.set", { name, tool, rule }, content);
+  return draft("permission.set", present({ name, tool, rule, effect }), content);
 }

@@ -5,7 +5,7 @@ import { Keyed } from "../keyed.ts";
 import { limit } from "../limit.ts";
 import type { ItemRef, Overlay, State } from "../state.ts";
 import { refOf, beginAnew, stand, think } from "./session.ts";
-import { receive } from "./turn.ts";
+import { receive, settleCall } from "./turn.ts";
 
 type Types =
   | keyof typeof itemEvents
@@ -39,13 +39,13 @@ export const durableFolds: Folds<Types> = {
     const kept = state.mind.overlays.filter((old) => old.fromSeq < fromSeq || old.toSeq > toSeq);
     const contextFrom = { turn: state.standing.lastTurn, at: event.at };
     const next = stand(think(state, { overlays: [...kept, overlay] }), { contextFrom });
-    return spend(beginAnew(next), event.body);
+    return settleCall(beginAnew(next), "transcript.compacted", event.body);
   },
   "checkpoint.saved": (state, { body }) =>
     stand(state, { checkpoints: state.standing.checkpoints.set(body.name, body.seq) }),
   "handoff.written": (state, event) => {
     const handoff = { ...refOf(event), toSeq: event.body.toSeq ?? event.seq };
-    return spend(stand(state, { handoff }), event.body);
+    return settleCall(stand(state, { handoff }), "handoff.written", event.body);
   },
 
   "message.sent": (state, { body, seq }) => {
@@ -109,24 +109,4 @@ export const durableFolds: Folds<Types> = {
 function withinTime(asked: State["standing"]["asked"], at: number): State["standing"]["asked"] {
   if (asked.size < limit.requestsMax) return asked;
   return Keyed.from([...asked.entries()].filter(([, { deadlineMs }]) => deadlineMs >= at));
-}
-
-/** What a model call that is no step cost: of a compaction, or of a handoff. */
-function spend(
-  state: State,
-  call: {
-    readonly usage?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
-    readonly costNanoUsd?: number | null | undefined;
-  },
-): State {
-  const { usage, costNanoUsd } = call;
-  if (usage === undefined) return state;
-  const { used, unpriced } = state.standing;
-  const tokens = used.tokens + usage.inputTokens + usage.outputTokens;
-  const known = costNanoUsd ?? null;
-  return stand(state, {
-    reserved: null,
-    used: { ...used, tokens, nanoUsd: used.nanoUsd + (known ?? 0) },
-    unpriced: unpriced + (known === null ? 1 : 0),
-  });
 }

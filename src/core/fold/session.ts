@@ -1,9 +1,11 @@
 /** Folds of the session and lease families. */
 import { Keyed } from "../keyed.ts";
 import * as range from "../range.ts";
+import type { BodyOf } from "../catalogue.ts";
 import type { Folds } from "../fold.ts";
 import {
   emptyStanding,
+  imported,
   setBack,
   type Inbox,
   type Mind,
@@ -53,6 +55,12 @@ const waitAgain = (inbox: Inbox, ranges: range.Ranges, fromSeq: number): Inbox =
   fromSeq: inbox.fromSeq === 0 ? fromSeq : Math.min(inbox.fromSeq, fromSeq),
 });
 
+/** Older programs know no word for some of them; to those it is an error, or a person. */
+function suspendedBy({ by, tail, imported: isImported }: BodyOf<"session.suspended">): string {
+  if (tail !== undefined) return setBack;
+  return isImported === true ? imported : by;
+}
+
 export const sessionFolds: Folds<Types> = {
   "session.opened": (state, event) => {
     const { body, at, seq } = event;
@@ -85,11 +93,15 @@ export const sessionFolds: Folds<Types> = {
     const { turn } = state.standing;
     // Whoever activates it wants the model asked again, however often that was in vain before.
     const anew = turn === null ? null : { ...turn, attempts: 0 };
-    return stand(state, { status: turn === null ? "open" : "running", turn: anew, why: null, sleep: null });
+    const status = turn === null ? "open" : "running";
+    return stand(state, { status, turn: anew, why: null, sleep: null, unreviewed: false });
   },
   "session.suspended": (state, { body, seq }) =>
-    // Older programs know no word for it; to them it is an error.
-    stand(state, { status: "suspended", why: { by: body.tail === undefined ? body.by : setBack, seq } }),
+    stand(state, {
+      status: "suspended",
+      why: { by: suspendedBy(body), seq },
+      unreviewed: state.standing.unreviewed || body.imported === true,
+    }),
   "session.slept": (state, { body, seq }) =>
     stand(state, {
       status: state.standing.turn === null ? "sleeping" : state.standing.status,
@@ -128,6 +140,7 @@ export const sessionFolds: Folds<Types> = {
         openedAt: event.at,
         fork: { parent: body.parent, seq: body.parentSeq },
         depth: body.depth ?? 0,
+        closesWhenDone: body.closesWhenDone ?? false,
         name: body.has.includes("name") ? refOf(event) : name,
         objective: body.has.includes("objective") ? refOf(event) : objective,
       },
@@ -154,8 +167,9 @@ export const sessionFolds: Folds<Types> = {
   "session.migrated": (state, { body }) => beginAnew(stand(state, { model: body.to })),
   "session.moved": (state, { seq }) =>
     stand(state, { status: "moved", movedFrom: state.standing.status, why: { by: "move", seq } }),
-  "session.arrived": (state) =>
+  "session.arrived": (state, { body }) =>
     stand(state, {
+      unreviewed: state.standing.unreviewed || body.untrusted === true,
       status: state.standing.movedFrom ?? "open",
       movedFrom: null,
       why: null,

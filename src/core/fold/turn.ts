@@ -1,8 +1,9 @@
 /** Folds of bootstrap, turns and tool calls. */
 import type { bootstrapEvents, toolEvents, turnEvents } from "../catalogue/turn.ts";
 import type { Folds } from "../fold.ts";
+import { openSpend, settledSpend, type CallBody, type CallType, type Spend } from "../money.ts";
 import * as range from "../range.ts";
-import type { Amounts, Inbox, OpenCall, Standing, State, Used } from "../state.ts";
+import type { Amounts, Inbox, OpenCall, State, Used } from "../state.ts";
 import { heard, refOf, stand, think, worked } from "./session.ts";
 
 type Types = keyof typeof bootstrapEvents | keyof typeof turnEvents | keyof typeof toolEvents;
@@ -27,11 +28,14 @@ export const turnFolds: Folds<Types> = {
   "tools.bound": (state, event) =>
     stand(state, { tools: [...state.standing.tools, { digest: event.body.digest, ...refOf(event) }] }),
   "permission.set": (state, event) => {
-    const { name, tool, rule } = event.body;
+    const { name, tool, rule, effect } = event.body;
     const { permissions } = state.standing;
+    const only = effect === undefined ? {} : { effect };
     return stand(state, {
       permissions:
-        rule === "none" ? permissions.delete(name) : permissions.set(name, { tool, rule, ...refOf(event) }),
+        rule === "none"
+          ? permissions.delete(name)
+          : permissions.set(name, { tool, rule, ...only, ...refOf(event) }),
     });
   },
   "contract.declared": (state, event) =>
@@ -73,13 +77,13 @@ export const turnFolds: Folds<Types> = {
   "input.received": (state, { seq, body }) =>
     stand(state, { inbox: receive(state.standing.inbox, { seq, input: body.input }) }),
   "model.requested": (state, { body, seq }) => {
-    const settled = spendReservation(state.standing);
-    const { turn, inbox } = state.standing;
+    const settled = loseOpenCall(state);
+    const { turn, inbox, used } = settled.standing;
     const reserved = { seq, model: body.model, amounts: body.reserved };
-    if (body.purpose === "compaction") return stand(state, { used: settled, reserved });
+    if (body.purpose === "compaction") return stand(settled, { reserved });
     const first = body.attempt <= 1 ? 1 : 0;
-    const next = stand(state, {
-      used: { ...settled, steps: settled.steps + first },
+    const next = stand(settled, {
+      used: { ...used, steps: used.steps + first },
       reserved,
       renderer: body.renderer,
       inbox: takeUp(inbox, body.inputs),
@@ -89,24 +93,13 @@ export const turnFolds: Folds<Types> = {
     return heard(next, seq);
   },
   "model.responded": (state, { body, seq }) => {
-    const { used, unpriced, turn } = state.standing;
-    const tokens = body.usage.inputTokens + body.usage.outputTokens;
-    const next = stand(state, {
-      reserved: null,
+    const { turn } = state.standing;
+    const next = stand(settleCall(state, "model.responded", body), {
       turn: turn === null ? null : { ...turn, attempts: 0, answered: { finish: body.finish, calls: 0 } },
-      used: { ...used, tokens: used.tokens + tokens, nanoUsd: used.nanoUsd + (body.costNanoUsd ?? 0) },
-      unpriced: unpriced + (body.costNanoUsd === null ? 1 : 0),
     });
     return heard(next, seq);
   },
-  "model.failed": (state, { body }) => {
-    const { used } = state.standing;
-    if (body.costNanoUsd === null)
-      return stand(state, { reserved: null, used: spendReservation(state.standing) });
-    const tokens = (body.usage?.inputTokens ?? 0) + (body.usage?.outputTokens ?? 0);
-    const nanoUsd = used.nanoUsd + body.costNanoUsd;
-    return stand(state, { reserved: null, used: { ...used, tokens: used.tokens + tokens, nanoUsd } });
-  },
+  "model.failed": (state, { body }) => settleCall(state, "model.failed", body),
   "zone.crossed": (state, { body }) => stand(state, { zone: body.zone }),
 
   "tool.requested": (state, { body, seq }) => {
@@ -149,9 +142,52 @@ function takeUp(inbox: Inbox, taken: readonly (readonly [seq: number, input: num
   return { ...inbox, waiting, fromSeq: waiting.length === 0 ? 0 : inbox.fromSeq };
 }
 
-/** A reservation that was never settled belongs to a call that crashed, and counts as spent. */
-function spendReservation({ used, reserved }: Standing): Used {
-  return reserved === null ? used : plus(used, reserved.amounts, 1);
+/** A request that nothing settled belongs to a call that crashed: the most it can have cost counts. */
+function loseOpenCall(state: State): State {
+  const { reserved } = state.standing;
+  if (reserved === null) return state;
+  return countOthers(count(state, openSpend(reserved.amounts)), reserved.amounts);
+}
+
+/** What else a reservation named, besides tokens and money. */
+const countOthers = (state: State, { tokens: _, nanoUsd: __, ...others }: Amounts): State =>
+  stand(state, { used: plus(state.standing.used, others, 1) });
+
+/** What the record that settles a call adds to money and tokens. Nothing else does. */
+export function settleCall(state: State, type: Exclude<CallType, "model.requested">, body: CallBody): State {
+  const { reserved } = state.standing;
+  const spend = settledSpend(type, body, reserved?.amounts ?? null);
+  if (spend === null) return state;
+  if (body.released !== undefined) return stand(count(state, spend), { lost: null });
+  const { usage, costNanoUsd = null, unconfirmed } = body;
+  const isUnknown = type === "model.failed" && costNanoUsd === null;
+  const isLost = reserved !== null && isUnknown && (usage === undefined || unconfirmed === undefined);
+  const counted = stand(count(state, spend), { reserved: null });
+  if (!isLost) return counted;
+  const { seq, amounts } = reserved;
+  return stand(countOthers(counted, amounts), { lost: { seq, amounts } });
+}
+
+function count(state: State, spend: Spend): State {
+  const { used, unpriced, calls } = state.standing;
+  const { nanoUsd, unpriced: unknown, ...counts } = spend;
+  const tokens = counts.inputTokens + counts.outputTokens + counts.unconfirmedTokens;
+  return stand(state, {
+    used: {
+      ...used,
+      tokens: used.tokens + tokens,
+      nanoUsd: used.nanoUsd + nanoUsd + counts.unconfirmedNanoUsd,
+    },
+    unpriced: unpriced + unknown,
+    calls: {
+      calls: calls.calls + counts.calls,
+      inputTokens: calls.inputTokens + counts.inputTokens,
+      outputTokens: calls.outputTokens + counts.outputTokens,
+      estimated: calls.estimated + counts.estimated,
+      unconfirmedTokens: calls.unconfirmedTokens + counts.unconfirmedTokens,
+      unconfirmedNanoUsd: calls.unconfirmedNanoUsd + counts.unconfirmedNanoUsd,
+    },
+  });
 }
 
 export function plus(used: Used, amounts: Amounts, sign: 1 | -1): Used {

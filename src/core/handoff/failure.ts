@@ -1,10 +1,9 @@
 /** What was tried and failed, so that the next session does not try it again unawares. */
 import { gap } from "../context/text.ts";
-import { itemKey } from "../fold/durable.ts";
 import { includes } from "../range.ts";
 import { claim, type Line, type Width } from "./section.ts";
-import type { HandoffEvent, HandoffSource } from "./source.ts";
-import { fieldOf, inLine } from "./text.ts";
+import { retractions, type HandoffEvent, type HandoffSource, type Retraction } from "./source.ts";
+import { fieldLine, fieldOf, inLine } from "./text.ts";
 
 /** The oldest first. The same failure again is told once, where it was last, with how often it was. */
 export function failureLines(source: HandoffSource, width: Width): Line[] {
@@ -22,6 +21,8 @@ export function failureLines(source: HandoffSource, width: Width): Line[] {
     const text = failureText(source, event, tools, width);
     if (text !== null) tell(event.seq, text);
   }
+  for (const retraction of retractions(events, state.mind))
+    tell(retraction.seq, retractedText(source, retraction, width));
   for (const { kind, key, status, seq } of state.mind.items.values()) {
     if (kind !== "task" || status !== "dropped") continue;
     const content = contents.get(seq);
@@ -34,9 +35,26 @@ export function failureLines(source: HandoffSource, width: Width): Line[] {
     .toSorted((a, b) => a.seq - b.seq);
 }
 
+/** What no longer holds, what it said, and why: so that nobody takes it up again unawares. */
+function retractedText(
+  { events, contents }: HandoffSource,
+  { seq, recordedSeq }: Retraction,
+  { said }: Width,
+): string {
+  const event = events.find((one) => one.seq === seq);
+  const { kind, key } = event?.type === "item.retracted" ? event.body : { kind: "item", key: "" };
+  const value =
+    recordedSeq === null
+      ? ""
+      : `; it was: ${fieldLine(contents.get(recordedSeq), "value", "its value", said)}`;
+  const because = fieldOf(contents.get(seq), "because");
+  const why = because === undefined || because === "" ? "" : `; because ${inLine(because, said)}`;
+  return `The ${kind} ${inLine(key, 200)} was retracted${value}${why}`;
+}
+
 /** Null for what is no failure. */
 function failureText(
-  { state, contents }: HandoffSource,
+  { contents }: HandoffSource,
   event: HandoffEvent,
   tools: ReadonlyMap<string, string>,
   { said }: Width,
@@ -58,18 +76,16 @@ function failureText(
     case "model.failed":
       if (event.body.error === "interrupted") return null;
       return `${event.body.model} failed (${event.body.error})${after(words("message"))}`;
-    case "item.retracted": {
-      const { kind, key } = event.body;
-      const because = words("because");
-      if (because === null || state.mind.items.has(itemKey(kind, key))) return null;
-      return `The ${kind} ${inLine(key, 200)} was retracted: ${because}`;
-    }
+    case "item.retracted":
+      // Told with its value, below.
+      return null;
     case "session.rewound":
       return `It was rewound to ${event.body.toSeq}${after(words("reason"))}`;
     case "turn.ended":
       if (event.body.outcome === "completed" || event.body.outcome === "suspended") return null;
       return `Turn ${event.turn ?? "?"} ended: ${event.body.outcome}`;
     case "tool.requested":
+    case "item.recorded":
     case "session.merged":
     case "resource.changed":
       return null;

@@ -1,7 +1,9 @@
 /** What a handoff is written from. All of it comes from the log. */
 import type { SessionEvent } from "../event.ts";
 import type { RecordedChange } from "../files.ts";
-import type { ItemRef, State } from "../state.ts";
+import { itemKey } from "../fold/durable.ts";
+import { includes } from "../range.ts";
+import type { ItemRef, Mind, State } from "../state.ts";
 
 export interface HandoffSource {
   readonly state: State;
@@ -42,6 +44,7 @@ export const handoffTypes = [
   "tool.denied",
   "tool.settled",
   "model.failed",
+  "item.recorded",
   "item.retracted",
   "session.rewound",
   "session.merged",
@@ -102,6 +105,7 @@ export function wantedSeqs(
       ? [event.seq]
       : [];
   });
+  const retracted = retractions(events, mind).flatMap(({ recordedSeq }) => recordedSeq ?? []);
   const written = events.flatMap((event) =>
     event.type === "tool.requested" && isFileTool(event.body.tool) ? [event.seq] : [],
   );
@@ -112,6 +116,7 @@ export function wantedSeqs(
     ...(answerSeq === null ? [] : [answerSeq]),
     ...shown,
     ...newest(failed, failuresMax),
+    ...newest(retracted, failuresMax),
     ...newest(written, failuresMax),
     ...newest(
       [...standing.asked.values(), ...standing.requests.values()].map(({ seq }) => seq),
@@ -121,6 +126,28 @@ export function wantedSeqs(
     ...waiting,
     ...handoffs.map(({ seq }) => seq),
   ];
+}
+
+/** An item that was retracted and not recorded again, and where its last value stands. */
+export interface Retraction {
+  readonly seq: number;
+  /** Null when the value is older than what was read of the log. */
+  readonly recordedSeq: number | null;
+}
+
+/** The last retraction of each key that has no item now, the oldest first. */
+export function retractions(events: readonly HandoffEvent[], { items, lost }: Mind): Retraction[] {
+  const recorded = new Map<string, number>();
+  const found = new Map<string, Retraction>();
+  for (const event of events) {
+    if (event.type !== "item.recorded" && event.type !== "item.retracted") continue;
+    if (includes(lost, event.seq)) continue;
+    const name = itemKey(event.body.kind, event.body.key);
+    found.delete(name);
+    if (event.type === "item.recorded") recorded.set(name, event.seq);
+    else if (!items.has(name)) found.set(name, { seq: event.seq, recordedSeq: recorded.get(name) ?? null });
+  }
+  return [...found.values()];
 }
 
 /** Tools that change the file which their input names. */

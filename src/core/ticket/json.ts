@@ -73,7 +73,7 @@ function elementLines(text: string): number[] {
   const lines: number[] = [];
   let open = "";
   let line = 1;
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}\n]/gs)) {
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\(?:.|$))*(?:"|$)|[[\]{}\n]/gs)) {
     if (token === "\n") line += 1;
     else if (token === "]" || token === "}") open = open.slice(0, -1);
     else if (token === "[" || token === "{") {

@@ -5,6 +5,8 @@
 import type { Budget } from "../command.ts";
 import { quote } from "../ids.ts";
 import { agentHint, isAgentWord, mistake, slug, type Draft, type Ticket } from "./draft.ts";
+import { trimEndOf, trimStartOf } from "../text/trim.ts";
+import { pairOf } from "../text/pair.ts";
 
 interface Line {
   readonly number: number;
@@ -24,8 +26,8 @@ interface Start {
   readonly isDone: boolean;
 }
 
-const headingPattern = /^ {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$/;
-const itemPattern = /^(?:[-*+]|\d{1,9}[.)])[ \t]+\[([ xX])\][ \t]+(.*?)[ \t]*$/;
+const headingPattern = /^ {0,3}(#{1,6})[ \t]+(.*)$/s;
+const itemPattern = /^(?:[-*+]|\d{1,9}[.)])[ \t]+\[([ xX])\][ \t]+(.*)$/s;
 const fencePattern = /^\s*(`{3,}|~{3,})/;
 
 export function readMarkdown(text: string, file: string): Draft {
@@ -43,7 +45,7 @@ export function readMarkdown(text: string, file: string): Draft {
       : ticketHeadings(below);
   const tickets = of.map((start) => ticketAt(start, lines, { starts, of, file }));
   const preface = lines.slice(0, of[0]?.place ?? lines.length);
-  const named = preface.flatMap(({ text: one }) => /^plan:[ \t]*(\S.*?)[ \t]*$/i.exec(one)?.[1] ?? []);
+  const named = preface.flatMap(({ text: one }) => /^plan:(.*)$/is.exec(one)?.[1]?.trim() || []);
   return { name: named[0] ?? null, tickets };
 }
 
@@ -65,28 +67,36 @@ function startAt(line: Line, place: number): Start | null {
   if (line.isCode) return null;
   const heading = headingPattern.exec(line.text);
   const item = heading === null ? itemPattern.exec(line.text) : null;
-  const said = heading?.[2] ?? item?.[2];
+  const said = heading === null ? item?.[2]?.trim() : withoutClosing(heading[2] ?? "");
   if (said === undefined) return null;
   const level = heading?.[1]?.length ?? 0;
   return { line, place, level, ...namedIn(said), isDone: item !== null && item[1] !== " " };
 }
 
+/** `Fix login ##` is `Fix login`. */
+function withoutClosing(title: string): string {
+  const said = title.trim();
+  const open = trimEndOf(said, "#");
+  return open === "" || /[ \t]$/.test(open) ? open.trimEnd() : said;
+}
+
 const word = "[A-Za-z0-9][A-Za-z0-9._-]*";
 /** `login: Fix`, `[login] Fix`, `` `login` Fix ``, `**login** Fix`, `3. Fix`, `Fix {#login}`. */
 const idForms = [
-  new RegExp(`^\\[(${word})\\][:\\s]\\s*(?<title>.*)$`),
-  new RegExp(`^\`(${word})\`[:\\s]\\s*(?<title>.*)$`),
-  new RegExp(`^\\*\\*(${word}):?\\*\\*[:\\s]\\s*(?<title>.*)$`),
-  new RegExp(`^(${word}):\\s+(?<title>.*)$`),
-  /^(\d{1,6})[.)]\s+(?<title>.*)$/,
+  new RegExp(`^\\[(${word})\\][:\\s](?<title>.*)$`, "s"),
+  new RegExp(`^\`(${word})\`[:\\s](?<title>.*)$`, "s"),
+  new RegExp(`^\\*\\*(${word}):?\\*\\*[:\\s](?<title>.*)$`, "s"),
+  new RegExp(`^(${word}):\\s(?<title>.*)$`, "s"),
+  /^(\d{1,6})[.)]\s(?<title>.*)$/s,
 ];
 
 function namedIn(said: string): { readonly id: string | null; readonly title: string } {
-  const tail = new RegExp(`^(?<title>.*?)\\s*\\{#(${word})\\}$`).exec(said);
-  if (tail !== null) return { id: tail[2] ?? null, title: tail.groups?.["title"] ?? "" };
+  const mark = said.lastIndexOf("{#");
+  const tail = mark === -1 ? null : new RegExp(`^\\{#(${word})\\}$`).exec(said.slice(mark));
+  if (tail !== null) return { id: tail[1] ?? null, title: said.slice(0, mark).trimEnd() };
   for (const form of idForms) {
     const found = form.exec(said);
-    if (found !== null) return { id: found[1] ?? null, title: found.groups?.["title"] ?? "" };
+    if (found !== null) return { id: found[1] ?? null, title: (found.groups?.["title"] ?? "").trimStart() };
   }
   return { id: null, title: said };
 }
@@ -130,9 +140,10 @@ function ticketAt(start: Start, lines: readonly Line[], around: Around): Ticket 
 
 /** `Build the page (after: api, schema)`. */
 function titleOf(said: string): { readonly title: string; readonly after: readonly string[] } {
-  const found = /^(.*?)\s*[([](?:after|depends[ -]on|needs|blocked[ -]by):?\s+([^)\]]*)[)\]]$/i.exec(said);
-  const ids = found === null ? null : idsIn(found[2] ?? "");
-  return ids === null ? { title: said.trim(), after: [] } : { title: (found?.[1] ?? "").trim(), after: ids };
+  const mark = Math.max(said.lastIndexOf("("), said.lastIndexOf("["));
+  const found = /^.(?:after|depends[ -]on|needs|blocked[ -]by):?\s([^)\]]*)[)\]]$/i.exec(said.slice(mark));
+  const ids = mark === -1 || found === null ? null : idsIn(found[1] ?? "");
+  return ids === null ? { title: said.trim(), after: [] } : { title: said.slice(0, mark).trim(), after: ids };
 }
 
 /** Of a heading all up to the next that is not below it; of an item what is indented, and blank lines. */
@@ -158,8 +169,8 @@ interface Read {
 
 const fieldPattern = new RegExp(
   "^\\s*(?:[-*+][ \\t]+)?[*_]{0,2}(after|depends[ -]on|needs|blocked[ -]by|agent|labels?|budget)[*_]{0,2}" +
-    "[ \\t]*:[*_]{0,2}[ \\t]*(.*?)[ \\t]*$",
-  "i",
+    "[ \\t]*:[*_]{0,2}(.*)$",
+  "is",
 );
 const isAfter = (field: string): boolean => /^(?:after|depends|needs|blocked)/i.test(field);
 
@@ -172,7 +183,8 @@ function read(body: readonly Line[], file: string): Read {
   const kept: string[] = [];
   let isFront = true;
   for (const { text, isCode, number } of body) {
-    const [, field, value = ""] = (isCode ? null : fieldPattern.exec(text)) ?? [];
+    const [, field, said = ""] = (isCode ? null : fieldPattern.exec(text)) ?? [];
+    const value = said.trim();
     if (field !== undefined && (isFront || (isAfter(field) && idsIn(value) !== null)))
       take(found, field.toLowerCase(), value, { file, number });
     else {
@@ -199,8 +211,8 @@ function take(found: Read, field: string, value: string, { file, number }: Place
     if (!isAgentWord(value)) throw mistake(file, number, `${quote(value)} is no name of an agent`, agentHint);
     found.agent = value;
   } else {
-    const pairs = value.split(",").map((one) => /^\s*([^=:\s]+)\s*[=:]\s*(.*?)\s*$/.exec(one));
-    const entries = pairs.map((pair) => [pair?.[1] ?? "", pair?.[2] ?? ""] as const);
+    const pairs = value.split(",").map((one) => pairOf(one, /[=:]/));
+    const entries = pairs.filter((pair) => pair !== null);
     if (pairs.includes(null))
       throw mistake(file, number, `${quote(value)} is not KEY=VALUE`, "separate several by commas");
     if (field === "budget") found.budget = budgetOf(entries, { file, number });
@@ -231,8 +243,8 @@ function budgetOf(entries: readonly (readonly [string, string])[], { file, numbe
 function idsIn(value: string): string[] | null {
   const plain = value.replaceAll(/[`[\]*]/g, "").replace(/\.$/, "");
   if (/^(?:none|nothing|-|—)?$/i.test(plain.trim())) return [];
-  const parts = plain.split(/\s*(?:,|;|\band\b|&)\s*/).filter((part) => part !== "");
-  const ids = parts.flatMap((part) => part.trim().split(/\s+/));
+  const parts = plain.split(/[,;&]|\band\b/).flatMap((part) => part.trim() || []);
+  const ids = parts.flatMap((part) => part.split(/\s+/));
   const isList = parts.length === ids.length || ids.every((id) => !/^[a-z]{1,3}$/i.test(id));
   const wanted = new RegExp(`^#?(${word})$`);
   const named = ids.map((id) => wanted.exec(id)?.[1] ?? null);
@@ -243,5 +255,5 @@ function dedented(lines: readonly string[]): string {
   const depths = lines.flatMap((line) => (line.trim() === "" ? [] : [/^[ \t]*/.exec(line)?.[0].length ?? 0]));
   const depth = depths.length === 0 ? 0 : Math.min(...depths);
   const text = lines.map((line) => line.slice(depth).trimEnd()).join("\n");
-  return text.replace(/^\n+|\n+$/g, "");
+  return trimStartOf(trimEndOf(text, "\n"), "\n");
 }

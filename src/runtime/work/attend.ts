@@ -15,13 +15,13 @@ import { fireDue, ifOvertaken } from "./fire.ts";
  * run. What the index said of it is put right.
  */
 export async function attend(context: Context, session: SessionId): Promise<number | null> {
-  const { world, writer, store } = context;
+  const { writer, store } = context;
   const before = await writer.current(session);
   await wake(context, session, before);
   if (before.standing.status !== "suspended") await fireDue(context, session, before);
   await expire(context, session, before);
   await suspendOverdue(context, session, before);
-  const overdue = [...before.standing.requests.values()].some(({ deadlineMs }) => deadlineMs <= world.now());
+  const overdue = [...before.standing.requests.values()].some(({ deadlineMs }) => deadlineMs <= store.now());
   if (overdue) await giveUp(context, session);
   const after = await writer.current(session);
   // Nothing was written, so nothing has put the index right: it may stem from an earlier layout.
@@ -31,15 +31,15 @@ export async function attend(context: Context, session: SessionId): Promise<numb
 }
 
 /** Closes a session that was opened to expire, once nothing was written to it for so long. */
-async function expire({ world, writer }: Context, session: SessionId, before: State): Promise<void> {
+async function expire({ store, writer }: Context, session: SessionId, before: State): Promise<void> {
   const isOver = (state: State): boolean => {
     const expiresMs = expiryOf(state);
-    return expiresMs !== null && expiresMs <= world.now() && dueOf(state) !== 0;
+    return expiresMs !== null && expiresMs <= store.now() && dueOf(state) !== 0;
   };
   if (!isOver(before)) return;
   const build = (state: State) => {
     if (!isOver(state)) throw new SkeinError("conflict", `${session} changed in the meantime`);
-    const idle = spanText(world.now() - state.at);
+    const idle = spanText(store.now() - state.at);
     const after = spanText(state.standing.expiresAfterIdleMs ?? 0);
     const reason = `idle for ${idle}, and it was opened to expire after ${after}`;
     return { do: "close", outcome: "expired", reason } as const;
@@ -57,12 +57,12 @@ export function isOverdue(state: State, nowMs: number): boolean {
  * Suspends a session whose deadline has passed, and then takes the deadline away, so that whoever lets it go
  * on is not stopped again. Whoever dies in between leaves it suspended; at worst it is suspended once more.
  */
-async function suspendOverdue({ world, writer }: Context, session: SessionId, before: State): Promise<void> {
+async function suspendOverdue({ store, writer }: Context, session: SessionId, before: State): Promise<void> {
   const deadline = before.standing.labels.get(deadlineLabel);
-  if (!isOverdue(before, world.now()) || deadline === undefined) return;
+  if (!isOverdue(before, store.now()) || deadline === undefined) return;
   const actor = "system";
   const build = (state: State) => {
-    if (!isOverdue(state, world.now()))
+    if (!isOverdue(state, store.now()))
       throw new SkeinError("conflict", `${session} changed in the meantime`);
     return { do: "suspend", by: "error", reason: `its deadline has passed: ${deadline}` } as const;
   };
@@ -72,9 +72,9 @@ async function suspendOverdue({ world, writer }: Context, session: SessionId, be
   await writer.change(session, relabel, { actor }).catch(ifOvertaken);
 }
 
-async function wake({ world, writer }: Context, session: SessionId, { standing }: State): Promise<void> {
+async function wake({ store, writer }: Context, session: SessionId, { standing }: State): Promise<void> {
   const untilMs = standing.sleep?.untilMs ?? null;
-  if (standing.status !== "sleeping" || untilMs === null || untilMs > world.now()) return;
+  if (standing.status !== "sleeping" || untilMs === null || untilMs > store.now()) return;
   const text = `The time you slept until has come: ${new Date(untilMs).toISOString()}.`;
   await writer.change(session, { do: "wake", by: "time", text }, { actor: "system" }).catch(ifOvertaken);
 }

@@ -80,6 +80,11 @@ async function checkOnce(
   for (const { secrets } of bound) learnNamed(context.world, secrets);
   if (command !== undefined) {
     const shell = bound.find(({ kind, name }) => kind === "shell" && (binding ?? name) === name);
+    if (shell?.sandbox === true) {
+      throw new SkeinError("refused", `a check does not run in a sandbox, and "${shell.name}" is one`, {
+        hint: "bind a shell without a sandbox under another name, and name that one",
+      });
+    }
     if (shell !== undefined) return runCommand(context, command, shell, signal);
     throw new SkeinError("invalid", "a command is checked only in a shell that is bound", {
       hint: binding === undefined ? "bind a shell first" : `no shell is bound as "${binding}"`,

@@ -68,7 +68,7 @@ const graceMs = 60_000;
 export async function fireDue(context: Context, session: SessionId, state: State): Promise<void> {
   for (const [name, trigger] of state.standing.triggers.entries()) {
     const dueMs = trigger.nextMs;
-    if (dueMs === null || dueMs > context.world.now()) continue;
+    if (dueMs === null || dueMs > context.store.now()) continue;
     const spec = await specOf(context, session, trigger);
     if (spec === null || !isTimeSpec(spec))
       await passOver(context, session, name, trigger, { count: 1, nextMs: null });
@@ -87,7 +87,7 @@ async function fireTimes(
   },
 ): Promise<void> {
   const { name, trigger, spec, dueMs } = due;
-  const nowMs = context.world.now();
+  const nowMs = context.store.now();
   const decided = timesToFire(spec, trigger.missed, dueMs, nowMs);
   if (decided.skip) await passOver(context, session, name, trigger, decided);
   else await fireTime(context, session, due, decided);

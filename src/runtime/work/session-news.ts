@@ -95,9 +95,20 @@ function follow(context: Context): Follower {
     }
   }
 
+  /** After a rollback of the store nothing that was known of any session need be true. */
+  function touchAll(): void {
+    for (const [session, set] of listeners) {
+      for (const listener of set) {
+        listener.touched.add(session as SessionId);
+        listener.wake();
+      }
+    }
+  }
+
   async function read(): Promise<void> {
     while (!signal.aborted) {
       const page = await store.feed(position, limit.pageRecordsMax);
+      if (page.rolledBackTo !== undefined) touchAll();
       for (const { session, type, body } of page.records) {
         if (!heard.test(type)) continue;
         const whose =

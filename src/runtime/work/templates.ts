@@ -170,6 +170,12 @@ function openingOf(open: TemplateOptions["open"], where: string): TemplateOption
   }
   checkOpen(open);
   const { bind, files } = open;
+  // An older program would open its sessions with the shell and without the sandbox.
+  if (bind?.some(({ sandbox }) => sandbox === true) === true) {
+    throw new SkeinError("invalid", `${where}: bind: a sandboxed shell cannot be part of a template`, {
+      hint: "open the session yourself, with the sandbox, and set the trigger in it",
+    });
+  }
   return {
     ...open,
     ...(bind === undefined ? {} : { bind: bind.map(absolute) }),
@@ -327,14 +333,14 @@ export async function fireDueTemplates(
   { failed }: Patience,
   trouble: (text: string) => void,
 ): Promise<number | null> {
-  const { world } = context;
+  const { store } = context;
   let next = Infinity;
   for (;;) {
     const { refs } = await foldedTemplates(context);
     const timed = [...refs.values()].filter(({ nextMs }) => nextMs !== null);
     const wait = ({ seq, nextMs }: TemplateRef): number =>
       Math.max(nextMs ?? Infinity, failed.get(seq)?.untilMs ?? 0);
-    const due = timed.find((ref) => wait(ref) <= world.now());
+    const due = timed.find((ref) => wait(ref) <= store.now());
     next = Math.min(Infinity, ...timed.map(wait));
     if (due === undefined) return next === Infinity ? null : next;
     try {
@@ -342,7 +348,7 @@ export async function fireDueTemplates(
       failed.delete(due.seq);
     } catch (error) {
       const times = (failed.get(due.seq)?.times ?? 0) + 1;
-      const untilMs = world.now() + Math.min(pauseMsMax, pauseMs * 2 ** (times - 1));
+      const untilMs = store.now() + Math.min(pauseMsMax, pauseMs * 2 ** (times - 1));
       failed.set(due.seq, { times, untilMs });
       const why = errorText(error);
       if (times === 1) trouble(`template ${quote(due.name)} opened nothing: ${why}`);
@@ -356,7 +362,7 @@ async function fireTime(context: Context, ref: TemplateRef): Promise<void> {
   if (dueMs === null) return;
   if (spec === null || open === null || !isTimeSpec(spec))
     return passOver(context, ref, { count: 1, nextMs: null });
-  const decided = timesToFire(spec, missed, dueMs, context.world.now());
+  const decided = timesToFire(spec, missed, dueMs, context.store.now());
   const { at, count, nextMs } = decided;
   if (decided.skip) return passOver(context, ref, { count, nextMs });
   const cause = {

@@ -65,13 +65,13 @@ function mayPass(error: unknown): boolean {
 }
 
 export function makeTrials(context: Context, worker: string, tell: (told: Told) => void): Trials {
-  const { world, writer, store } = context;
+  const { writer, store } = context;
   const trials = new Map<SessionId, Trial>();
 
   /** Those that nobody needs to remember any more. */
   function forget(): void {
     for (const [session, { untilMs }] of trials)
-      if (untilMs + 2 * mostMs < world.now()) trials.delete(session);
+      if (untilMs + 2 * mostMs < store.now()) trials.delete(session);
   }
 
   async function modelOfSession(session: SessionId): Promise<string | undefined> {
@@ -96,7 +96,7 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
     const runs = (name: string): number =>
       leased.filter(({ lease }) => `${lease?.holder}@`.startsWith(`${name}@`)).length;
     const limits = workers.flatMap((one) => one.limits);
-    const isHeld = row === undefined || heldBy(row, leased, limits) !== null;
+    const isHeld = row === undefined || row.copy === true || heldBy(row, leased, limits) !== null;
     return !isHeld && workers.every(({ name, concurrency }) => runs(name) < concurrency);
   }
 
@@ -133,11 +133,11 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
     untilMs(session) {
       const atMs = trials.get(session)?.untilMs ?? 0;
       // Further ahead than anything is ever put off: the clock went back.
-      return atMs > world.now() + mostMs ? 0 : atMs;
+      return atMs > store.now() + mostMs ? 0 : atMs;
     },
     nextMs() {
       const times = [...trials.values()].map(({ untilMs }) => untilMs);
-      return Math.min(Infinity, ...times.filter((atMs) => atMs > world.now()));
+      return Math.min(Infinity, ...times.filter((atMs) => atMs > store.now()));
     },
     async check(session) {
       if ((trials.get(session)?.times ?? 0) > 0) await modelOf(context, await modelOfSession(session));
@@ -153,7 +153,7 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
       const againMs = Math.min(mostMs, firstMs * 2 ** (times - 1));
       const seq = head?.seq ?? 0;
       const calm = seq === before.seq ? before.calm + 1 : 0;
-      const trial = { times, untilMs: world.now() + againMs, seq, calm };
+      const trial = { times, untilMs: store.now() + againMs, seq, calm };
       trials.set(session, trial);
       const hopeless = await isHopeless(session, error, trial).catch(() => false);
       const isOver = hopeless && (await suspended(session, error));
@@ -161,7 +161,7 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
       tell({ told: "failed", session, error, againMs: isOver ? null : againMs });
     },
     pause(session) {
-      trials.set(session, { ...(trials.get(session) ?? fresh), untilMs: world.now() + overtakenMs });
+      trials.set(session, { ...(trials.get(session) ?? fresh), untilMs: store.now() + overtakenMs });
     },
     passed: (session) => void trials.delete(session),
   };

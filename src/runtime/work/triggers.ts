@@ -132,7 +132,7 @@ export async function prepareTrigger(
 ): Promise<{ readonly setting: TriggerSetting; readonly token: string | null }> {
   const { kind } = spec;
   if (isTimeSpec(spec)) {
-    const nowMs = context.world.now();
+    const nowMs = context.store.now();
     // What a session is opened with stands in a list, and has no owner yet.
     checkTime(spec, nowMs, { where, field: owner === null ? where : "spec" });
     const nextMs = nextTime(spec, nowMs);

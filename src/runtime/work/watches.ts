@@ -144,6 +144,12 @@ export function makeWatches(
     else going.set(owner, own);
   }
 
+  /** A trigger of the lost history may have had the name and the position of one that is here. */
+  async function endAll(): Promise<void> {
+    for (const own of going.values()) for (const { stop } of own.values()) stop.abort();
+    going.clear();
+  }
+
   return {
     async follow() {
       const due = await fireDueTemplates(context, patience, (text) => trouble(null, text));
@@ -160,6 +166,12 @@ export function makeWatches(
       }
       for (;;) {
         const page = await store.feed(position, limit.pageRecordsMax);
+        if (page.rolledBackTo !== undefined) {
+          // Triggers may have gone with what was lost: everything is looked at anew.
+          await inTurn(endAll);
+          position = null;
+          return;
+        }
         const touched = new Set<SessionId>();
         let templates = false;
         for (const { session, type } of page.records) {

@@ -3,6 +3,8 @@
  * about. It keeps nothing that matters: what is due is in the store, the right to run is a lease, and another
  * worker goes on where this one died. Clocks only decide when something is tried.
  */
+import { spendOf, type Spend } from "../../core/money.ts";
+import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { choose, dueOf, givesWay, heldBy, usedUp, workerMs, type RunLimit } from "../../core/schedule.ts";
@@ -10,6 +12,7 @@ import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/suppressed.ts";
 import type { DueRow } from "../../store/port.ts";
 import { deliverAll } from "../deliver.ts";
+import { makeHeadLister, type HeadLister } from "../govern/anchor.ts";
 import type { Context } from "../engine-context.ts";
 import { isFree } from "../lease.ts";
 import type { Ran } from "../runner.ts";
@@ -43,8 +46,10 @@ export type Told =
       readonly ran: Ran;
       /** How its last turn ended; null when none did in this run. */
       readonly outcome: string | null;
-      /** What this run cost. */
+      /** What this run cost; what may come on top; and calls of an unknown price. */
       readonly nanoUsd: number;
+      readonly unconfirmedNanoUsd: number;
+      readonly unpriced: number;
     }
   /** It stops before its next step, and goes on when the more urgent one has left a place. */
   | { readonly told: "yielded"; readonly session: SessionId; readonly to: SessionId }
@@ -85,6 +90,8 @@ const beatMs = workerMs / 3;
 const rowsMin = 32;
 /** How often messages to other stores are tried again. */
 const deliverMs = 5_000;
+/** How often a worker looks whether a list of heads is due; the first time so long after it began. */
+const listMs = 60_000;
 /**
  * After a look that took longer than this it rests for as long, within bounds: many wait, or the store is
  * busy, perhaps with the looks of many workers.
@@ -111,6 +118,8 @@ export class Worker implements AsyncDisposable {
   #nextBeatMs = 0;
   #beaten = "";
   #nextDeliveryMs = 0;
+  readonly #heads: HeadLister;
+  #nextListMs: number | null = null;
 
   constructor(context: Context, options: WorkOptions, sources: readonly Source[]) {
     this.#context = context;
@@ -120,6 +129,7 @@ export class Worker implements AsyncDisposable {
     this.#sinceMs = context.store.now();
     this.#limits = makeLimits(context, options.limits ?? []);
     this.#trials = makeTrials(context, this.name, (told) => this.#tell(told));
+    this.#heads = makeHeadLister(context);
     this.#watches = makeWatches(context, sources, (session, text) =>
       this.#tell({ told: "trouble", session, text }),
     );
@@ -165,13 +175,15 @@ export class Worker implements AsyncDisposable {
 
   /** One look at what is due. Resolves to how long there is nothing to look at, if nothing is appended. */
   async #look(): Promise<number> {
-    const { store, world } = this.#context;
+    const { store } = this.#context;
     const limits = await this.#limits();
     await this.#beat(limits);
     const beside =
-      this.#options.only === undefined ? [() => this.#watches.follow(), () => this.#deliver()] : [];
+      this.#options.only === undefined
+        ? [() => this.#watches.follow(), () => this.#deliver(), () => this.#listHeads()]
+        : [];
     for (const part of beside) await part().catch((error: unknown) => this.#trouble(error));
-    const nowMs = world.now();
+    const nowMs = store.now();
     // What runs past its deadline is suspended, and stops before its next step.
     for (const { row } of this.#running.values())
       if ((row.deadlineMs ?? Infinity) <= nowMs) await this.#attendOne(row.session);
@@ -194,7 +206,7 @@ export class Worker implements AsyncDisposable {
       ),
       this.#watches.nextMs(),
     ];
-    const waits = times.map((atMs) => atMs - world.now());
+    const waits = times.map((atMs) => atMs - store.now());
     for (const { due, lease } of others)
       if (due === 0 && lease !== null) waits.push(lease.untilMs - store.now());
     return Math.max(0, Math.min(lookMs, ...waits));
@@ -257,7 +269,7 @@ export class Worker implements AsyncDisposable {
   async #attendOne(session: SessionId): Promise<void> {
     try {
       const dueMs = await attend(this.#context, session);
-      if (dueMs !== null && dueMs !== 0 && dueMs <= this.#context.world.now()) this.#trials.pause(session);
+      if (dueMs !== null && dueMs !== 0 && dueMs <= this.#context.store.now()) this.#trials.pause(session);
     } catch (error) {
       await this.#trials.failed(session, error);
     }
@@ -265,15 +277,15 @@ export class Worker implements AsyncDisposable {
 
   /** Begins to run what may be run. False when something turned out to have nothing to do. */
   async #start({ limits, others, ready, cut }: Seen): Promise<boolean> {
-    const { store, world } = this.#context;
+    const { store } = this.#context;
     const going = (): DueRow[] => [...others, ...[...this.#running.values()].map(({ row }) => row)];
     const free = (): number => this.#concurrency - this.#running.size;
     let sure = await this.#begin(choose(ready, going(), { limits, most: free() }) as readonly DueRow[]);
     const full = usedUp(going(), limits);
     if (free() === 0 || !cut || full.length === 0) return sure;
     // Those that wait for a limit must not hide others that do not.
-    const rows = await store.due({ ...this.#page(world.now()), except: full });
-    const { ready: more } = await this.#attend(rows, world.now());
+    const rows = await store.due({ ...this.#page(store.now()), except: full });
+    const { ready: more } = await this.#attend(rows, store.now());
     const chosen = choose(more, going(), { limits, most: free() }) as readonly DueRow[];
     sure = (await this.#begin(chosen)) && sure;
     return sure;
@@ -287,7 +299,7 @@ export class Worker implements AsyncDisposable {
       const { session } = row;
       try {
         const state = await this.#context.writer.current(session);
-        if (dueOf(state) === 0 && !isOverdue(state, this.#context.world.now())) this.#run(row, state);
+        if (dueOf(state) === 0 && !isOverdue(state, this.#context.store.now())) this.#run(row, state);
         else {
           sure = false;
           await this.#attendOne(session);
@@ -343,9 +355,10 @@ export class Worker implements AsyncDisposable {
     this.#tell({ told: "yielded", session, to });
   }
 
-  #run(row: DueRow, { standing }: State): void {
+  #run(row: DueRow, before: State): void {
     const { session } = row;
-    const spent = standing.used.nanoUsd;
+    const { standing } = before;
+    const spent = spendOf(before);
     const turn = standing.turn === null ? standing.lastTurn + 1 : standing.lastTurn;
     const stop = new AbortController();
     const { leaseMs } = this.#options;
@@ -411,6 +424,19 @@ export class Worker implements AsyncDisposable {
     await deliverAll(this.#context);
   }
 
+  /** The newest list says when the next is due, whichever process made it: no leader is needed. */
+  async #listHeads(): Promise<void> {
+    const nowMs = this.#context.world.now();
+    const dueMs = (this.#nextListMs ??= nowMs + listMs);
+    if (nowMs < dueMs && nowMs > dueMs - 2 * listMs) return;
+    this.#nextListMs = nowMs + listMs;
+    const { cut } = await this.#heads.listIfDue(limit.headsEveryMs);
+    if (cut.length === 0) return;
+    throw new SkeinError("corrupt", `${cut.length} logs no longer hold their listed heads, first ${cut[0]}`, {
+      hint: 'run "skein verify"; a restore that was meant is accepted by "skein anchor accept --reason TEXT"',
+    });
+  }
+
   async #end(): Promise<void> {
     this.#unwatch();
     await this.#watches.stop();
@@ -426,12 +452,17 @@ export class Worker implements AsyncDisposable {
     this.#tell({ told: "began", session, by });
   }
 
-  async #tellEnded(session: SessionId, ran: Ran, spent: number): Promise<void> {
+  async #tellEnded(session: SessionId, ran: Ran, spent: Spend): Promise<void> {
     if (this.#options.tell === undefined) return;
     const { writer, store } = this.#context;
     const outcome = await outcomeOf(store, session).catch(() => null);
-    const { used } = (await writer.current(session)).standing;
-    this.#tell({ told: "ended", session, ran, outcome, nanoUsd: used.nanoUsd - spent });
+    const now = spendOf(await writer.current(session));
+    const cost = {
+      nanoUsd: now.nanoUsd - spent.nanoUsd,
+      unconfirmedNanoUsd: now.unconfirmedNanoUsd - spent.unconfirmedNanoUsd,
+      unpriced: now.unpriced - spent.unpriced,
+    };
+    this.#tell({ told: "ended", session, ran, outcome, ...cost });
   }
 
   #trouble(error: unknown): void {

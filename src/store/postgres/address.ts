@@ -1,6 +1,8 @@
 /** Addresses of stores in PostgreSQL: postgres://user:password@host:port/database?tenant=acme&pooler=… */
 import { nearest, SkeinError } from "../../core/error.ts";
+import { joinHosts, splitHosts } from "../../core/host-list.ts";
 import { quote } from "../../core/ids.ts";
+import type { HostPort } from "./host-ring.ts";
 
 export interface Address {
   /** For the library, without what only Skein knows. */
@@ -8,6 +10,8 @@ export interface Address {
   /** As it may be shown: without the password. */
   readonly shown: string;
   readonly tenant: string | undefined;
+  /** Where there are several; else none, and the library takes the one from the URL. */
+  readonly hosts: readonly HostPort[];
   /** Connections at most. */
   readonly connections: number;
   /** The server is reached through a pooler that gives each transaction another connection. */
@@ -21,36 +25,42 @@ const portMax = 65_535;
 const tenantName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
 /** What an address may say behind its `?`; `sslmode` is the library's own. */
-const parameters = ["tenant", "connections", "pooler", "sslmode"];
+const parameters = ["tenant", "connections", "pooler", "sslmode", "target_session_attrs"];
+/** What a store needs of a host; of several, the one that takes writes is used in any case. */
+const sessionAttrs = ["read-write", "primary", "any"];
 
 export const isPostgresAddress = (place: string): boolean => /^postgres(ql)?:\/\//i.test(place);
 
 /** Without its password, for messages. What is no address is not shown at all. */
 export function shownAddress(place: string): string {
-  const url = URL.canParse(place) ? new URL(place) : null;
+  const { plain, hosts } = splitHosts(place);
+  const url = URL.canParse(plain) ? new URL(plain) : null;
   if (url === null) return "postgres://…";
   url.password = "";
-  return url.href;
+  return joinHosts(url.href, hosts);
 }
 
 /** The same with its tenant named, if one is given. */
 export function addressWith(place: string, tenant: string | undefined): string {
-  if (tenant === undefined || !URL.canParse(place)) return place;
-  const url = new URL(place);
+  const { plain, hosts } = splitHosts(place);
+  if (tenant === undefined || !URL.canParse(plain)) return place;
+  const url = new URL(plain);
   url.searchParams.set("tenant", tenant);
-  return url.href;
+  return joinHosts(url.href, hosts);
 }
 
 /** Whose store it is, by what the address says; `default` when it says nothing. */
 export function tenantAt(place: string): string {
-  const url = isPostgresAddress(place) && URL.canParse(place) ? new URL(place) : null;
+  const { plain } = splitHosts(place);
+  const url = isPostgresAddress(place) && URL.canParse(plain) ? new URL(plain) : null;
   return url?.searchParams.get("tenant") ?? "default";
 }
 
 export function parseAddress(place: string): Address {
-  const url = URL.canParse(place) ? new URL(place) : null;
+  const { plain, hosts } = splitHosts(place);
+  const url = URL.canParse(plain) ? new URL(plain) : null;
   const wrong = (message: string, hint: string): SkeinError => new SkeinError("invalid", message, { hint });
-  const port = /^[^/]*\/\/(?:[^/?#]*@)?[^/?#@]*:(\d+)(?:[/?#]|$)/.exec(place)?.[1];
+  const port = /^[^/]*\/\/(?:[^/?#]*@)?[^/?#@]*:(\d+)(?:[/?#]|$)/.exec(plain)?.[1];
   if (port !== undefined && (Number(port) < 1 || Number(port) > portMax)) {
     throw wrong("the address of the store has a port that cannot be", `from 1 to ${portMax}`);
   }
@@ -88,8 +98,26 @@ export function parseAddress(place: string): Address {
   if (pooler !== null && pooler !== "transaction" && pooler !== "session") {
     throw wrong(`pooler=${quote(pooler)} is not known: ${shown}`, '"transaction" or "session"');
   }
-  for (const name of ["tenant", "connections", "pooler"]) url.searchParams.delete(name);
-  return { url: url.href, shown, tenant, connections, pooled: pooler === "transaction" };
+  const attrs = url.searchParams.get("target_session_attrs");
+  if (attrs !== null && !sessionAttrs.includes(attrs)) {
+    throw wrong(`target_session_attrs=${quote(attrs)} is not supported: ${shown}`, sessionAttrs.join(", "));
+  }
+  for (const name of ["tenant", "connections", "pooler", "target_session_attrs"])
+    url.searchParams.delete(name);
+  const list = hosts === null ? [] : hosts.split(",").map((one) => hostIn(one, shown));
+  return { url: url.href, shown, tenant, hosts: list, connections, pooled: pooler === "transaction" };
+}
+
+/** One of several: a name, an address, or an IPv6 address in brackets; with a port or without. */
+function hostIn(text: string, shown: string): HostPort {
+  const [, name = "", digits = "5432"] = /^(\[[0-9A-Fa-f:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (name === "" || port < 1 || port > portMax) {
+    throw new SkeinError("invalid", `the address of the store has no host ${quote(text)}: ${shown}`, {
+      hint: "postgres://user:password@host1:5432,host2:5432/database",
+    });
+  }
+  return { host: decodeURIComponent(name.replace(/^\[(.*)\]$/, "$1")), port };
 }
 
 function isEncoded(text: string): boolean {

@@ -6,6 +6,7 @@ import { genesisHash } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { originOf } from "../../core/origin.ts";
 import type { Outcome, Part } from "../port.ts";
 import { agrees } from "../parts.ts";
 import { referBlobs } from "./blob.ts";
@@ -111,13 +112,16 @@ LEFT JOIN LATERAL skein.stretches(h.log, g.seq, least(g.seq, h.seq)) st ON true
 LEFT JOIN LATERAL skein.point(st.log, g.seq) p ON true
 FOR KEY SHARE OF h`;
 
-const newNumbers = "SELECT nextval('skein.log_numbers') AS number FROM generate_series(1, $1)";
+/** In the order they were given, and before the logs: row-level security looks them up. */
+export const newNumbers = `INSERT INTO skein.numbers (tenant) SELECT $1 FROM generate_series(1, $2)
+RETURNING log AS number`;
 
 /**
  * Leases of a tenant are taken one by one, before anything else is locked: so each is committed before the
- * next has its order, and whoever has taken one sees all that come before it.
+ * next has its order, and whoever has taken one sees all that come before it. The lock is a row of the
+ * tenant: an advisory lock could be held by any role of the database.
  */
-const oneByOne = "SELECT pg_advisory_xact_lock(1, $1::integer)";
+const oneByOne = "SELECT 1 AS one FROM skein.lease_locks WHERE tenant = $1 FOR UPDATE";
 
 /** Rejects with `Lost` when nobody knows whether it was committed; with anything else nothing was. */
 export async function appendJudged(
@@ -181,7 +185,7 @@ async function learn(driver: Driver, statement: Statement, parts: readonly Part[
           arrayOf(forked.map(({ parent }) => parent.session)),
           arrayOf(forked.map(({ parent }) => parent.seq)),
         ]),
-    mayBegin === 0 ? [] : statement<{ number: number }>(newNumbers, [mayBegin]),
+    mayBegin === 0 ? [] : statement<{ number: number }>(newNumbers, [tenant, mayBegin]),
     statement<{ now: number }>("SELECT skein.clock($1) AS now", [database.given()]),
   ]);
   return {
@@ -317,10 +321,11 @@ FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7
   g (session, log, seq, hash, at, active_at, epoch, holder, until_ms, bytes, leases)`;
 
 const insertLogs = `
-INSERT INTO skein.logs (tenant, id, session, listed, parent, base, fork_seq, depth, opened_at, active_at)
+INSERT INTO skein.logs
+  (tenant, id, session, listed, parent, base, fork_seq, depth, origin, opened_at, active_at)
 SELECT $1, g.*, g.active_at FROM unnest($2::bigint[], $3::text[], $4::boolean[], $5::bigint[], $6::bigint[],
-  $7::bigint[], $8::integer[], $9::bigint[])
-  g (id, session, listed, parent, base, fork_seq, depth, active_at)`;
+  $7::bigint[], $8::integer[], $9::text[], $10::bigint[])
+  g (id, session, listed, parent, base, fork_seq, depth, origin, active_at)`;
 
 const moveHeads = `
 UPDATE skein.heads h SET seq = g.seq, hash = decode(g.hash, 'hex'), at = g.at, active_at = g.active_at,
@@ -473,6 +478,7 @@ function logArrays(list: readonly Written[]): string[] {
     arrayOf(list.map(({ begins }) => begins?.base ?? null)),
     arrayOf(list.map(({ begins }) => begins?.forkSeq ?? 0)),
     arrayOf(list.map(({ begins }) => begins?.depth ?? 0)),
+    arrayOf(list.map(({ part: { drafts } }) => drafts.slice(0, 1).map(originOf)[0]?.session ?? null)),
     arrayOf(list.map(({ at }) => at)),
   ];
 }

@@ -6,10 +6,11 @@
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Chunks, Store } from "../port.ts";
-import type { Database, Statement } from "./connection.ts";
+import type { Statement } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import { arrayOf } from "./literal.ts";
 import type { Quota } from "./quota.ts";
+import { stuck } from "../progress.ts";
 
 /** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
 export const unreferredMs = 86_400_000;
@@ -50,7 +51,7 @@ export function makeBlobs(driver: Driver, quota: Quota): Pick<Store, "putBlob" |
          WHERE tenant = $1 AND hash = decode($2, 'hex') AND bytes IS NOT NULL`,
         [tenant, hash],
       );
-      return row === undefined ? undefined : chunksOf(database, hash, row);
+      return row === undefined ? undefined : chunksOf(driver, hash, row);
     },
   };
 }
@@ -105,7 +106,7 @@ VALUES ($1, skein.clock($2), convert_to('part ' || gen_random_uuid(), 'UTF8')) R
 
 const addChunk = `
 INSERT INTO skein.blob_chunks (tenant, number, blob, bytes) VALUES ($1, $2, $3, $4)
-ON CONFLICT (blob, number) DO NOTHING`;
+ON CONFLICT (tenant, blob, number) DO NOTHING`;
 
 async function putLarge(
   driver: Driver,
@@ -202,15 +203,15 @@ async function* piecesOf(chunks: Chunks): AsyncGenerator<Uint8Array, undefined> 
 }
 
 async function* chunksOf(
-  database: Database,
+  { database, tenant }: Pick<Driver, "database" | "tenant">,
   hash: string,
   { id, bytes }: { readonly id: number; readonly bytes: number },
 ): AsyncGenerator<Uint8Array> {
   let left = bytes;
   for (let number = 0; left > 0; number++) {
     const [chunk] = await database.run<{ bytes: Uint8Array }>(
-      "SELECT bytes FROM skein.blob_chunks WHERE blob = $1 AND number = $2",
-      [id, number],
+      "SELECT bytes FROM skein.blob_chunks WHERE tenant = $1 AND blob = $2 AND number = $3",
+      [tenant, id, number],
     );
     if (chunk === undefined) {
       throw new SkeinError("not-found", `blob ${hash} was erased while it was read`);
@@ -237,7 +238,7 @@ ORDER BY id FOR KEY SHARE`;
 const insertRefs = `
 INSERT INTO skein.blob_refs (tenant, blob, log, seq)
 SELECT $1, g.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) g (blob, log, seq)
-ON CONFLICT (blob, log, seq) DO NOTHING`;
+ON CONFLICT (tenant, blob, log, seq) DO NOTHING`;
 
 /** These records refer to these blobs from now on. Throws when one is not there. */
 export async function referBlobs(
@@ -271,7 +272,7 @@ const lockLost =
 const setLost = `
 UPDATE skein.blobs b SET bytes = NULL, put_at = -1, hash = convert_to('lost ' || b.id, 'UTF8')
 WHERE tenant = $1 AND id = ANY ($2::bigint[]) AND put_at >= 0
-  AND NOT EXISTS (SELECT 1 FROM skein.blob_refs r WHERE r.blob = b.id)`;
+  AND NOT EXISTS (SELECT 1 FROM skein.blob_refs r WHERE r.tenant = $1 AND r.blob = b.id)`;
 
 /** Within a transaction: those of these blobs are lost that no record refers to. Gives back how many. */
 export async function loseUnreferred(
@@ -288,8 +289,8 @@ const dropChunks = `
 WITH gone AS (
   SELECT id FROM skein.blobs WHERE tenant = $1 AND bytes IS NULL AND put_at < 0 ORDER BY id LIMIT 1
 ), chunks AS (
-  DELETE FROM skein.blob_chunks WHERE (blob, number) IN (
-    SELECT c.blob, c.number FROM skein.blob_chunks c JOIN gone ON c.blob = gone.id
+  DELETE FROM skein.blob_chunks WHERE tenant = $1 AND (blob, number) IN (
+    SELECT c.blob, c.number FROM skein.blob_chunks c JOIN gone ON c.tenant = $1 AND c.blob = gone.id
     ORDER BY c.number DESC LIMIT ${chunksAtOnce}
   ) RETURNING blob
 )
@@ -297,13 +298,17 @@ SELECT gone.id, (SELECT count(*) FROM chunks) AS count FROM gone`;
 
 /** Gives back the chunks of blobs that were lost, a few at a time. */
 export async function dropLost({ database, tenant }: Driver): Promise<void> {
+  let emptied: number | null = null;
   for (;;) {
     const [row] = await database.run<{ id: number; count: number }>(dropChunks, [tenant]);
     if (row === undefined) return;
     if (row.count >= chunksAtOnce) continue;
+    // It was emptied before and could not be deleted.
+    if (row.count === 0 && row.id === emptied) throw stuck("sweep", row.id);
+    emptied = row.id;
     await database.run(
       `DELETE FROM skein.blobs b WHERE tenant = $1 AND id = $2
-       AND NOT EXISTS (SELECT 1 FROM skein.blob_chunks c WHERE c.blob = b.id)`,
+       AND NOT EXISTS (SELECT 1 FROM skein.blob_chunks c WHERE c.tenant = $1 AND c.blob = b.id)`,
       [tenant, row.id],
     );
   }

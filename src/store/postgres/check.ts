@@ -143,10 +143,11 @@ const strays = [
   without("places in the feed of a log that does not exist", "places"),
   without("a log without its head", "logs", "id"),
   `SELECT 'a record refers to a blob that is not there: log ' || r.log || ', ' || r.seq AS fault
-   FROM skein.blob_refs r LEFT JOIN skein.blobs b ON b.id = r.blob
+   FROM skein.blob_refs r LEFT JOIN skein.blobs b ON b.tenant = r.tenant AND b.id = r.blob
    WHERE r.tenant = $1 AND b.bytes IS NULL LIMIT ${faultsMax}`,
   `SELECT 'a blob that is not whole: ' || encode(b.hash, 'hex') AS fault FROM skein.blobs b
    WHERE b.tenant = $1 AND b.bytes IS NOT NULL AND b.bytes <> (
-     SELECT coalesce(sum(octet_length(c.bytes)), 0) FROM skein.blob_chunks c WHERE c.blob = b.id
+     SELECT coalesce(sum(octet_length(c.bytes)), 0) FROM skein.blob_chunks c
+     WHERE c.tenant = $1 AND c.blob = b.id
    ) LIMIT ${faultsMax}`,
 ] as const;

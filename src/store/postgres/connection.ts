@@ -6,12 +6,14 @@
 import { SkeinError } from "../../core/error.ts";
 import type { StoreWorld } from "../port.ts";
 import type { Address } from "./address.ts";
+import { makeClockOffset } from "./clock-offset.ts";
 import { listenTo, type Hearing } from "./listen.ts";
+import { makeHostRing } from "./host-ring.ts";
 import { makePool } from "./pool.ts";
 import { failure, openSingle, type Single } from "./single.ts";
 import { makePatience } from "./patience.ts";
 import { usualSettings } from "./settings.ts";
-import { asSkeinError, Lost, TooLong, troubleOf } from "./trouble.ts";
+import { asSkeinError, isServerAnswer, Lost, TooLong, troubleOf } from "./trouble.ts";
 
 /** Arrays are given as texts, see literal.ts. */
 export type Value = string | number | boolean | Uint8Array | null;
@@ -52,6 +54,8 @@ export interface Database {
   readonly given: () => number | null;
   /** The store's clock, as well as it is known here. */
   readonly now: () => number;
+  /** The world's clock, for `heardClock`. */
+  readonly localNow: () => number;
   /** Tells what the store's clock said in an answer to what was asked at `askedAt` by the world's clock. */
   readonly heardClock: (nowMs: number, askedAt: number) => void;
   /** Nothing was heard of the store's clock for long: `now` may have drifted. */
@@ -78,9 +82,6 @@ const pauseMs = [20, 1_000] as const;
 const answerMs = 120_000;
 /** The same, as long as there never was an answer: something else may listen there. */
 const firstAnswerMs = 8_000;
-/** For so long it is relied on what was heard of the store's clock. */
-const clockMs = 10_000;
-const clockTripMsMax = 250;
 /** So often it is looked how long an answer has become: a server nearby sends some megabytes meanwhile. */
 const lookMs = 10;
 
@@ -95,13 +96,15 @@ export interface DatabaseOptions {
 
 export function openDatabase({ address, world, clock, settings = {} }: DatabaseOptions): Database {
   const patience = makePatience(world);
+  const hosts = address.hosts.length === 0 ? null : makeHostRing(address.hosts);
   const open = (): Single =>
     openSingle(address.url, world, {
+      hosts,
       idle_timeout: 300,
       max_lifetime: null,
       fetch_types: false,
       onnotice: () => undefined,
-      onlost: (single) => patience.lose(single, orShutOut(single, new Lost("the connection is gone"))),
+      onlost: (single) => patience.lose(single, outcomeOf(single, new Lost("the connection is gone"))),
       types: {
         bigint: { to: 20, from: [20], parse: wholeNumber, serialize: String },
         // Dates and times are given as the server writes them.
@@ -110,8 +113,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       connection: { application_name: "skein", ...(address.pooled ? {} : { ...usualSettings, ...settings }) },
     });
   const pool = makePool({ most: address.connections, follows: !address.pooled }, open);
-  let offsetMs = 0;
-  let heardAt = 0;
+  const clocks = makeClockOffset(world);
   let closed = false;
   let reached = false;
   /** Whether this server tells of those it lets in, as all do that are known. */
@@ -122,11 +124,21 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   /** When the first try began that has failed since then; null when none has. */
   let failingSince: number | null = null;
 
-  /** What was asked of a connection that is gone may have been done, unless the server never let it in. */
-  const orShutOut = (single: Single, lost: unknown): unknown =>
-    isToldOf && !single.isLetIn
-      ? Object.assign(failure("CONNECT_TIMEOUT", "the server lets nobody in"), { cause: lost })
-      : lost;
+  /**
+   * What an error on this connection means for the statement that was sent on it. Once the server has let
+   * the connection in, the error's code says nothing: the system reports a network that went away
+   * (EHOSTUNREACH, ENETUNREACH, even ECONNREFUSED) with the codes of a connection that was never made. So
+   * whatever is not the server's own answer is a lost one.
+   */
+  const outcomeOf = (single: Single, error: unknown): unknown => {
+    if (single.isLetIn) {
+      const isKnown = isServerAnswer(error) || error instanceof Lost || error instanceof TooLong;
+      return isKnown ? error : new Lost("the connection broke", { cause: error });
+    }
+    return isToldOf && troubleOf(error) === "lost"
+      ? Object.assign(failure("CONNECT_TIMEOUT", "the server lets nobody in"), { cause: error })
+      : error;
+  };
 
   const ask =
     (single: Single): Statement =>
@@ -147,9 +159,10 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
         failingSince = null;
         return rows as never;
       } catch (error) {
-        const trouble = troubleOf(error);
+        const outcome = outcomeOf(single, error);
+        const trouble = troubleOf(outcome);
         if (trouble === "lost" || trouble === "away") void single.end().catch(() => undefined);
-        throw trouble === "lost" ? orShutOut(single, error) : error;
+        throw outcome;
       } finally {
         over.abort();
       }
@@ -255,15 +268,10 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     transaction: (work, { twice = false } = {}) => persist(() => transact(work), passesIf(twice)),
     listen: async (channel, hearing) => (address.pooled ? null : listenTo(address, world, channel, hearing)),
     given: () => (clock === "world" ? world.now() : null),
-    now: () => world.now() + offsetMs,
-    heardClock(nowMs, askedAt) {
-      const heard = world.now();
-      // Of an answer that came late nobody knows when the clock was read.
-      if (clock !== "database" || heard - askedAt > clockTripMsMax) return;
-      offsetMs = Math.round(nowMs - (askedAt + heard) / 2);
-      heardAt = heard;
-    },
-    isClockOld: () => clock === "database" && Math.abs(world.now() - heardAt) >= clockMs,
+    now: () => world.now() + clocks.offsetMs(),
+    localNow: () => world.now(),
+    heardClock: (nowMs, askedAt) => void (clock === "database" && clocks.heard(nowMs, askedAt)),
+    isClockOld: () => clock === "database" && clocks.isOld(),
     shown: address.shown,
     pooled: address.pooled,
     opened: () => void (isOpen = true),

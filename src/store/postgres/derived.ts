@@ -6,7 +6,7 @@ import type { Row, Statement } from "./connection.ts";
 import { state, type Driver } from "./driver.ts";
 import { arrayOf, shownText } from "./literal.ts";
 import { unsynced } from "./settings.ts";
-import { parsePosition, placeOfProjections, positionText } from "./position.ts";
+import { placeOfProjections, withoutErasures } from "./position.ts";
 import { queryText, wordsText } from "./words.ts";
 
 type Derived = Pick<Store, "putSnapshot" | "snapshot" | "projected" | "project" | "search" | "clearDerived">;
@@ -90,7 +90,8 @@ WITH RECURSIVE up (id, base, fork_seq, upto) AS (
   SELECT l.id, l.base, l.fork_seq, $3::bigint FROM skein.heads h JOIN skein.logs l ON l.id = h.log
   WHERE h.tenant = $1 AND h.session = $2 AND h.state = ${state.seen}
   UNION ALL
-  SELECT l.id, l.base, l.fork_seq, least(up.upto, up.fork_seq) FROM up JOIN skein.logs l ON l.id = up.base
+  SELECT l.id, l.base, l.fork_seq, least(up.upto, up.fork_seq)
+  FROM up JOIN skein.logs l ON l.id = up.base AND l.fork_seq < up.fork_seq
 )
 SELECT s.seq, s.form, s.text FROM up CROSS JOIN LATERAL (
   SELECT s.seq, s.form, s.text FROM skein.snapshots s
@@ -119,7 +120,7 @@ async function project(statement: Statement, tenant: number, step: Projection): 
   const [row] = await statement<StandRow>(lockStandSql, [tenant]);
   if (row === undefined || placeOf(row) !== step.from) return false;
   const { texts, items } = step;
-  const to = positionText(parsePosition(step.to).at);
+  const to = withoutErasures(step.to);
   const rows = items.flatMap(({ session, rows: list }) => list.map((item) => ({ session, ...item })));
   await Promise.all([
     texts.length > 0 ? statement(addTextsSql, textValues(tenant, texts)) : null,

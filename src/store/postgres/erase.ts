@@ -41,7 +41,9 @@ interface Hit {
  */
 export async function lockRecords(statement: Statement, logs: readonly number[]): Promise<void> {
   const sorted = [...new Set(logs)].toSorted((a, b) => a - b);
-  await statement("SELECT pg_advisory_xact_lock(-log) FROM unnest($1::bigint[]) log", [arrayOf(sorted)]);
+  // Not an advisory lock: any role of the database could hold one on a log of another tenant.
+  const lock = "SELECT log FROM skein.numbers WHERE log = ANY ($1::bigint[]) ORDER BY log FOR UPDATE";
+  await statement(lock, [arrayOf(sorted)]);
 }
 
 /** Something was erased or deleted: scrubbing is due, and what was read for search before may hold it. */

@@ -7,9 +7,10 @@
 import type { StoredRecord } from "../../core/chain.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { FeedPage, Store } from "../port.ts";
+import { feedOfProjections, makePositionedFeed, type RecordAt } from "../feed-position.ts";
+import type { Store } from "../port.ts";
 import { state, type Driver } from "./driver.ts";
-import { parsePosition, positionText, type Position } from "./position.ts";
+import { parsePlace, placeText, type Place } from "./position.ts";
 import { recordColumns, recordOf, recordsIn, withinBytes, type Cut, type RecordRow } from "./record-row.ts";
 
 /** So a reader waits for what is committed but not below the horizon, if it found nothing else. */
@@ -17,17 +18,60 @@ const waitsMs = [2, 4, 8, 16, 32, 64, 128, 256, 512] as const;
 
 export const horizon = "pg_snapshot_xmin(pg_current_snapshot())";
 
-/** Whether something of the tenant is committed that the feed does not give yet, and the horizon. */
+/** Whether something of the tenant is committed that the feed does not give yet, and the last it gives. */
 const endSql = `
-SELECT ${horizon}::text AS horizon, EXISTS (
+SELECT last.*, EXISTS (
   SELECT 1 FROM skein.events e WHERE e.tenant = $1 AND e.xid IS NOT NULL AND e.xid >= ${horizon}
 ) OR EXISTS (
   SELECT 1 FROM skein.places p WHERE p.tenant = $1 AND p.xid >= ${horizon}
-) AS pending`;
+) AS pending
+FROM (SELECT 1) always LEFT JOIN LATERAL (${lastBefore(`< ${horizon}`)}) last ON true`;
 
-export interface EndRow extends Readonly<Record<string, unknown>> {
-  readonly horizon: string;
+const beforeSql = lastBefore("<= $2::xid8");
+
+/** SQL for the last place of the tenant in the feed with such a transaction. */
+function lastBefore(isSuch: string): string {
+  return `
+SELECT * FROM (
+  (SELECT xid, log, seq FROM skein.events WHERE tenant = $1 AND xid IS NOT NULL AND xid ${isSuch}
+   ORDER BY xid DESC, log DESC, seq DESC LIMIT 1)
+  UNION ALL
+  (SELECT xid, log, to_seq FROM skein.places WHERE tenant = $1 AND xid ${isSuch}
+   ORDER BY xid DESC, log DESC, from_seq DESC LIMIT 1)
+) found ORDER BY xid DESC, log DESC, seq DESC LIMIT 1`;
+}
+
+type PlaceRow = Readonly<Record<string, unknown>> & { readonly [K in keyof Place]: Place[K] | null };
+interface EndRow extends PlaceRow {
   readonly pending: boolean;
+}
+
+/** What there is at a place ($2, $3, $4): the record, whether it lies at this place, and its log. */
+const recordSql = `
+SELECT pg_snapshot_xmax(pg_current_snapshot()) >= $2::xid8 AS begun,
+  (SELECT h.state = ${state.seen} FROM skein.heads h WHERE h.tenant = $1 AND h.log = $3) AS seen,
+  coalesce(e.xid = $2::xid8, false) OR EXISTS (
+    SELECT 1 FROM skein.places p
+    WHERE p.tenant = $1 AND p.xid = $2::xid8 AND p.log = $3 AND $4 BETWEEN p.from_seq AND p.to_seq
+  ) AS placed,
+  encode(coalesce(e.hash, (
+    SELECT s.hashes[$4 - s.from_seq + 1] FROM skein.segments s
+    WHERE s.tenant = $1 AND s.log = $3 AND s.to_seq >= $4 AND s.from_seq <= $4 ORDER BY s.to_seq LIMIT 1
+  )), 'hex') AS hash
+FROM (SELECT 1) always LEFT JOIN skein.events e ON e.tenant = $1 AND e.log = $3 AND e.seq = $4`;
+
+interface RecordAtRow extends Readonly<Record<string, unknown>> {
+  readonly begun: boolean;
+  readonly seen: boolean | null;
+  readonly placed: boolean;
+  readonly hash: string | null;
+}
+
+function recordAt(row: RecordAtRow | undefined, { log }: Place): RecordAt {
+  if (row === undefined || !row.begun) return "absent";
+  if (row.placed && row.hash !== null) return { hash: row.hash };
+  // Of a session that is here no record ever leaves its place.
+  return log !== 0 && row.seen === true ? "absent" : "unknown";
 }
 
 const columns = recordColumns("e", true);
@@ -82,18 +126,25 @@ const pageSql = withinBytes(
 type FeedRow = RecordRow &
   Cut & { readonly xid: string; readonly log: number; readonly session: LogId; readonly given: boolean };
 
+interface Found {
+  readonly records: StoredRecord[];
+  readonly at: Place;
+  readonly hash: string | null;
+}
+
 export function makeFeed({ database, tenant, world }: Driver): Pick<Store, "feed" | "feedEnd"> {
   /** The next records, and where to go on; passes over what is not seen. */
-  async function pageFrom(start: Position, want: number): Promise<readonly [StoredRecord[], Position]> {
+  async function pageFrom(start: Place, want: number): Promise<Found> {
     for (let at = start; ;) {
       const values = [tenant, at.xid, at.log, at.seq, want, limit.pageBytesMax];
       const rows = await database.run<FeedRow>(pageSql, values);
       const last = rows.at(-1);
-      if (last === undefined) return [[], at];
+      if (last === undefined) return { records: [], at, hash: null };
       at = { xid: last.xid, log: last.log, seq: last.seq };
       const records = rows.filter(({ given }) => given).map((row) => recordOf(row.session, row));
-      if (records.length > 0) return [records, at];
-      if (rows.length === last.found && rows.length < want) return [[], at];
+      const hash = last.given ? (records.at(-1)?.hash ?? null) : null;
+      if (records.length > 0) return { records, at, hash };
+      if (rows.length === last.found && rows.length < want) return { records: [], at, hash };
     }
   }
 
@@ -108,29 +159,46 @@ export function makeFeed({ database, tenant, world }: Driver): Pick<Store, "feed
     return found;
   }
 
-  const isPending = async (): Promise<boolean> =>
-    (await database.run<EndRow>(endSql, [tenant]))[0]?.pending === true;
+  const end = async (): Promise<EndRow | undefined> => (await database.run<EndRow>(endSql, [tenant]))[0];
 
-  return {
-    async feed(after, count): Promise<FeedPage> {
-      const { at, erasures } = parsePosition(after);
+  const positioned = makePositionedFeed({
+    async page(place, count) {
+      const start = parsePlace(place);
       const want = Math.min(count, limit.pageRecordsMax);
-      if (want <= 0) return { records: [], position: `${positionText(at)}${erasures}` };
-      let [records, end] = await pageFrom(at, want);
-      if (records.length === 0 && (await isPending())) {
-        [records, end] = await untilSeen(
-          () => pageFrom(end, want),
-          ([found]) => found.length > 0,
+      if (want <= 0) return { records: [], place: placeText(start), hash: null };
+      let found = await pageFrom(start, want);
+      if (found.records.length === 0 && (await end())?.pending === true) {
+        found = await untilSeen(
+          () => pageFrom(found.at, want),
+          ({ records }) => records.length > 0,
         );
       }
-      return { records, position: `${positionText(end)}${erasures}` };
+      return { records: found.records, place: placeText(found.at), hash: found.hash };
     },
-    async feedEnd() {
-      const row = await untilSeen(
-        async () => (await database.run<EndRow>(endSql, [tenant]))[0],
-        (found) => found?.pending !== true,
-      );
-      return positionText({ xid: row?.horizon ?? "0", log: 0, seq: 0 });
+    async end() {
+      const row = await untilSeen(end, (found) => found?.pending !== true);
+      return placeText(placeIn(row) ?? parsePlace(null));
     },
+    async hashAt(text) {
+      const place = parsePlace(text);
+      const values = [tenant, place.xid, place.log, place.seq];
+      const [row] = await database.run<RecordAtRow>(recordSql, values);
+      return recordAt(row, place);
+    },
+    distance: (place) => BigInt(parsePlace(place).xid),
+    async recordBefore(distance) {
+      const [row] = await database.run<PlaceRow>(beforeSql, [tenant, String(distance)]);
+      const place = placeIn(row);
+      return place === null ? null : placeText(place);
+    },
+  });
+  return {
+    feed: (after, count) => feedOfProjections(positioned.feed, after, count),
+    feedEnd: () => positioned.feedEnd(),
   };
+}
+
+function placeIn(row: PlaceRow | undefined): Place | null {
+  if (row === undefined || row.xid === null || row.log === null || row.seq === null) return null;
+  return { xid: row.xid, log: row.log, seq: row.seq };
 }

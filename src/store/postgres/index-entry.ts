@@ -1,5 +1,6 @@
 /** What the session index keeps in PostgreSQL: in `logs` for lists, in `schedule` for workers. */
 import type { IndexEntry } from "../port.ts";
+import { hasSchedule } from "../scheduling.ts";
 import type { Statement } from "./connection.ts";
 import { arrayOf, shownText } from "./literal.ts";
 
@@ -23,17 +24,20 @@ WHERE l.id = n.log AND l.tenant = $1
 /** Since when: of what was due and still is, as before. */
 const setSchedule = `
 INSERT INTO skein.schedule AS s
-  (log, tenant, priority, agent, due, since, deadline, model, watches, waits, triggers, zone, cost)
+  (log, tenant, priority, agent, due, since, deadline, model, watches, waits, triggers, zone, cost,
+   unconfirmed, unpriced)
 SELECT n.log, $1, n.priority, n.agent, n.due,
   CASE n.due WHEN 0 THEN skein.clock($2) ELSE coalesce(n.due, 0) END,
-  n.deadline, n.model, n.watches, n.waits, n.triggers, n.zone, n.cost
+  n.deadline, n.model, n.watches, n.waits, n.triggers, n.zone, n.cost, n.unconfirmed, n.unpriced
 FROM unnest($3::bigint[], $4::int[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::boolean[],
-  $10::text[], $11::text[], $12::text[], $13::bigint[])
-  AS n (log, priority, agent, due, deadline, model, watches, waits, triggers, zone, cost)
+  $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::int[])
+  AS n (log, priority, agent, due, deadline, model, watches, waits, triggers, zone, cost, unconfirmed,
+    unpriced)
 ON CONFLICT (log) DO UPDATE SET priority = excluded.priority, agent = excluded.agent, due = excluded.due,
   since = CASE WHEN s.due = 0 AND excluded.due = 0 THEN s.since ELSE excluded.since END,
   deadline = excluded.deadline, model = excluded.model, watches = excluded.watches, waits = excluded.waits,
-  triggers = excluded.triggers, zone = excluded.zone, cost = excluded.cost`;
+  triggers = excluded.triggers, zone = excluded.zone, cost = excluded.cost,
+  unconfirmed = excluded.unconfirmed, unpriced = excluded.unpriced`;
 
 const clearSchedule = "DELETE FROM skein.schedule WHERE tenant = $1 AND log = ANY ($2::bigint[])";
 
@@ -43,9 +47,6 @@ const kept = (text: string): string => (shownText(text) ?? "").toWellFormed();
 /** A label as it is looked for: the index of labels is shared by all tenants. */
 export const tagOf = (tenant: number, key: string, value: string): string =>
   `${tenant}:${JSON.stringify([kept(key), kept(value)])}`;
-
-const isScheduled = ({ due, deadline, watches, waits, triggers, zone, nanoUsd }: IndexEntry): boolean =>
-  (due ?? deadline ?? watches ?? waits ?? triggers ?? zone ?? nanoUsd) !== undefined;
 
 /**
  * Sets what the index shows of these sessions, within a transaction that holds their heads. Of two rows for
@@ -59,8 +60,8 @@ export async function setIndex(
 ): Promise<void> {
   const entries = [...new Map(rows.map(({ log, entry }) => [log, entry]))];
   if (entries.length === 0) return;
-  const scheduled = entries.filter(([, entry]) => isScheduled(entry));
-  const idle = entries.filter(([, entry]) => !isScheduled(entry)).map(([log]) => log);
+  const scheduled = entries.filter(([, entry]) => hasSchedule(entry));
+  const idle = entries.filter(([, entry]) => !hasSchedule(entry)).map(([log]) => log);
   await Promise.all([
     statement(setLogs, [tenant, ...logColumns(tenant, entries)]),
     scheduled.length > 0 ? statement(setSchedule, [tenant, given, ...scheduleColumns(scheduled)]) : null,
@@ -102,4 +103,6 @@ const scheduleColumns = (entries: Entries): readonly string[] => [
   column(entries, ({ triggers }) => shownText(triggers ?? null)),
   column(entries, ({ zone }) => zone ?? null),
   column(entries, ({ nanoUsd }) => nanoUsd ?? 0),
+  column(entries, ({ unconfirmedNanoUsd }) => unconfirmedNanoUsd ?? 0),
+  column(entries, ({ unpriced }) => unpriced ?? 0),
 ];

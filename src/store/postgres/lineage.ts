@@ -35,6 +35,7 @@ WITH RECURSIVE up (id, session, base, fork_seq, level) AS (
   SELECT l.id, l.session, l.base, l.fork_seq, 1 FROM skein.logs l WHERE l.tenant = $1 AND l.id = $2
   UNION ALL
   SELECT l.id, l.session, l.base, l.fork_seq, up.level + 1 FROM up JOIN skein.logs l ON l.id = up.base
+    AND l.fork_seq < up.fork_seq
   WHERE up.level < ${fetchMax} AND up.fork_seq >= $3
 )
 SELECT id, session, base, fork_seq FROM up`;
@@ -58,10 +59,14 @@ export function makeLineage({ database, tenant }: Driver): Lineage {
     async stretches(log, first, last) {
       const found: Stretch[] = [];
       let upTo = last;
+      let before = Infinity;
       for (let at: number | null = log; at !== null && upTo >= first;) {
         const line: Line = lines.get(at) ?? (await lineOf(at, first));
         const ownFrom = Math.max(first, line.fork_seq + 1);
         if (upTo >= ownFrom) found.push({ log: line.id, session: line.session, first: ownFrom, last: upTo });
+        // A base begins before the fork point; else the lineage is a circle.
+        if (line.fork_seq >= before) throw new SkeinError("corrupt", `log ${log} is forked from a circle`);
+        before = line.fork_seq;
         upTo = Math.min(upTo, line.fork_seq);
         at = line.base;
       }

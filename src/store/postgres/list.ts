@@ -16,7 +16,7 @@ import { activeLagMs } from "./schema.ts";
 /** Labels on fewer of the latest sessions than this are the best place to start from; on more, recency is. */
 const sample = { few: 5, of: 300 } as const;
 
-type Lists = Pick<Store, "list" | "endingWith" | "forks" | "logs" | "index">;
+type Lists = Pick<Store, "list" | "endingWith" | "forks" | "openedFrom" | "logs" | "index">;
 
 export function makeLists(driver: Driver): Lists {
   const { database, tenant } = driver;
@@ -30,9 +30,14 @@ export function makeLists(driver: Driver): Lists {
       const rows = await database.run<{ session: SessionId; seq: number }>(forksSql, [tenant, session]);
       return rows.map(({ session: fork, seq }) => ({ session: fork, seq }));
     },
+    async openedFrom(session) {
+      const rows = await database.run<{ session: SessionId }>(openedFromSql, [tenant, session]);
+      return rows.map((row) => row.session);
+    },
     async logs(after, count) {
       const rows = await database.run<{ session: LogId }>(logsSql, [tenant, after ?? "", count]);
-      return rows.map(({ session }) => session);
+      const ids = rows.map(({ session }) => session);
+      return { rows: ids, cursor: ids.length < count ? null : (ids.at(-1) ?? null) };
     },
     index: (session, entry, atSeq) =>
       database.transaction(
@@ -57,6 +62,10 @@ const forksSql = `
 SELECT f.session, f.fork_seq AS seq FROM skein.heads h JOIN skein.logs f ON f.parent = h.log
 JOIN skein.heads e ON e.log = f.id AND e.state = ${state.seen}
 WHERE h.tenant = $1 AND h.session = $2 AND h.state = ${state.seen} ORDER BY f.id`;
+
+const openedFromSql = `
+SELECT l.session FROM skein.logs l JOIN skein.heads h ON h.log = l.id AND h.state = ${state.seen}
+WHERE l.tenant = $1 AND l.origin = $2 ORDER BY l.id`;
 
 const logsSql = `
 SELECT session FROM skein.heads WHERE tenant = $1 AND state = ${state.seen} AND session > $2

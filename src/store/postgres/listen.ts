@@ -1,6 +1,7 @@
 /** Notices of PostgreSQL, on a connection of their own. */
 import type { StoreWorld } from "../port.ts";
 import type { Address } from "./address.ts";
+import { makeHostRing } from "./host-ring.ts";
 import { openSingle } from "./single.ts";
 
 export interface Hearing {
@@ -19,6 +20,7 @@ export async function listenTo(
 ): Promise<() => Promise<void>> {
   // The library's own way to listen tries again without a breath, or never.
   const { sql, end } = openSingle(address.url, world, {
+    hosts: address.hosts.length === 0 ? null : makeHostRing(address.hosts),
     idle_timeout: undefined,
     max_lifetime: null,
     fetch_types: false,

@@ -9,6 +9,7 @@ import type { Packed, Store } from "../port.ts";
 import type { Row, Statement } from "./connection.ts";
 import { state, type Driver } from "./driver.ts";
 import { lockRecords } from "./erase.ts";
+import { stuck } from "../progress.ts";
 
 /** What a segment is made of at most: larger ones are smaller on disk, and slower to read a little of. */
 const rangeBytes = 262_144;
@@ -29,6 +30,7 @@ export function makePacker(driver: Driver): Pick<Store, "pack" | "packedTo"> {
         // Whoever loses the answer begins again from what is there.
         const done = await database.transaction(step, { twice: true });
         if (done === null) break;
+        if (done.records === 0) throw stuck("pack", session);
         total.records += done.records;
         total.bytesBefore += done.bytesBefore;
         total.bytesAfter += done.bytesAfter;

@@ -49,7 +49,7 @@ export function readQuery(sql: string): QueryText | string {
 const isName = ({ kind }: Token): boolean => kind === "word" || kind === "quoted";
 
 const shapes: readonly (readonly [Token["kind"] | "space", RegExp])[] = [
-  ["space", /(?:[ \t\n\r\f]|--[^\n\r]*)+/y],
+  ["space", /(?:[ \t\n\r\f]|--[^\n\r]*(?:[\n\r]|$))+/y],
   ["text", /'(?:[^']|'')*'/y],
   ["quoted", /"(?:[^"]|"")+"/y],
   ["number", /\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?/y],

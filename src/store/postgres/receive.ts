@@ -7,6 +7,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Received, Reception, Store } from "../port.ts";
+import { newNumbers } from "./append-judged.ts";
 import { dropLost } from "./blob.ts";
 import type { Statement } from "./connection.ts";
 import { cutSome, setEnds } from "./cut.ts";
@@ -64,9 +65,8 @@ function gatherReceptions(driver: Driver): Store["receive"] {
 const insertLogs = `
 WITH made AS (
   INSERT INTO skein.heads (tenant, state, session, log, seq, hash, at, active_at)
-  SELECT $1, ${state.receiving}, g.session, nextval('skein.log_numbers'), 0, decode($3, 'hex'), 0,
-    skein.clock($4)
-  FROM unnest($2::text[]) g (session) ORDER BY g.session
+  SELECT $1, ${state.receiving}, g.session, g.log, 0, decode($3, 'hex'), 0, skein.clock($4)
+  FROM unnest($2::text[], $5::bigint[]) g (session, log) ORDER BY g.session
   ON CONFLICT (tenant, session) DO NOTHING RETURNING log, session, active_at
 )
 INSERT INTO skein.logs (id, tenant, session, listed, fork_seq, depth, opened_at, active_at, put_at)
@@ -83,7 +83,9 @@ async function receiveAll(
   const lines = await linesOf(statement, tenant, sessions, "write");
   const fresh = sessions.filter((session) => !lines.has(session));
   if (fresh.length > 0) {
-    const made = await statement(insertLogs, [tenant, arrayOf(fresh), genesisHash, database.given()]);
+    const numbers = await statement<{ number: number }>(newNumbers, [tenant, fresh.length]);
+    const logs = arrayOf(numbers.map(({ number }) => number));
+    const made = await statement(insertLogs, [tenant, arrayOf(fresh), genesisHash, database.given(), logs]);
     if (made.length < fresh.length) throw again();
   }
   const answers: Received[] = [];
@@ -120,7 +122,7 @@ async function receiveAt(
 const insertLog = `
 WITH made AS (
   INSERT INTO skein.heads (tenant, state, session, log, seq, hash, at, active_at)
-  VALUES ($1, $2, $3, nextval('skein.log_numbers'), $4, decode($5, 'hex'), $6, skein.clock($7))
+  VALUES ($1, $2, $3, $11::bigint, $4, decode($5, 'hex'), $6, skein.clock($7))
   ON CONFLICT (tenant, session) DO NOTHING RETURNING log, session, active_at
 )
 INSERT INTO skein.logs
@@ -166,7 +168,8 @@ async function begin(
   const lineage = [parentLog, from?.log ?? null] as const;
   if (line === undefined) {
     const head = [state.receiving, session, end.seq, end.hash, end.at, database.given()] as const;
-    const made = await statement(insertLog, [tenant, ...head, ...lineage, depth]);
+    const number = await newNumber(statement, tenant);
+    const made = await statement(insertLog, [tenant, ...head, ...lineage, depth, number]);
     if (made.length === 0) throw again();
   } else {
     await Promise.all([
@@ -175,6 +178,12 @@ async function begin(
     ]);
   }
   return { seq: end.seq, hash: end.hash };
+}
+
+async function newNumber(statement: Statement, tenant: number): Promise<number> {
+  const [row] = await statement<{ number: number }>(newNumbers, [tenant, 1]);
+  if (row === undefined) throw new Error("invariant: the database gives a number");
+  return row.number;
 }
 
 /** The number of a log that may be no more than a name. */
@@ -187,7 +196,8 @@ async function numberOf(
   const known = around.get(session);
   if (known !== undefined) return known.log;
   const head = [state.prefix, session, 0, genesisHash, 0, database.given()] as const;
-  const [made] = await statement<{ id: number }>(insertLog, [tenant, ...head, null, null, 0]);
+  const number = await newNumber(statement, tenant);
+  const [made] = await statement<{ id: number }>(insertLog, [tenant, ...head, null, null, 0, number]);
   if (made === undefined) throw again();
   return made.id;
 }

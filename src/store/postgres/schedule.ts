@@ -2,7 +2,7 @@
 import type { SessionId } from "../../core/ids.ts";
 import type { Status } from "../../core/lifecycle.ts";
 import type { DueRow, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
-import { goneMs, type Scheduling } from "../scheduling.ts";
+import { asCopy, goneMs, type Scheduling } from "../scheduling.ts";
 import type { Row } from "./connection.ts";
 import type { Driver } from "./driver.ts";
 import { arrayOf } from "./literal.ts";
@@ -21,13 +21,7 @@ export function makeSchedules(driver: Driver): Scheduling & Pick<Store, "renew">
     async scheduled(sessions) {
       if (sessions.length === 0) return [];
       const rows = await run<MoreColumns>(scheduled, [tenant, arrayOf(sessions)]);
-      return rows.map((row) => ({
-        ...rowOf(row),
-        waits: row.waits,
-        triggers: row.triggers,
-        zone: row.zone ?? "smart",
-        nanoUsd: row.cost ?? 0,
-      }));
+      return rows.map(moreOf);
     },
     async beat({ name, sinceMs, untilMs, concurrency, limits }) {
       const values = [tenant, name, sinceMs, untilMs, concurrency, JSON.stringify(limits), given()];
@@ -80,6 +74,22 @@ interface MoreColumns extends DueColumns {
   readonly triggers: string | null;
   readonly zone: ScheduledRow["zone"] | null;
   readonly cost: number | null;
+  readonly unconfirmed: number | null;
+  readonly unpriced: number | null;
+  readonly copy: boolean;
+}
+
+function moreOf(row: MoreColumns): ScheduledRow {
+  const found = {
+    ...rowOf(row),
+    waits: row.waits,
+    triggers: row.triggers,
+    zone: row.zone ?? "smart",
+    nanoUsd: row.cost ?? 0,
+    unconfirmedNanoUsd: row.unconfirmed ?? 0,
+    unpriced: row.unpriced ?? 0,
+  };
+  return row.copy ? asCopy(found) : found;
 }
 
 const rowOf = (row: DueColumns): DueRow => {
@@ -108,9 +118,9 @@ const leased = `SELECT ${columns} FROM skein.heads h JOIN skein.logs l ON l.id =
   LEFT JOIN skein.schedule s ON s.log = h.log
   WHERE h.tenant = $1 AND h.epoch > 0 AND h.state = 0 AND l.listed ORDER BY h.lease_order`;
 
-const scheduled = `SELECT ${columns}, s.waits, s.triggers, s.zone, s.cost
+const scheduled = `SELECT ${columns}, s.waits, s.triggers, s.zone, s.cost, s.unconfirmed, s.unpriced, h.copy
   FROM unnest($2::text[]) WITH ORDINALITY AS asked (session, place)
-  JOIN skein.heads h ON h.tenant = $1 AND h.session = asked.session AND h.state = 0 AND NOT h.copy
+  JOIN skein.heads h ON h.tenant = $1 AND h.session = asked.session AND h.state = 0
   JOIN skein.logs l ON l.id = h.log AND l.listed AND l.status IS NOT NULL
   LEFT JOIN skein.schedule s ON s.log = h.log ORDER BY asked.place`;
 

@@ -3,6 +3,9 @@
  * transaction of its own. A migration that has landed is never changed. The views are documented in
  * docs/views.md and are what `query` may read; they show the tenant that `skein.tenant` names.
  */
+import { logNumbersText } from "./log-numbers.ts";
+import { originsText } from "./origins.ts";
+import { spendText } from "./spend.ts";
 import { viewsText } from "./views.ts";
 import { wallsText } from "./walls.ts";
 
@@ -315,6 +318,9 @@ export const migrations: readonly string[] = [
   `${tables}${functions}${viewsText}${wallsText}`,
   servers,
   fewSamples,
+  logNumbersText,
+  originsText,
+  spendText,
 ];
 
 export const layout = migrations.length;

@@ -6,6 +6,7 @@
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
 import type { StoreWorld } from "../port.ts";
+import type { HostPort, HostRing } from "./host-ring.ts";
 
 /** What the library says of where to connect to. */
 interface Target {
@@ -22,40 +23,77 @@ export const failure = (code: string, message: string): Error => Object.assign(n
 interface OneSocket {
   /** The first call gives one that is connected; every later one fails, and nothing was sent with it. */
   give(target: Target): Promise<Socket>;
+  /** Ends it, and lets the next one go to another host. */
+  leaveHost(): void;
   /** Ends it whatever the library thinks of it. */
   drop(): void;
   /** What came in through it. */
   readonly bytes: number;
 }
 
-function oneSocket(world: Pick<StoreWorld, "sleep">, broke: () => void): OneSocket {
+function oneSocket(world: Pick<StoreWorld, "sleep">, hosts: HostRing | null, broke: () => void): OneSocket {
   let socket: Socket | null = null;
   let dropped = false;
+  let used: HostPort | null = null;
+
+  /** Connected, or an error: nothing was sent. */
+  async function reach(made: Socket): Promise<void> {
+    socket = made;
+    const over = new AbortController();
+    try {
+      await new Promise<void>((resolve, reject) => {
+        made.once("connect", resolve).once("error", reject);
+        made.once("close", () => reject(failure("CONNECT_TIMEOUT", "the connection was ended")));
+        const late = failure("CONNECT_TIMEOUT", "the server does not answer");
+        void world.sleep(connectMs, over.signal).finally(() => reject(late));
+      });
+    } catch (error) {
+      made.on("error", () => undefined).destroy();
+      throw error;
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** The first of several that can be reached. */
+  async function reachAny(ring: HostRing): Promise<Socket> {
+    let wrong: unknown = null;
+    for (const one of ring.order()) {
+      const made = connect(one.port, one.host);
+      try {
+        await reach(made);
+        used = one;
+        ring.use(one);
+        return made;
+      } catch (error) {
+        wrong = error;
+        ring.skip(one);
+        if (dropped) break;
+      }
+    }
+    throw wrong;
+  }
+
   return {
     async give(target) {
       if (dropped || socket !== null) throw failure("CONNECT_TIMEOUT", "this connection was used up before");
       const [host = "", port = 0] = [target.host[0], target.port[0]];
-      const made = typeof target.path === "string" ? connect(target.path) : connect(port, host);
-      socket = made;
-      const over = new AbortController();
-      try {
-        await new Promise<void>((resolve, reject) => {
-          made.once("connect", resolve).once("error", reject);
-          made.once("close", () => reject(failure("CONNECT_TIMEOUT", "the connection was ended")));
-          const late = failure("CONNECT_TIMEOUT", "the server does not answer");
-          void world.sleep(connectMs, over.signal).finally(() => reject(late));
-        });
-      } catch (error) {
-        made.on("error", () => undefined).destroy();
-        throw error;
-      } finally {
-        over.abort();
-      }
+      const reachOne = async (): Promise<Socket> => {
+        const one = typeof target.path === "string" ? connect(target.path) : connect(port, host);
+        await reach(one);
+        return one;
+      };
+      const made = await (hosts === null ? reachOne() : reachAny(hosts));
       made.removeAllListeners().setNoDelay(true);
       // It is closed only a moment later, and what is asked in between is never answered.
       made.on("error", broke);
       // The library reads it to know whose certificate it is to be shown.
-      return Object.assign(made, { host });
+      return Object.assign(made, { host: used?.host ?? host });
+    },
+    leaveHost() {
+      if (used !== null) hosts?.skip(used);
+      dropped = true;
+      socket?.destroy();
     },
     drop() {
       dropped = true;
@@ -89,6 +127,8 @@ export type SingleOptions = Omit<postgres.Options<Record<string, postgres.Postgr
   readonly onclose?: () => void;
   /** What was asked of it is not answered any more, whatever the library waits for. */
   readonly onlost?: (single: Single) => void;
+  /** Several hosts, of which the one that takes writes is wanted. */
+  readonly hosts?: HostRing | null;
   readonly onnotify?: (channel: string, text: string) => void;
 };
 
@@ -96,11 +136,13 @@ export type SingleOptions = Omit<postgres.Options<Record<string, postgres.Postgr
 export function openSingle(
   url: string,
   world: Pick<StoreWorld, "sleep">,
-  { onclose, onlost, ...options }: SingleOptions,
+  { onclose, onlost, hosts = null, ...options }: SingleOptions,
 ): Single {
   let isGone = false;
   let isLetIn = false;
-  const socket = oneSocket(world, () => void (isGone = true));
+  /** The server reports it when it lets a connection in, and before it takes a statement. */
+  let takesNoWrites = false;
+  const socket = oneSocket(world, hosts, () => void (isGone = true));
   const fail = (): void => onlost?.(single);
   const end = async (waitSeconds = 0): Promise<void> => {
     isGone = true;
@@ -113,7 +155,13 @@ export function openSingle(
     onclose?.();
     void end().catch(() => undefined);
   };
-  const onparameter = (): void => void (isLetIn = true);
+  const onparameter = (name: string, value: unknown): void => {
+    isLetIn = true;
+    const isRefused = name === "in_hot_standby" || name === "default_transaction_read_only";
+    if (hosts === null || !isRefused || value !== "on") return;
+    takesNoWrites = true;
+    socket.leaveHost();
+  };
   const own = {
     onparameter,
     max: 1,
@@ -131,7 +179,7 @@ export function openSingle(
       return isGone;
     },
     get isLetIn() {
-      return isLetIn;
+      return isLetIn && !takesNoWrites;
     },
     get bytes() {
       return socket.bytes;

@@ -79,7 +79,9 @@ const stateQuery = `SELECT current_setting('server_version_num')::integer AS ver
   floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`;
 
 export async function serverState(database: Database): Promise<ServerState> {
+  const askedAt = database.localNow();
   const [row = {}] = await database.run(stateQuery);
+  database.heardClock(Number(row["now_ms"]), askedAt);
   return {
     version: Number(row["version"]),
     shownVersion: String(row["shown_version"]),
@@ -208,8 +210,11 @@ export async function openTenant(
   if (row === undefined) {
     if (!create) throw noTenant(tenant, database.shown);
     await database.run(
-      `INSERT INTO skein.tenants (name, workspace, program) VALUES ($1, $2, $3)
-       ON CONFLICT (name) DO NOTHING`,
+      `WITH made AS (
+         INSERT INTO skein.tenants (name, workspace, program) VALUES ($1, $2, $3)
+         ON CONFLICT (name) DO NOTHING RETURNING id
+       )
+       INSERT INTO skein.lease_locks (tenant) SELECT id FROM made`,
       [tenant, workspace, version],
     );
     row = await find();

@@ -163,7 +163,7 @@ async function removeEmpty(driver: Driver, statement: Statement, lines: readonly
 /** Whole ones by their hash, and those that were never whole by their number. */
 const unreferredBlobs = `
 SELECT b.id, encode(b.hash, 'hex') AS hash, b.put_at >= 0 AND b.put_at < skein.clock($3) - ${unreferredMs}
-  AND NOT EXISTS (SELECT 1 FROM skein.blob_refs r WHERE r.blob = b.id) AS lost
+  AND NOT EXISTS (SELECT 1 FROM skein.blob_refs r WHERE r.tenant = $1 AND r.blob = b.id) AS lost
 FROM skein.blobs b WHERE b.tenant = $1 AND b.hash > decode($2, 'hex') ORDER BY b.hash LIMIT ${pageBlobs}`;
 
 /** Blobs that no record refers to any more, or never did. */

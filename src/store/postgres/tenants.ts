@@ -2,6 +2,7 @@
 import { SkeinError } from "../../core/error.ts";
 import { quote, type WorkspaceId } from "../../core/ids.ts";
 import type { StoreWorld } from "../port.ts";
+import { costSums } from "../../core/spend-sql.ts";
 import { checkTenant, parseAddress } from "./address.ts";
 import { openDatabase, type Database, type Row, type Statement } from "./connection.ts";
 import { openTenant, startLayout, startStore } from "./start.ts";
@@ -32,6 +33,14 @@ export interface Tenants {
   list(): Promise<readonly Tenant[]>;
   /** Makes the tenant when it is not there. */
   set(name: string, change: TenantChange): Promise<Tenant>;
+  /**
+   * What each has spent on model calls: its name, and `costSums` of spend-sql.ts. Refused to a role that is
+   * kept to a tenant.
+   */
+  costs(between: {
+    readonly since?: number;
+    readonly until?: number;
+  }): Promise<readonly (readonly unknown[])[]>;
   close(): Promise<void>;
 }
 
@@ -70,9 +79,36 @@ export function openTenants({ url, world, workspace }: TenantsOptions): Tenants 
       if (row === undefined) throw new SkeinError("not-found", `there is no tenant ${quote(name)}`);
       return tenantOf(row);
     },
+    async costs(between) {
+      await startLayout(database, { ...start, create: false });
+      return database.transaction((run) => costsOf(run, between), { twice: true });
+    },
     close: () => database.close(),
   };
 }
+
+async function costsOf(
+  run: Statement,
+  { since = 0, until = Number.MAX_SAFE_INTEGER }: { readonly since?: number; readonly until?: number },
+): Promise<readonly (readonly unknown[])[]> {
+  const [kept] = await run<{ kept: boolean }>("SELECT row_security_active('skein.tenants') AS kept");
+  if (kept?.kept !== false) {
+    throw new SkeinError("refused", "cost: by tenant: the role is kept to one tenant", {
+      hint: "log in as the role that owns the tables, or leave out --by tenant",
+    });
+  }
+  const found: (readonly unknown[])[] = [];
+  for (const { id, name } of await run<{ id: number; name: string }>(
+    "SELECT id, name FROM skein.tenants ORDER BY name",
+  )) {
+    await run("SELECT set_config('skein.tenant', $1::text, true)", [String(id)]);
+    const [row] = await run(tenantCosts, [since, until]);
+    if (row !== undefined && row["calls"] !== null) found.push([name, ...Object.values(row)]);
+  }
+  return found;
+}
+
+const tenantCosts = `SELECT ${costSums} FROM skein_views.costs c WHERE c.at >= $1 AND c.at < $2`;
 
 /** Whether a database has the workspace for one of its tenants, as far as it may be seen. */
 export async function holdsWorkspace({ url, world, workspace }: TenantsOptions): Promise<boolean> {

@@ -22,7 +22,10 @@ export class TooLong extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 
-/** Codes of PostgreSQL (SQLSTATE), of sockets and of the library; others are no trouble of the way. */
+/**
+ * Codes of PostgreSQL (SQLSTATE), of sockets and of the library. `away` holds only for a connection that the
+ * server has not let in yet: see `outcomeOf` in connection.ts.
+ */
 const troubles: ReadonlyMap<string, Trouble> = new Map([
   ["40001", "busy"], // serialization failure
   ["40P01", "busy"], // deadlock
@@ -52,6 +55,18 @@ const troubles: ReadonlyMap<string, Trouble> = new Map([
 export function troubleOf(error: unknown): Trouble | null {
   if (error instanceof Lost) return "lost";
   return refusedSetting(error) === null ? (troubles.get(codeOf(error)) ?? null) : null;
+}
+
+/**
+ * Whether it is the server's answer to a statement, so that its outcome is certain. FATAL and PANIC end the
+ * connection, and may come after a COMMIT took effect; a server that cannot be reached is what a pooler says
+ * of the connection behind it.
+ */
+export function isServerAnswer(error: unknown): boolean {
+  if (!(error instanceof Error) || error.name !== "PostgresError" || troubleOf(error) === "away")
+    return false;
+  const { severity, severity_local: local } = error as { severity?: unknown; severity_local?: unknown };
+  return !["FATAL", "PANIC"].includes(String(severity ?? local));
 }
 
 /** Which setting a pooler that hands on whole connections does not let through; null when it is not that. */

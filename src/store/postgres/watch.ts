@@ -186,6 +186,8 @@ class Looking {
       const now = await this.#ways.look();
       if (now === null) continue;
       const moved = now.last !== before?.last;
+      // Another server took over, whose numbers are behind: what the first one hid is of no account.
+      if (before !== null && now.horizon < before.horizon) hidden = null;
       const passed = hidden !== null && now.horizon > hidden;
       // With each notice all were told already. Should one have been lost, they are told with the next look.
       if (moved && isNews && !passed && this.#ear !== null) owed = true;

@@ -4,6 +4,7 @@ import { genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { originOf } from "../../core/origin.ts";
 import { agrees } from "../parts.ts";
 import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
 import { isConstraint } from "./connection.ts";
@@ -254,7 +255,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
   }
 
   /** The row of a new log, with the head it starts from: nothing, or a position of its parent. */
-  function begin({ session, parent, index }: Part): HeadRow {
+  function begin({ session, parent, index, drafts }: Part): HeadRow {
     if (index === undefined && !isWorkspaceId(session)) {
       throw new SkeinError("invalid", `${session} has no index entry`);
     }
@@ -262,6 +263,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     const openedAt = Math.max(world.now(), start?.at ?? 0);
     const seq = parent?.seq ?? 0;
     const depth = start === null ? 0 : start.depth + 1;
+    const [first] = drafts;
     const { lastInsertRowid } = insertLog.run(
       tenant,
       session,
@@ -272,6 +274,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
       depth,
       openedAt,
       openedAt,
+      (first === undefined ? null : originOf(first))?.session ?? null,
     );
     const hash = start?.hash ?? genesisHash;
     return {
@@ -351,8 +354,8 @@ function prepared(database: DatabaseSync) {
     keyed: database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?"),
     taken: database.prepare("SELECT 1 FROM logs WHERE tenant = ? AND session = ?"),
     insertLog: database.prepare(
-      `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at, origin)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     insertRecord: database.prepare(`INSERT INTO records (${recordColumns}) VALUES (${places})`),
     // That (log, seq) is unique holds off whoever comes second; only a deletion, or packing what came after,

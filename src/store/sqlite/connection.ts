@@ -7,7 +7,9 @@ import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { version } from "../../core/version.ts";
 import type { Durability, StoreWorld } from "../port.ts";
+import { fillPackedOrigins } from "./origins.ts";
 import { holdFile, stays } from "./raw-file.ts";
+import { addPackedCosts } from "./packed-costs.ts";
 import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom } from "./schema.ts";
 
 /** Locks held longer than this are waited for without blocking the process. */
@@ -235,6 +237,8 @@ function upgrade(database: DatabaseSync): void {
     // Another process may have been first.
     const layout = Number(pragma(database, "user_version"));
     if (layout < schemaVersion) database.exec(upgradeFrom(layout));
+    if (layout < 5) fillPackedOrigins(database);
+    if (layout === 3 || layout === 4 || layout === 5) addPackedCosts(database);
     database.exec("COMMIT");
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");

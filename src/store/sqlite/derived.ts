@@ -10,6 +10,8 @@ import { seen, type Logs } from "./log.ts";
 import { placeOfProjections, positionIn } from "./projected.ts";
 import { activeLagMs } from "./schema.ts";
 import type { Segments } from "./segments.ts";
+import { trimEndOf } from "../../core/text/trim.ts";
+import { stuck } from "../progress.ts";
 
 /** A label on fewer sessions than this is the best place to start from; on more, recency is. */
 const rareLabelMax = 2_000;
@@ -67,6 +69,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   function* candidates(filter: SessionFilter, end: Place | null, first: number): Generator<Found> {
     let from: Place | null = end;
     let own = false;
+    let lastId: number | null = null;
     for (;;) {
       const { sql, values } = selection(database, tenant, filter, from, own);
       const chunk = from === end ? first : limit.listMax;
@@ -78,6 +81,8 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
       }
       const next = rows.at(-1);
       if (next === undefined || rows.length < chunk) return;
+      if (next[0] === lastId) throw stuck("list", lastId);
+      lastId = next[0];
       from = { at: next[1], session: next[2] };
       own = true;
     }
@@ -226,13 +231,16 @@ export function everyLog(
   tenant: string,
   after: string | null,
   count: number,
-): LogId[] {
+): Page<LogId> {
+  // By number: a damaged id may be no valid text, and comes back from JavaScript as another one.
   const rows = database
-    .prepare(
-      "SELECT session FROM logs WHERE tenant = ? AND dropped = 0 AND session > ? ORDER BY session LIMIT ?",
-    )
-    .all(tenant, after ?? "", count);
-  return rows.map((row) => row["session"] as LogId);
+    .prepare("SELECT id, session FROM logs WHERE tenant = ? AND dropped = 0 AND id > ? ORDER BY id LIMIT ?")
+    .all(tenant, Number(after ?? 0), count);
+  const last = rows.length < count ? undefined : rows.at(-1);
+  return {
+    rows: rows.map((row) => row["session"] as LogId),
+    cursor: last === undefined ? null : String(last["id"]),
+  };
 }
 
 export interface Snapshots {
@@ -256,14 +264,13 @@ export function makeSnapshots(database: DatabaseSync, logs: Logs): Snapshots {
       if (owner !== undefined) insert.run(owner.log, seq, form, text);
     },
     latest(session, seq) {
-      let line = logs.find(session);
+      let line = logs.find(session) ?? null;
       let upTo = seq;
-      for (let walked = 1; line !== undefined; walked++) {
+      for (let walked = 1; line !== null; walked++) {
         const row = latest.get(line.id, upTo) as unknown as [number, number, string] | undefined;
         if (row !== undefined) return { seq: row[0], form: row[1], text: row[2] };
-        if (line.base === null) return undefined;
         upTo = Math.min(upTo, line.forkSeq);
-        line = logs.line(line.base, walked);
+        line = logs.baseOf(line, walked);
       }
       return undefined;
     },
@@ -343,7 +350,7 @@ function matchOf(text: string): string | null {
   if (words.length === 0) return null;
   return words
     .map((word) => {
-      const bare = word.replaceAll('"', " ").replace(/\*+$/, "");
+      const bare = trimEndOf(word.replaceAll('"', " "), "*");
       return `"${bare}"${word.endsWith("*") ? "*" : ""}`;
     })
     .join(" ");

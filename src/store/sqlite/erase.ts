@@ -106,7 +106,7 @@ function prepared(database: DatabaseSync) {
     eraseItems: database.prepare(
       `WITH RECURSIVE sharers (id, to_seq) AS (
          SELECT ?, ?
-         UNION ALL
+         UNION
          SELECT l.id, min(s.to_seq, l.fork_seq) FROM logs l JOIN sharers s ON l.base = s.id
          WHERE l.fork_seq >= ?
        ), ranges (from_seq, to_seq) AS MATERIALIZED (

@@ -5,12 +5,14 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import type { StoredRecord } from "../../core/chain.ts";
-import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import type { FeedPage } from "../port.ts";
+import { feedOfProjections, makePositionedFeed, notAPosition } from "../feed-position.ts";
+import type { FeedSource, SourcePage } from "../feed-position.ts";
+import type { Store } from "../port.ts";
 import type { Logs } from "./log.ts";
 import { whole, type Reader, type Row } from "./read.ts";
 import type { Segments } from "./segments.ts";
+import { stuck } from "../progress.ts";
 
 /** Rows fetched at once; between fetches the page's bytes are counted. */
 const fetchRowsMax = 256;
@@ -38,10 +40,24 @@ interface Step {
   readonly place: Place;
 }
 
+interface FeedParts {
+  readonly logs: Logs;
+  readonly reader: Reader;
+  readonly segments: Segments;
+}
+
 export function makeFeed(
   database: DatabaseSync,
-  context: { readonly logs: Logs; readonly reader: Reader; readonly segments: Segments },
-): (after: string | null, count: number) => FeedPage {
+  { look, ...parts }: FeedParts & { readonly look: <T>(work: () => Promise<T>) => Promise<T> },
+): Pick<Store, "feed" | "feedEnd"> {
+  const positioned = makePositionedFeed(makeSource(database, parts));
+  return {
+    feed: (after, count) => look(() => feedOfProjections(positioned.feed, after, count)),
+    feedEnd: () => look(() => positioned.feedEnd()),
+  };
+}
+
+function makeSource(database: DatabaseSync, context: FeedParts): FeedSource {
   const { logs, reader, segments } = context;
   const next = database.prepare(
     `SELECT ${whole}, position FROM records WHERE position > ? AND position < ? AND log > 0
@@ -54,7 +70,11 @@ export function makeFeed(
   const nextArrival = database.prepare(`${arrivals} WHERE position > ? ORDER BY position LIMIT 1`);
   const arrivalAt = database.prepare(`${arrivals} WHERE position = ?`);
   const arrivalsOf = database.prepare(`${arrivals} WHERE log = ?`);
-  for (const one of [next, runAt, nextRuns, nextArrival, arrivalAt, arrivalsOf]) one.setReturnArrays(true);
+  const lastRecord = database.prepare(
+    "SELECT position FROM records WHERE position <= ? AND log > 0 ORDER BY position DESC LIMIT 1",
+  );
+  const statements = [next, runAt, nextRuns, nextArrival, arrivalAt, arrivalsOf, lastRecord];
+  for (const one of statements) one.setReturnArrays(true);
 
   interface Seen {
     readonly toSeq: number;
@@ -122,6 +142,7 @@ export function makeFeed(
       const end: number = arrival?.[0] ?? Number.MAX_SAFE_INTEGER;
       for (let entries = between(position, end); entries.length > 0; entries = between(position, end)) {
         for (const entry of entries) {
+          if (entry.position <= position) throw stuck("feed", position);
           ({ position } = entry);
           const record = isGiven(known(entry.log), entry.seq) ? (entry.record() ?? null) : null;
           yield { record, place: { position, seq: null } };
@@ -145,11 +166,12 @@ export function makeFeed(
     }
   }
 
-  return (after, count) => {
+  function page(after: string | null, count: number): SourcePage {
     const start = placeOf(after);
     const want = Math.min(count, limit.pageRecordsMax);
     const records: StoredRecord[] = [];
     let place = start;
+    let hash: string | null = null;
     let bytes = 0;
     if (want > 0) {
       for (const one of stepsFrom(start)) {
@@ -159,11 +181,52 @@ export function makeFeed(
           records.push(one.record);
         }
         ({ place } = one);
+        hash = one.record?.hash ?? null;
         if (records.length >= want) break;
       }
     }
-    return { records, position: textOf(place) };
+    return { records, place: textOf(place), hash };
+  }
+
+  /** The record at a place, whether it is seen or not. */
+  function hashAt({ position, seq }: Place): string | null {
+    if (seq === null) return between(position - 1, position + 1)[0]?.record()?.hash ?? null;
+    const log = (arrivalAt.get(position) as unknown as Arrival | undefined)?.[1];
+    if (log === undefined) return null;
+    const [records = []] = reader.along({ log, fromSeq: seq, toSeq: seq }, () => 1);
+    return records[0]?.hash ?? null;
+  }
+
+  function recordBefore(position: number): number | null {
+    const row = lastRecord.get(position) as unknown as [number] | undefined;
+    const run = runAt.get(position) as unknown as Run | undefined;
+    const packed = run === undefined ? 0 : Math.min(run[0] + run[3] - 1, position);
+    return Math.max(row?.[0] ?? 0, packed) || null;
+  }
+
+  return {
+    page: async (after, count) => page(after, count),
+    end: async () => String(endOf(database)),
+    async hashAt(text) {
+      const place = placeOf(text);
+      if (place.position > endOf(database)) return "absent";
+      const hash = hashAt(place);
+      return hash === null ? "unknown" : { hash };
+    },
+    distance: (place) => BigInt(placeOf(place).position),
+    recordBefore: async (distance) => recordBefore(Number(distance))?.toString() ?? null,
   };
+}
+
+/** The last position that was ever taken: of a deleted last record an empty row stays. */
+function endOf(database: DatabaseSync): number {
+  const row = database
+    .prepare(
+      `SELECT max(ifnull((SELECT max(position) FROM records), 0),
+         ifnull((SELECT max(position) FROM arrivals), 0)) AS position`,
+    )
+    .get();
+  return Number(row?.["position"] ?? 0);
 }
 
 const textOf = ({ position, seq }: Place): string => (seq === null ? `${position}` : `${position}+${seq}`);
@@ -174,8 +237,5 @@ function placeOf(after: string | null): Place {
   if (position !== undefined) {
     return { position: Number(position), seq: seq === undefined ? null : Number(seq) };
   }
-  throw new SkeinError("invalid", `not a position of this feed: ${JSON.stringify(after)}`, {
-    hint: "positions are opaque; give back one that the feed gave out",
-    field: "after",
-  });
+  throw notAPosition(after);
 }

@@ -45,8 +45,8 @@ export interface Logs {
   find(session: LogId): Line | undefined;
   /** The log, also when it was deleted, is a prefix, or is being received. */
   findAny(session: LogId): AnyLine | undefined;
-  /** By its number, on a walk up a lineage of so many steps. */
-  line(id: number, walked: number): Line;
+  /** The log that holds what this one shares, on a walk up a lineage of so many steps. */
+  baseOf(line: Line, walked: number): Line | null;
   headRow(id: number): HeadRow | undefined;
   head(session: LogId): Head | undefined;
   /** The stretches that hold `fromSeq` to `toSeq`, the first first. */
@@ -78,7 +78,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
   const upward = database.prepare(
     `WITH RECURSIVE up (id, base, fork_seq, session) AS (
        SELECT id, base, fork_seq, session FROM logs WHERE id = ?
-       UNION ALL SELECT l.id, l.base, l.fork_seq, l.session FROM logs l JOIN up ON l.id = up.base
+       UNION SELECT l.id, l.base, l.fork_seq, l.session FROM logs l JOIN up ON l.id = up.base
      ) SELECT id, base, fork_seq, session FROM up`,
   );
   const headById = database.prepare(
@@ -113,6 +113,17 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     return line;
   }
 
+  function baseOf(line: Line, walked: number): Line | null {
+    if (line.base === null) return null;
+    const base = lineOf(line.base, walked);
+    // A base holds the record at the fork point itself, so it begins before it. Else the lineage is a circle.
+    if (base.forkSeq < line.forkSeq) return base;
+    throw new SkeinError(
+      "corrupt",
+      `log ${line.id} shares nothing with log ${base.id}, which it is forked from`,
+    );
+  }
+
   function find(session: LogId): Line | undefined {
     const known = names.get(session);
     if (known !== undefined) return known;
@@ -132,7 +143,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
       const [id, base, forkSeq, dropped, copy, untilSeq, depth] = row;
       return { id, base, forkSeq, dropped, copy: copy === 1, untilSeq, depth };
     },
-    line: (id, walked) => lineOf(id, walked),
+    baseOf,
     headRow(id) {
       const row = headById.get(id) as unknown as HeadRowArray | undefined;
       if (row === undefined) return undefined;
@@ -165,8 +176,10 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
         const ownFrom = Math.max(fromSeq, at.forkSeq + 1);
         if (upTo >= ownFrom) found.push({ log: at.id, fromSeq: ownFrom, toSeq: upTo });
         upTo = Math.min(upTo, at.forkSeq);
-        if (at.base === null || upTo < fromSeq) break;
-        at = lineOf(at.base, walked);
+        if (upTo < fromSeq) break;
+        const base = baseOf(at, walked);
+        if (base === null) break;
+        at = base;
       }
       return found.toReversed();
     },

@@ -16,6 +16,7 @@ import { runsOf } from "./segment-write.ts";
 import type { Segment } from "./segments.ts";
 import { shrinkIfMuch } from "./space.ts";
 import type { Writer } from "./writer.ts";
+import { stuck } from "../progress.ts";
 
 /** What a segment is made of at most: larger ones are smaller on disk, and slower to read a little of. */
 const rangeBytes = 262_144;
@@ -45,6 +46,9 @@ interface Batch extends Range {
   readonly instead: Segment | null;
 }
 
+/** Looks in a row at which another process was quicker; past that the segments disagree with the table. */
+const triesMax = 1_000;
+
 export async function packLog(
   context: PackContext,
   session: LogId,
@@ -53,14 +57,16 @@ export async function packLog(
 ): Promise<Packed> {
   const { writer, database } = context;
   const total = { records: 0, bytesBefore: 0, bytesAfter: 0 };
-  for (;;) {
+  for (let tries = 0; ; tries++) {
     const batch = signal?.aborted === true ? null : nextBatch(context, session, toSeq);
     if (batch === null) break;
+    if (tries > triesMax) throw stuck("pack", session);
     if (batch === "again") continue;
     await checkChain(context, session, batch);
     const packing = await pack(batch);
     const done = await writer.run(() => putInPlace(context, session, batch, packing), { weight: stepWeight });
     if (!done) continue;
+    tries = 0;
     const fresh = freshIn(batch);
     total.records += fresh.length;
     total.bytesBefore += fresh.reduce((sum, one) => sum + bytesInTable(one), 0);
@@ -214,5 +220,5 @@ function bytesBeside(rows: readonly PackedRow[]): number {
   const keys = rows.filter(({ row }) => row[8] !== null).length;
   const costs = rows.filter(({ row }) => row[3] === 3).length;
   const calls = rows.filter(({ row }) => row[3] === 1 || row[3] === 2).length;
-  return runsOf(rows).length * 20 + keys * 22 + costs * 45 + calls * 60;
+  return runsOf(rows).length * 20 + keys * 22 + costs * 160 + calls * 60;
 }

@@ -1,5 +1,4 @@
 /** Where the projections stand in the feed, so that they never bring back what was erased. */
-import type { FeedPage } from "../port.ts";
 
 /**
  * Whoever makes projections reads texts first and writes them later; what was erased in between must not come
@@ -11,15 +10,3 @@ export function placeOfProjections(position: string | null, erasures: number): s
 }
 
 export const positionIn = (place: string): string => place.replace(/~\d+$/, "");
-
-/** The feed from such a place, which gives out others like it. */
-export function feedFrom(
-  feed: (after: string | null, count: number) => FeedPage,
-  after: string | null,
-  count: number,
-): FeedPage {
-  if (after === null) return feed(null, count);
-  const plain = positionIn(after);
-  const page = feed(plain, count);
-  return { ...page, position: `${page.position}${after.slice(plain.length)}` };
-}

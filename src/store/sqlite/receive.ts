@@ -7,6 +7,7 @@ import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { originOf } from "../../core/origin.ts";
 import type { Finished, Received, ReceivedRecord, Reception, Store } from "../port.ts";
 import { recordColumns, type Appender, type DriverParts } from "./append.ts";
 import { isConstraint } from "./connection.ts";
@@ -244,9 +245,19 @@ export function makeReceiver(
       const openedAt = wasSeen ? undefined : reader.point(id, line.forkSeq + 1)?.at;
       sql.setTimes.run(openedAt ?? null, reader.point(id, seq)?.at ?? 0, id);
     }
+    if (!wasSeen && line.forkSeq === 0) sql.setOrigin.run(originAt(id), id);
     sql.setSeen.run(as === "own" ? 0 : 1, id);
     sql.endLease.run(id);
     if (index !== undefined) appender.setIndex(id, index);
+  }
+
+  function originAt(log: number): string | null {
+    const row = sql.first.get(log);
+    const first =
+      row === undefined
+        ? segments.record(log, 1)
+        : { type: names.name(Number(row["type"])), body: String(row["body"]) };
+    return (first === undefined ? null : originOf(first))?.session ?? null;
   }
 
   /** A place in the feed for what is seen from now on. A row without a log keeps others from taking it. */
@@ -259,8 +270,11 @@ export function makeReceiver(
   function discardSome(session: SessionId): boolean {
     const line = logs.findAny(session);
     if (line === undefined || (line.dropped !== receiving && line.untilSeq === null)) return false;
-    const keep = line.dropped === receiving ? 0 : (line.untilSeq ?? 0);
+    const own = line.dropped === receiving ? 0 : (line.untilSeq ?? 0);
+    const keep = Math.max(own, Number(sql.shared.get(line.id, receiving)?.["seq"]));
     if (deleteAbove(database, context.segmentWriter, line.id, keep) > 0) return true;
+    // What finished forks share beyond the end of a visible log stays hidden from its readers.
+    if (line.dropped === seen && keep > own) return false;
     if (line.dropped !== receiving) sql.setUntil.run(null, line.id);
     else if (sql.named.get(line.id, line.id) === undefined) sql.deleteLog.run(line.id);
     else sql.setPrefix.run(prefix, line.id);
@@ -297,6 +311,8 @@ function prepared(database: DatabaseSync) {
     setTimes: database.prepare(
       "UPDATE logs SET opened_at = ifnull(?, opened_at), active_at = ? WHERE id = ?",
     ),
+    first: database.prepare("SELECT type, body FROM records WHERE log = ? AND seq = 1"),
+    setOrigin: database.prepare("UPDATE logs SET origin = ? WHERE id = ?"),
     endLease: database.prepare("DELETE FROM leases WHERE log = ?"),
     reserve: database.prepare(
       `INSERT INTO records (position, log, seq, at, type, v, actor, body, hash)
@@ -305,6 +321,9 @@ function prepared(database: DatabaseSync) {
     ),
     addArrival: database.prepare(
       "INSERT INTO arrivals (position, log, from_seq, to_seq) VALUES (?, ?, ?, ?)",
+    ),
+    shared: database.prepare(
+      "SELECT ifnull(max(fork_seq), 0) AS seq FROM logs WHERE base = ? AND dropped <> ?",
     ),
     named: database.prepare("SELECT 1 FROM logs WHERE parent = ? OR base = ? LIMIT 1"),
     deleteLog: database.prepare("DELETE FROM logs WHERE id = ?"),

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { SessionId } from "../../core/ids.ts";
 import type { Status } from "../../core/lifecycle.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
-import { goneMs, type Scheduling } from "../scheduling.ts";
+import { asCopy, goneMs, hasSchedule, type Scheduling } from "../scheduling.ts";
 import type { Writer } from "./writer.ts";
 
 export interface Schedule {
@@ -17,23 +17,26 @@ export interface Schedule {
 export function makeSchedule(database: DatabaseSync, tenant: string, now: () => number): Schedule {
   const put = database.prepare(
     `INSERT INTO schedule
-       (log, tenant, priority, agent, due, since, deadline, model, watches, waits, triggers, zone, cost)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       (log, tenant, priority, agent, due, since, deadline, model, watches, waits, triggers, zone, cost,
+        unconfirmed, unpriced)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (log) DO UPDATE SET priority = excluded.priority, agent = excluded.agent,
        due = excluded.due, since = iif(due = 0 AND excluded.due = 0, since, excluded.since),
        deadline = excluded.deadline, model = excluded.model, watches = excluded.watches,
-       waits = excluded.waits, triggers = excluded.triggers, zone = excluded.zone, cost = excluded.cost`,
+       waits = excluded.waits, triggers = excluded.triggers, zone = excluded.zone, cost = excluded.cost,
+       unconfirmed = excluded.unconfirmed, unpriced = excluded.unpriced`,
   );
   const remove = database.prepare("DELETE FROM schedule WHERE log = ?");
   const behind = database.prepare("UPDATE schedule SET since = ? WHERE log = ? AND due = 0");
   return {
-    set(log, { priority, agent, due, deadline, model, watches, waits, triggers, zone, nanoUsd }) {
-      if ((due ?? deadline ?? watches ?? waits ?? triggers ?? zone ?? nanoUsd) === undefined)
-        return void remove.run(log);
+    set(log, entry) {
+      if (!hasSchedule(entry)) return void remove.run(log);
+      const { priority, agent, due, deadline, model, watches, waits, triggers, zone } = entry;
+      const { nanoUsd = 0, unconfirmedNanoUsd = 0, unpriced = 0 } = entry;
       const since = due === 0 ? now() : (due ?? 0);
       const first = [log, tenant, priority, agent ?? "", due ?? null, since, deadline ?? null] as const;
-      const rest = [waits ?? null, triggers ?? null, zone ?? null, nanoUsd ?? 0] as const;
-      put.run(...first, model ?? null, watches === true ? 1 : 0, ...rest);
+      const rest = [waits ?? null, triggers ?? null, zone ?? null, nanoUsd] as const;
+      put.run(...first, model ?? null, watches === true ? 1 : 0, ...rest, unconfirmedNanoUsd, unpriced);
     },
     released: (log) => void behind.run(now(), log),
     clear: (log) => void remove.run(log),
@@ -55,13 +58,17 @@ type DueArray = [
   deadline: number | null,
 ];
 
-type MoreArray = [
-  ...DueArray,
+type More = [
   waits: string | null,
   triggers: string | null,
   zone: ScheduledRow["zone"] | null,
   cost: number | null,
+  unconfirmed: number | null,
+  unpriced: number | null,
+  copy: number,
 ];
+
+type MoreArray = [...DueArray, ...More];
 
 const columns = `l.id, l.session, l.status, l.agent, s.model, l.priority, s.due, s.since, e.holder,
   e.until_ms, (SELECT position FROM records WHERE log = l.id AND seq = l.epoch), s.deadline`;
@@ -73,20 +80,16 @@ interface Given {
   readonly look: <T>(work: () => T) => Promise<T>;
 }
 
-export function schedules(
-  database: DatabaseSync,
-  writer: Writer,
-  { tenant, now, look }: Given,
-): Scheduling & Pick<Store, "feedEnd"> {
+export function schedules(database: DatabaseSync, writer: Writer, { tenant, now, look }: Given): Scheduling {
   const next = database.prepare("SELECT min(due) FROM schedule WHERE tenant = ? AND due > ?");
   const held = database.prepare(
     `SELECT ${columns} FROM leases e CROSS JOIN logs l ON l.id = e.log LEFT JOIN schedule s ON s.log = e.log
      WHERE l.tenant = ? AND l.listed = 1 AND l.epoch > 0 ORDER BY 11`,
   );
   const one = database.prepare(
-    `SELECT ${columns}, s.waits, s.triggers, s.zone, s.cost FROM logs l
+    `SELECT ${columns}, s.waits, s.triggers, s.zone, s.cost, s.unconfirmed, s.unpriced, l.copy FROM logs l
      LEFT JOIN leases e ON e.log = l.id AND l.epoch > 0 LEFT JOIN schedule s ON s.log = l.id
-     WHERE l.tenant = ? AND l.session = ? AND l.listed = 1 AND l.copy = 0 AND l.status IS NOT NULL`,
+     WHERE l.tenant = ? AND l.session = ? AND l.listed = 1 AND l.status IS NOT NULL`,
   );
   for (const statement of [next, held, one]) statement.setReturnArrays(true);
   const rowOf = makeRows(database);
@@ -95,14 +98,15 @@ export function schedules(
   function scheduledRow(session: SessionId): ScheduledRow[] {
     const row = one.get(tenant, session) as unknown as MoreArray | undefined;
     if (row === undefined) return [];
-    const [waits, triggers, zone, cost] = [row[12], row[13], row[14], row[15]];
+    const [waits, triggers, zone, cost, unconfirmed, unpriced, copy] = row.slice(12) as More;
     const base = rowOf(row.slice(0, 12) as DueArray);
-    return [{ ...base, waits, triggers, zone: zone ?? "smart", nanoUsd: cost ?? 0 }];
+    const spend = { nanoUsd: cost ?? 0, unconfirmedNanoUsd: unconfirmed ?? 0, unpriced: unpriced ?? 0 };
+    const found = { ...base, waits, triggers, zone: zone ?? "smart", ...spend };
+    return [copy === 0 ? found : asCopy(found)];
   }
 
   return {
     due: (options) => look(() => due(options)),
-    feedEnd: () => look(() => endOf(database)),
     nextDue: (afterMs) => look(() => (next.get(tenant, afterMs) as unknown as [number | null])[0]),
     leased: () => look(() => (held.all(tenant) as unknown as DueArray[]).map(rowOf)),
     scheduled: (sessions) => look(() => sessions.flatMap(scheduledRow)),
@@ -245,16 +249,6 @@ function matches(
   if (labels === undefined) return true;
   const own = labelsOf();
   return Object.entries(labels).every(([key, value]) => own[key] === value);
-}
-
-function endOf(database: DatabaseSync): string {
-  const row = database
-    .prepare(
-      `SELECT max(ifnull((SELECT max(position) FROM records), 0),
-         ifnull((SELECT max(position) FROM arrivals), 0)) AS position`,
-    )
-    .get();
-  return String(row?.["position"] ?? 0);
 }
 
 function beat(database: DatabaseSync, tenant: string, nowMs: number, worker: WorkerRow): void {

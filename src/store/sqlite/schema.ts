@@ -4,9 +4,11 @@
  * numbers here. The views at the end are documented in docs/views.md and are what `query` may read.
  */
 
+import { costsView, packedCosts } from "./packed-costs.ts";
+
 /** "SKN1": tells a Skein store from any other SQLite file. */
 export const applicationId = 0x534b4e31;
-export const schemaVersion = 4;
+export const schemaVersion = 6;
 export const pageBytes = 8_192;
 
 /**
@@ -188,12 +190,34 @@ CREATE TABLE workers (
 ) STRICT, WITHOUT ROWID;
 `;
 
+/** Since layout 6: what lists show of money beside `cost`; see core/money.ts. */
+const spend = `
+ALTER TABLE schedule ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE schedule ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0;
+${packedCosts}`;
+
 /** Since layout 4, and derived: the processes that serve, and where they are reached. */
 const servers = `
 CREATE TABLE servers (
   tenant TEXT NOT NULL, holder TEXT NOT NULL, address TEXT NOT NULL, secret TEXT NOT NULL,
   until_ms INTEGER NOT NULL, PRIMARY KEY (tenant, holder)
 ) STRICT, WITHOUT ROWID;
+`;
+
+/** Since layout 5: the session that a log's first record names as its origin, see core/origin.ts. */
+const origins = `
+ALTER TABLE logs ADD COLUMN origin TEXT;
+CREATE INDEX logs_origin ON logs (origin) WHERE origin IS NOT NULL;
+`;
+
+/** Of records that are not packed; `fillPackedOrigins` does the rest. */
+const fillOrigins = `
+UPDATE logs SET origin = o.origin FROM (
+  SELECT r.log, CASE WHEN json_valid(r.body) THEN
+    coalesce(json_extract(r.body, '$.parent.session'), json_extract(r.body, '$.from')) END AS origin
+  FROM logs l JOIN records r ON r.log = l.id AND r.seq = 1 WHERE l.fork_seq = 0
+    AND r.type = (SELECT id FROM names WHERE name = 'session.opened')
+) o WHERE o.log = logs.id AND o.origin IS NOT NULL;
 `;
 
 /** Sessions from before count as due until a worker has looked at them. */
@@ -263,18 +287,7 @@ FROM item_rows i JOIN logs l ON l.id = i.log AND l.listed = 1;
 CREATE VIEW decisions AS
 SELECT session, key, value AS decision, because, seq, at FROM items WHERE kind = 'decision';
 
-CREATE VIEW costs AS
-SELECT l.session, l.agent, json_extract(r.body, '$.model') AS model,
-  date(r.at / 1000, 'unixepoch') AS day, r.seq, r.at,
-  json_extract(r.body, '$.usage.inputTokens') AS input_tokens,
-  json_extract(r.body, '$.usage.outputTokens') AS output_tokens,
-  json_extract(r.body, '$.costNanoUsd') AS nano_usd
-FROM records r JOIN logs l ON l.id = r.log AND l.dropped = 0 AND ${seenUpTo("l", "r.seq")}
-WHERE r.type = 3
-UNION ALL
-SELECT l.session, l.agent, c.model, date(c.at / 1000, 'unixepoch'), c.seq, c.at, c.input_tokens,
-  c.output_tokens, c.nano_usd
-FROM packed_costs c JOIN logs l ON l.id = c.log AND l.dropped = 0 AND ${seenUpTo("l", "c.seq")};
+CREATE VIEW costs AS ${costsView(seenUpTo)};
 `;
 
 /** As any program sees them that opens the file: only Skein can unpack. */
@@ -299,16 +312,17 @@ JOIN json_each(${unpackPositions}(s.from_seq, s.to_seq)) j ON ${seenUpTo("l", "j
 WHERE l.dropped = 0`,
 });
 
-export const schema = `${tables}${derived}${receptions}${segments}${schedule}${servers}${views}`;
+const newer = `${servers}${origins}${spend}`;
+export const schema = `${tables}${derived}${receptions}${segments}${schedule}${newer}${views}`;
 
 /** Names of the views that `query` may read. */
 export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;
 
-/** How an older layout becomes this one. No record is touched. */
+/** How an older layout becomes this one. No record is touched. `addPackedCosts` does the rest. */
 export function upgradeFrom(layout: number): string {
-  const to = `PRAGMA user_version=${schemaVersion}`;
-  if (layout === 3) return `${servers}${to}`;
   const without = viewNames.map((name) => `DROP VIEW ${name};`).join(" ");
-  const tables = layout === 1 ? `${receptions}${segments}` : segments;
-  return `${without}${tables}${schedule}${scheduleAll}${servers}${views}${to}`;
+  const withOrigins = `${origins}${fillOrigins}`;
+  const steps = [receptions, segments, `${schedule}${scheduleAll}`, servers, withOrigins, spend];
+  const from = { 1: 0, 2: 1, 3: 3, 4: 4, 5: 5 }[layout] ?? steps.length;
+  return `${without}${steps.slice(from).join("")}${views}PRAGMA user_version=${schemaVersion}`;
 }

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { errorText } from "../../core/suppressed.ts";
 import type { StoreWorld } from "../port.ts";
+import { wrongCost } from "./packed-costs.ts";
 import type { PackedRow } from "./segment.ts";
 import { keyNumber, type Segment, type Segments } from "./segments.ts";
 
@@ -85,7 +86,7 @@ function isFound({ position, row }: PackedRow, looks: Looks): boolean {
   if (place === undefined || place[0] !== log || position >= place[2]) return false;
   if (place[1] + position !== seq) return false;
   if (key !== null && looks.key.get(log, keyNumber(key), seq) === undefined) return false;
-  if (type === 3) return looks.cost.get(log, seq, at, body, body, body, body) !== undefined;
+  if (looks.wrongCost.get(log, seq, at, looks.typeOf(type), body) !== undefined) return false;
   if (type !== 1 && type !== 2) return true;
   return looks.call.get(log, body, seq, at, type, body, body, body, body) !== undefined;
 }
@@ -96,15 +97,13 @@ function prepared(database: DatabaseSync) {
      WHERE position <= ? ORDER BY position DESC LIMIT 1`,
   );
   place.setReturnArrays(true);
+  const names = database.prepare("SELECT id, name FROM names").all();
+  const types = new Map(names.map((row) => [Number(row["id"]), String(row["name"])]));
   return {
     place,
     key: database.prepare("SELECT 1 FROM packed_keys WHERE log = ? AND key = ? AND seq = ?"),
-    cost: database.prepare(
-      `SELECT 1 FROM packed_costs WHERE log = ? AND seq = ? AND at = ? AND model IS json_extract(?, '$.model')
-       AND input_tokens IS json_extract(?, '$.usage.inputTokens')
-       AND output_tokens IS json_extract(?, '$.usage.outputTokens')
-       AND nano_usd IS json_extract(?, '$.costNanoUsd')`,
-    ),
+    wrongCost: database.prepare(wrongCost),
+    typeOf: (id: number): string => types.get(id) ?? "",
     call: database.prepare(
       `SELECT 1 FROM packed_calls WHERE log = ? AND call = ifnull(json_extract(?, '$.call'), '') AND seq = ?
        AND at = ? AND type = ? AND tool IS json_extract(?, '$.tool') AND effect IS json_extract(?, '$.effect')

@@ -1,5 +1,6 @@
 /** Writing segments: new ones, without some contents, and cut short. Each call lies within a transaction. */
 import type { DatabaseSync } from "node:sqlite";
+import { insertCosts } from "./packed-costs.ts";
 import { packAtOnce, type PackedRow, type Packing, type Range } from "./segment.ts";
 import { keyNumber, type Segment, type Segments } from "./segments.ts";
 
@@ -44,11 +45,6 @@ export function runsOf(rows: readonly PackedRow[]): Run[] {
   return runs;
 }
 
-const insertCosts = `INSERT INTO packed_costs
-    (log, seq, at, model, input_tokens, output_tokens, nano_usd)
-  SELECT log, seq, at, json_extract(body, '$.model'), json_extract(body, '$.usage.inputTokens'),
-    json_extract(body, '$.usage.outputTokens'), json_extract(body, '$.costNanoUsd')
-  FROM records WHERE log = ? AND seq BETWEEN ? AND ? AND type = 3`;
 const insertCalls = `INSERT INTO packed_calls (log, call, seq, at, type, tool, effect, status, ms)
   SELECT log, ifnull(json_extract(body, '$.call'), ''), seq, at, type, json_extract(body, '$.tool'),
     json_extract(body, '$.effect'), json_extract(body, '$.status'), json_extract(body, '$.ms')
@@ -80,7 +76,7 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
       const [log, seq, , type, , , , , key, body] = row;
       sql.dropPlace.run(position);
       if (key !== null) sql.dropKey.run(log, keyNumber(key), seq);
-      if (type === 3) sql.dropCost.run(log, seq);
+      sql.dropCost.run(log, seq);
       if (type === 1 || type === 2) sql.dropCall.run(log, body, seq);
     }
   }

@@ -1,11 +1,23 @@
 /** What a model is told, by example. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { contextDigest, renderContext, renderers, rendererNow } from "../../../src/core/context.ts";
+import { contextDigest, renderers, rendererNow } from "../../../src/core/context.ts";
 import { digest } from "../digest.ts";
 import { empty, given, sessionId, workspaceId } from "../given.ts";
 import { otherSession, samples } from "../samples.ts";
-import { asks, callOf, contextOf, hears, requests, says, settings, settles, told, words } from "./told.ts";
+import {
+  asks,
+  erased,
+  callOf,
+  contextOf,
+  hears,
+  requests,
+  says,
+  settings,
+  settles,
+  told,
+  words,
+} from "./told.ts";
 
 const blob = digest("", "a picture");
 const path = { type: "object", properties: { path: { type: "string" } } };
@@ -71,10 +83,10 @@ test("a request holds settings, tools, instructions, documents, memory, input; i
   );
   assert.equal(found, digest("", JSON.stringify(parts)));
   assert.equal(found, contextDigest(digest, parts));
-  assert.deepEqual([renderer, model], [1, settings.model]);
+  assert.deepEqual([renderer, model], [rendererNow, settings.model]);
 });
 
-test("the present renderer is in the table", () => assert.equal(renderers[rendererNow], renderContext));
+test("the present renderer is in the table", () => assert.notEqual(renderers[rendererNow], undefined));
 
 describe("calls and results", () => {
   test("results stand in the order of the calls, whatever came first", async () => {
@@ -198,6 +210,42 @@ describe("what the model said", () => {
     const steered = before.and("input.received", { input: 2, mode: "steer" }, { blocks: [words("Wait.")] });
     const failed = asks(steered, [4, 2]).and("model.failed", samples["model.failed"].body);
     assert.deepEqual(await told(failed), ["user: Go.", "user: Wait."]);
+  });
+
+  describe("interrupted text", () => {
+    const { body } = samples["model.failed"];
+    const content = { message: "interrupted", partial: "Rates are 4" };
+    const asked = asks(hears(given(), words("Which rates?")));
+    const cut = asked.and("model.failed", { ...body, partialChars: 11 }, content);
+    const note = "user: [your answer was interrupted here, before it was complete]";
+
+    test("is the model's answer in the next turn, and said to be interrupted", async () => {
+      const lines = ["user: Which rates?", "model: Rates are 4", note, "user: Go on."];
+      const ended = cut.and("turn.ended", samples["turn.ended"].body);
+      assert.deepEqual(await told(hears(ended, words("Go on."))), lines);
+      assert.deepEqual(await told(ended), lines.slice(0, 3));
+    });
+
+    test("is left out when the model is asked again in the same turn", async () => {
+      assert.deepEqual(await told(cut), ["user: Which rates?"]);
+      assert.deepEqual(await told(says(asks(cut), words("4 %."))), [
+        "user: Which rates?",
+        "model: 4 %.",
+        "user: (Go on.)",
+      ]);
+    });
+
+    test("shows as a gap once it is erased", async () => {
+      const next = hears(cut.and("turn.ended", samples["turn.ended"].body), words("Go on."));
+      const lines = await told(erased(next, cut.state.seq));
+      assert.match(lines[1] ?? "", /^model: \[.*what the model had said/);
+    });
+
+    test("is not shown by renderer 1, with which older sessions go on", async () => {
+      const next = hears(cut.and("turn.ended", samples["turn.ended"].body), words("Go on."));
+      const { parts } = await contextOf(next, { renderer: 1 });
+      assert.doesNotMatch(JSON.stringify(parts), /Rates are 4|interrupted/);
+    });
   });
 
   test("asking for a summary is no part of the transcript", async () => {

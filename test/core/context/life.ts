@@ -154,9 +154,14 @@ const steps: Readonly<Record<MoveKind, Step>> = {
       append(life, { type: "tool.requested", body: requested, content: { input } });
     }
   },
-  fail(life) {
-    if (now(life).standing.reserved !== null)
-      append(life, { type: "model.failed", ...samples["model.failed"] });
+  fail(life, { pick, flag }) {
+    const { reserved } = now(life).standing;
+    if (reserved === null) return;
+    const { body } = samples["model.failed"];
+    const partial = pickOf(["Half of", "", " \n"], pick);
+    const said = flag && partial !== "" ? { partialChars: partial.length } : {};
+    const content = flag ? { content: { message: "cut off", partial } } : {};
+    append(life, { type: "model.failed", body: { ...body, ...said }, cause: reserved.seq, ...content });
   },
   settle(life, { pick, also, flag }) {
     const calls = [...now(life).mind.calls.keys()];
@@ -241,13 +246,17 @@ async function request(life: Life, { also }: Move): Promise<void> {
   if (turn === null) return;
   const { settings } = life;
   const inputs = also % 3 === 0 ? waiting(life, also) : [];
-  const { parts, digest: context } = await nextContext(worldOf(life), life.session, {
+  const {
+    parts,
+    digest: context,
+    renderer,
+  } = await nextContext(worldOf(life), life.session, {
     state: now(life),
     settings,
     inputs,
   });
   const { model } = settings;
-  const body = { model, renderer: 1, context, parts: parts.length, inputs, attempt: 1, reserved: {} };
+  const body = { model, renderer, context, parts: parts.length, inputs, attempt: 1, reserved: {} };
   const seq = append(life, {
     type: "model.requested",
     body,

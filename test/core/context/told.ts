@@ -1,5 +1,6 @@
 /** Small sessions by hand, and contexts as short lines that can be read. */
 import type { Block } from "../../../src/core/catalogue/entry.ts";
+import { rendererNow } from "../../../src/core/context.ts";
 import type { Part, Settings, UserBlock } from "../../../src/core/part.ts";
 import { nextContext, type Context } from "../../../src/runtime/context-reader.ts";
 import type { Given } from "../given.ts";
@@ -14,7 +15,15 @@ const sha = digest("", "any");
 export const asks = (session: Given, ...inputs: [number, number][]): Given =>
   session.and(
     "model.requested",
-    { model: settings.model, renderer: 1, context: sha, parts: 1, inputs, attempt: 1, reserved: {} },
+    {
+      model: settings.model,
+      renderer: rendererNow,
+      context: sha,
+      parts: 1,
+      inputs,
+      attempt: 1,
+      reserved: {},
+    },
     { settings },
   );
 
@@ -54,7 +63,12 @@ export const erased = (
 
 export const contextOf = (
   session: Pick<Given, "records" | "states" | "state">,
-  options: { settings?: Settings; uncompacted?: boolean; inputs?: [number, number][] } = {},
+  options: {
+    settings?: Settings;
+    uncompacted?: boolean;
+    inputs?: [number, number][];
+    renderer?: number;
+  } = {},
 ): Promise<Context> =>
   nextContext(
     worldOf({ records: [...session.records], states: [...session.states] }),

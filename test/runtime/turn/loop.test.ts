@@ -436,3 +436,31 @@ test("a probe tells what became of an unsafe call", async () => {
     assert.deepEqual([settled!.status, runs.length], [expected, ran], answer);
   }
 });
+
+test("an unsafe call that its holder finishes after the lease has expired does not run twice", async () => {
+  const world = realWorld();
+  const store = kind().store({ world, workspace });
+  const runs: string[] = [];
+  const answers = ["not done", "done"] as const;
+  let probes = 0;
+  const tools = [counting(runs, { probe: async () => answers[probes++] ?? "done" })];
+  const engine = engineWith(scripted(["Fine."]), { store, world, tools });
+  const session = await engine.open({ objective: "Pay", bind: [payBinding] });
+  await session.input("Go");
+  const drive = await session.drive({ leaseMs: 1_000 });
+  await drive.begin();
+  await drive.request({ model: "test/scripted" });
+  const [call] = await drive.respond({
+    finish: "tool-calls",
+    usage: { inputTokens: 1, outputTokens: 1 },
+    costNanoUsd: 0,
+    blocks: [{ type: "tool-call", call: "x", tool: "pay", input: { to: "ann" } }],
+  });
+  await drive.start(call!.call);
+  // The lease is not released: its holder may be about to run the tool.
+  await world.sleep(1_050);
+  const second = engineWith(scripted(["Fine."]), { store, world, tools, holder: "second" });
+  await (await second.session(session.id)).run();
+  const [settled] = (await contentsOf(session, "tool.settled")) as { status: string }[];
+  assert.deepEqual([settled?.status, runs, probes], ["ok", [], 2]);
+});

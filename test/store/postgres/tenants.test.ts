@@ -16,6 +16,7 @@ import { postgresStore } from "../../../src/store/postgres.ts";
 import { makeRole } from "../../postgres/database.ts";
 import { noPostgres, ownDatabase, type PostgresPlace } from "../../postgres/place.ts";
 import { workspace } from "../../runtime/place.ts";
+import { toLayout3 } from "./older-layout.ts";
 
 suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
   const world = realWorld();
@@ -146,18 +147,54 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     try {
       const role = await makeRole(older.url);
       await theirs.set("kept", { role: role.username });
+      const before = await postgresStore({ url: older.url, tenant: "kept", world, workspace });
+      const engine = new Engine({ store: before, world });
+      const first = await engine.open({ objective: "o" });
+      const next = await first.clear();
+      const later = await engine.open({ objective: "p", from: first.id });
+      for (let count = 0; count < 20; count++) await later.record("fact", `x${count}`, count);
+      await before.pack(later.id, Number.MAX_SAFE_INTEGER);
+      await engine.close();
       await using raw = rawly(older.url);
+      await toLayout3(raw.sql, role.username);
       await raw.sql.unsafe("DROP TABLE skein.servers; DELETE FROM skein.migrations WHERE number >= 2");
       await (await postgresStore({ url: older.url, tenant: "kept", world, workspace })).close();
       const store = await postgresStore({ url: role.href, tenant: "kept", world, workspace });
       const server = { holder: "a", address: "http://a:1", secret: "s", untilMs: store.now() + 60_000 };
       await store.announce(server);
       assert.deepEqual(await store.servers(), [server]);
+      assert.deepEqual(await store.openedFrom(first.id), [next.id, later.id]);
       await store.close();
     } finally {
       await theirs.close();
       await older.done();
     }
+  });
+
+  test("costs are summed by tenant for the owner, and refused to a role that is kept to one", async () => {
+    for (const [name, costNanoUsd] of [
+      ["cheap", 5],
+      ["dear", null],
+    ] as const) {
+      await using drive = await (await (await opened(name)).open({ objective: "One" })).drive();
+      await drive.begin();
+      await drive.request({ model: "m/m", reserve: { tokens: 9 } });
+      const usage = { inputTokens: 1, outputTokens: 2 };
+      await drive.respond({ finish: "stop", usage, costNanoUsd, blocks: [{ type: "text", text: "ok" }] });
+    }
+    const rows = (await tenants.costs({})).map((row) => row.map(String));
+    assert.deepEqual(
+      rows.filter(([name]) => name === "cheap" || name === "dear"),
+      [
+        ["cheap", "1", "1", "2", "5", "0", "0", "0", "0"],
+        ["dear", "1", "1", "2", "0", "1", "0", "0", "0"],
+      ],
+    );
+    const role = await makeRole(place.url);
+    await tenants.set("cheap", { role: role.username });
+    const theirs = openTenants({ url: role.href, world, workspace });
+    await assert.rejects(theirs.costs({}), { code: "refused", message: /kept to one tenant/ });
+    await theirs.close();
   });
 
   test("a role is kept to its tenant by the database, and works there as any", async () => {
@@ -182,7 +219,17 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     assert.deepEqual((await engine.verify()).problems, []);
 
     await using raw = rawly(role.href);
-    for (const table of ["heads", "logs", "events", "keys", "snapshots", "texts", "item_rows", "servers"]) {
+    for (const table of [
+      "heads",
+      "logs",
+      "events",
+      "keys",
+      "snapshots",
+      "texts",
+      "item_rows",
+      "servers",
+      "numbers",
+    ]) {
       const [{ n } = { n: null }] = await raw.sql.unsafe(
         `SELECT count(*)::int AS n FROM skein.${table} WHERE tenant <>
          (SELECT id FROM skein.tenants WHERE name = 'kept')`,

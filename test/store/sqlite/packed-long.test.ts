@@ -13,6 +13,7 @@ import { digest } from "../../core/digest.ts";
 import { numbersFrom } from "../../flip/chance.ts";
 import { madeWorld } from "../../runtime/made-world.ts";
 import { newPath, workspace } from "../../runtime/place.ts";
+import { freshSeed } from "../../crash/random.ts";
 
 const rounds = Number(process.env["SKEIN_PACK_ROUNDS"] ?? 2);
 const steps = 40;
@@ -137,7 +138,7 @@ async function feedOf(store: Store): Promise<string[]> {
 }
 
 test("long logs that are packed at random are as they are in memory", async (context) => {
-  const seed = Number(process.env["SKEIN_PACK_SEED"] ?? Date.now() % 2 ** 31);
+  const seed = Number(process.env["SKEIN_PACK_SEED"] ?? freshSeed());
   context.diagnostic(`seed ${seed}`);
   for (let round = 0; round < rounds; round++) {
     const next = numbersFrom(seed + round);

@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
+import type { SessionId } from "../../../src/core/ids.ts";
 import { Engine } from "../../../src/runtime/engine.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { sqliteStore } from "../../../src/store/sqlite.ts";
@@ -37,7 +38,7 @@ test("a store of layout 1 keeps its records, gets the new tables and takes in a 
     const open = () => sqliteStore({ path, world, workspace, durability: "process" });
     const [store, other] = await Promise.all([open(), open()]);
     await other.close();
-    assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 4 }]);
+    assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 6 }]);
     assert.deepEqual(rowsOf(path, records), before);
     await using engine = new Engine({ store, world });
     await engine.import(inPieces(golden("bundle-1/family.skein")));
@@ -61,21 +62,24 @@ test("a store of any older layout keeps its records, which can be packed", async
     ["0.2.0", 2],
     ["0.3.0", 3],
     ["0.4.0", 3],
+    ["0.5.0", 6],
   ] as const) {
     const { path, remove } = newPath();
     try {
       writeFileSync(path, gunzipSync(golden(`${version}/store.skein.gz`)));
       assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: layout }]);
       const store = await sqliteStore({ path, world: realWorld(), workspace, durability: "process" });
-      assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 4 }]);
+      assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 6 }]);
       await using engine = new Engine({ store, world: realWorld() });
       const found = await engine.verify();
+      for (const { session } of (await engine.sessions()).rows)
+        assert.ok((await engine.lineage(session)).nodes.some((node) => node.session === session));
       const before = await store.feed(null, 1_000);
-      assert.equal((await store.stats()).segments > 0, layout === 3);
+      assert.equal((await store.stats()).segments > 0, layout >= 3);
       const ask = { limit: 10_000, bytesMax: 1_000_000, timeoutMs: 30_000 };
       const events = "SELECT * FROM events ORDER BY session, seq";
       const shown = await store.query(events, ask);
-      for (const log of await store.logs(null, 1_000)) await store.pack(log, Number.MAX_SAFE_INTEGER);
+      for (const log of (await store.logs(null, 1_000)).rows) await store.pack(log, Number.MAX_SAFE_INTEGER);
       assert.ok((await store.stats()).segments > 0);
       assert.deepEqual((await store.feed(null, 1_000)).records, before.records);
       assert.deepEqual(await store.query(events, ask), shown);
@@ -84,5 +88,44 @@ test("a store of any older layout keeps its records, which can be packed", async
     } finally {
       remove();
     }
+  }
+});
+
+test("a store of layout 4 finds successors that were opened before, packed or not", async () => {
+  const { path, remove } = newPath();
+  try {
+    const open = () => sqliteStore({ path, world: realWorld(), workspace, durability: "process" });
+    const ids: SessionId[] = [];
+    let first: SessionId;
+    {
+      const store = await open();
+      await using engine = new Engine({ store, world: realWorld() });
+      const one = await engine.open({ objective: "o" });
+      first = one.id;
+      for (const name of ["packed", "plain", "damaged"]) {
+        const next = await engine.open({ objective: "p", name, from: first });
+        for (let count = 0; count < 20; count++) await next.record("fact", `x${count}`, count);
+        ids.push(next.id);
+      }
+      await store.pack(ids[0]!, Number.MAX_SAFE_INTEGER);
+      assert.ok((await store.stats()).segments > 0);
+    }
+    rowsOf(path, "DROP VIEW costs");
+    for (const name of ["unconfirmed", "unpriced"]) rowsOf(path, `ALTER TABLE schedule DROP COLUMN ${name}`);
+    for (const name of ["type", "estimated", "bound", "released"])
+      rowsOf(path, `ALTER TABLE packed_costs DROP COLUMN ${name}`);
+    rowsOf(path, "CREATE VIEW costs AS SELECT * FROM packed_costs");
+    rowsOf(path, "DROP INDEX logs_origin");
+    rowsOf(path, "ALTER TABLE logs DROP COLUMN origin");
+    rowsOf(
+      path,
+      "UPDATE records SET body = '{' WHERE seq = 1 AND log = (SELECT max(log) FROM records WHERE seq = 1)",
+    );
+    rowsOf(path, "PRAGMA user_version = 4");
+    const store = await open();
+    await using _ = new Engine({ store, world: realWorld() });
+    assert.deepEqual(await store.openedFrom(first), ids.slice(0, 2));
+  } finally {
+    remove();
   }
 });

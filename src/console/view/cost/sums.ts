@@ -1,54 +1,38 @@
-/** What models have cost, day by day: from rows of the view `costs` to bars and sums. */
+/** What model calls have cost, day by day: from rows of `engine.cost` to bars and sums. */
+import { addSpend, noSpend, type Spend } from "../../../core/text/money.ts";
 
 export const spans = [7, 30, 90] as const;
 export type SpanDays = (typeof spans)[number];
-export const groupings = ["agent", "model"] as const;
-export type Grouping = (typeof groupings)[number];
+export const groupings = ["agent", "model", "session", "user", "day"] as const;
+/** One of them, or `label:KEY`. */
+export type Grouping = (typeof groupings)[number] | `label:${string}`;
 export const measures = ["cost", "tokens"] as const;
 export type Measure = (typeof measures)[number];
 
-/** One day of one agent or model. */
-export interface DayRow {
+/** One day of one group. */
+export interface DayRow extends Spend {
   readonly day: string;
   readonly group: string | null;
-  readonly answers: number;
-  readonly nanoUsd: number;
-  /** Answers whose price nobody knows. */
-  readonly unpriced: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
 }
 
-export type Sum = Omit<DayRow, "day" | "group">;
-
-const nothing: Sum = { answers: 0, nanoUsd: 0, unpriced: 0, inputTokens: 0, outputTokens: 0 };
-
-/** A query gives at most so many rows: the dearest days come first, should there be more. */
+/** `engine.cost` gives at most so many rows. */
 export const rowsMax = 10_000;
 
-export const dayQuery = (by: Grouping, since: string): string =>
-  `SELECT day, ${by}, count(*), total(nano_usd), sum(nano_usd IS NULL), total(input_tokens), ` +
-  `total(output_tokens) FROM costs WHERE day >= '${since}' GROUP BY 1, 2 ORDER BY 4 DESC, 6 DESC ` +
-  `LIMIT ${rowsMax}`;
+const labelPrefix = "label:";
+export const labelOf = (by: Grouping): string | null =>
+  by.startsWith(labelPrefix) ? by.slice(labelPrefix.length) : null;
 
-export const dearestQuery = (since: string, most: number): string =>
-  `SELECT c.session, s.name, s.objective, count(*), total(c.nano_usd), sum(c.nano_usd IS NULL), ` +
-  `total(c.input_tokens) + total(c.output_tokens) FROM costs c LEFT JOIN sessions s ` +
-  `ON s.session = c.session WHERE c.day >= '${since}' GROUP BY 1, 2, 3 ORDER BY 5 DESC, 7 DESC LIMIT ${most}`;
+/** What the address names, or agents. */
+export function groupingOf(given: string | null): Grouping {
+  const isLabel = given !== null && given.startsWith(labelPrefix) && given.length > labelPrefix.length;
+  return isLabel ? `label:${given.slice(labelPrefix.length)}` : chosenOf(groupings, given, "agent");
+}
 
-/** PostgreSQL gives large numbers as texts. */
-export const dayRow = ([day, group, ...rest]: readonly unknown[]): DayRow => {
-  const [answers = 0, nanoUsd = 0, unpriced = 0, inputTokens = 0, outputTokens = 0] = rest.map(Number);
-  return {
-    day: String(day),
-    group: typeof group === "string" ? group : null,
-    answers,
-    nanoUsd,
-    unpriced,
-    inputTokens,
-    outputTokens,
-  };
-};
+type CostRow = Spend & { readonly group: string | null; readonly day?: string };
+
+/** By day there is one group: all of it. */
+export const dayRows = (rows: readonly CostRow[], by: Grouping): readonly DayRow[] =>
+  rows.map((row) => ({ ...row, day: row.day ?? row.group ?? "", group: by === "day" ? "All" : row.group }));
 
 const dayMs = 86_400_000;
 
@@ -58,29 +42,19 @@ export const daysUpTo = (nowMs: number, days: number): readonly string[] =>
     new Date(nowMs - (days - 1 - place) * dayMs).toISOString().slice(0, 10),
   );
 
-export const summed = (rows: readonly Sum[]): Sum =>
-  rows.reduce<Sum>(
-    (sum, row) => ({
-      answers: sum.answers + row.answers,
-      nanoUsd: sum.nanoUsd + row.nanoUsd,
-      unpriced: sum.unpriced + row.unpriced,
-      inputTokens: sum.inputTokens + row.inputTokens,
-      outputTokens: sum.outputTokens + row.outputTokens,
-    }),
-    nothing,
-  );
+export const summed = (rows: readonly Spend[]): Spend => rows.reduce<Spend>(addSpend, noSpend);
 
-export const measured = (sum: Sum, measure: Measure): number =>
+export const measured = (sum: Spend, measure: Measure): number =>
   measure === "cost" ? sum.nanoUsd : sum.inputTokens + sum.outputTokens;
 
 export interface Series {
-  /** Null: sessions without an agent. */
+  /** Null: sessions without an agent, user or label. */
   readonly group: string | null;
   /** So many groups that have no series of their own. */
   readonly others: number;
-  readonly sum: Sum;
+  readonly sum: Spend;
   /** One for each day. */
-  readonly days: readonly Sum[];
+  readonly days: readonly Spend[];
 }
 
 /** The largest groups have a series each, all others one together. */
@@ -97,7 +71,7 @@ export function seriesOf(
   const ranked = groups.toSorted(
     (a, b) =>
       measured(b.sum, measure) - measured(a.sum, measure) ||
-      b.sum.answers - a.sum.answers ||
+      b.sum.calls - a.sum.calls ||
       (a.group ?? "").localeCompare(b.group ?? ""),
   );
   const isMore = ranked.length > most;
@@ -139,7 +113,8 @@ export function ticksFor(largest: number): readonly number[] {
   if (!(largest > 0)) return [0, 1];
   const power = 10 ** Math.floor(Math.log10(largest / 4));
   const step = [1, 2, 5, 10].map((times) => times * power).find((one) => one * 4 >= largest);
-  const width = step ?? power * 10;
+  // Less than a nano-dollar, or a token, has no name of its own.
+  const width = Math.max(1, step ?? power * 10);
   const count = Math.ceil(largest / width - 1e-9);
   return Array.from({ length: count + 1 }, (_, place) => place * width);
 }

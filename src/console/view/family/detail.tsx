@@ -1,7 +1,8 @@
 /** What is known of the session of the family that is looked at, and what can be done with it. */
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
-import { count, money } from "../../part/amount.ts";
+import { noSpend, spendText } from "../../../core/text/money.ts";
+import { count } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import { Ago } from "../../part/moment.tsx";
 import { Said } from "../../part/said.tsx";
@@ -9,7 +10,7 @@ import { Status } from "../../part/status.tsx";
 import { brief } from "../../part/visible.ts";
 import { sessionPath } from "../../route.ts";
 import { choicesOf, type Acts } from "./act.ts";
-import { placeOf, titlesAmong, type Node, type SessionCost } from "./relative.ts";
+import { placeOf, relationText, titlesAmong, type Node, type SessionCost } from "./relative.ts";
 
 interface DetailProps {
   readonly node: Node;
@@ -54,7 +55,7 @@ export function Detail({ node, nodes, acts, costs }: DetailProps): ReactNode {
         {costs === undefined ? null : (
           <>
             <dt>Cost</dt>
-            <dd className="number">{money(costs.get(session)?.nanoUsd ?? 0)}</dd>
+            <dd className="number">{spendText(costs.get(session) ?? noSpend)}</dd>
           </>
         )}
       </dl>
@@ -86,7 +87,7 @@ function Origin({ node, nodes }: Pick<DetailProps, "node" | "nodes">): ReactNode
     <>
       {parent === null ? null : (
         <>
-          <dt>Forked from</dt>
+          <dt>{relationText(node)}</dt>
           <dd>
             {nodes.get(parent.session)?.status === "absent" || parent.seq === 0 ? (
               `${nameOf(parent.session)}${placeOf(parent.seq)}`

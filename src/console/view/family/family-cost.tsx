@@ -1,7 +1,8 @@
 /** What models have cost in the family, session by session, the dearest first. */
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
-import { count, money, plural, tokens } from "../../part/amount.ts";
+import { spendText } from "../../../core/text/money.ts";
+import { count, plural, tokens } from "../../part/amount.ts";
 import { NumberHead } from "../../part/number-head.tsx";
 import { sessionPath } from "../../route.ts";
 import { sumCosts, titlesAmong, type Node, type SessionCost } from "./relative.ts";
@@ -25,12 +26,8 @@ export function FamilyCost({ costs, nodes }: FamilyCostProps): ReactNode {
   return (
     <section className="family-cost" aria-label="What the family has cost">
       <h2>
-        Cost of the family: {money(sum.nanoUsd)}
-        <span className="soft small">
-          {" "}
-          in {plural(sum.calls, "model call")}
-          {sum.unpriced === 0 ? "" : `; of ${plural(sum.unpriced, "call")} the price is not known`}
-        </span>
+        Cost of the family: {spendText(sum)}
+        <span className="soft small"> in {plural(sum.calls, "model call")}</span>
       </h2>
       <table className="plain">
         <thead>
@@ -86,9 +83,7 @@ function Line({ row, share, title }: LineProps): ReactNode {
       <td className="right number family-wide">{count(row.calls)}</td>
       <td className="right number family-wide">{tokens(row.inputTokens)}</td>
       <td className="right number family-wide">{tokens(row.outputTokens)}</td>
-      <td className="right number">
-        {row.unpriced > 0 && row.nanoUsd === 0 ? "not known" : money(row.nanoUsd)}
-      </td>
+      <td className="right number">{spendText(row)}</td>
     </tr>
   );
 }

@@ -1,4 +1,4 @@
-/** The family as a graph: who was forked from whom, what was merged into whom, what can be made of it. */
+/** The family as a graph: forks, children, successors and merges, and what can be made of them. */
 import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { useRefusal } from "../../entitled.ts";
 import { plural } from "../../part/amount.ts";
@@ -28,9 +28,8 @@ const costsAfterMs = 1_500;
 /** Read once, and again a while after something has happened. */
 function useCosts({ nodes, session }: Lineage): ReturnType<typeof useReading<Costs>> {
   const key = `family/${session}/cost`;
-  const ids = nodes.filter(({ status }) => status !== "absent").map((node) => node.session);
   const heads = nodes.reduce((sum, { headSeq }) => sum + headSeq, 0);
-  const reading = useReading<Costs>(key, () => readCosts(engine, ids));
+  const reading = useReading<Costs>(key, () => readCosts(engine, session));
   useEffect(() => after(costsAfterMs, () => refresh(key)), [key, heads]);
   return reading;
 }
@@ -84,16 +83,18 @@ function Legend({ nodes, left }: Pick<Lineage, "nodes" | "left">): ReactNode {
     <p className="soft family-legend">
       <span>
         {plural(nodes.length, "session")}
-        {left === 0 ? "" : `; ${plural(left, "more")} with their forks are not shown`}
+        {left === 0 ? "" : `; ${plural(left, "more")} with their own are not shown`}
       </span>
-      {nodes.length > 1 ? (
-        <span className="family-key">
-          <svg width="26" height="12" aria-hidden="true">
-            <path className="family-fork" d="M1 1V4Q1 10 8 10H25" />
-          </svg>
-          fork
-        </span>
-      ) : null}
+      {(["fork", "child", "successor"] as const)
+        .filter((what) => nodes.some(({ relation }) => relation === what))
+        .map((what) => (
+          <span className="family-key" key={what}>
+            <svg width="26" height="12" aria-hidden="true">
+              <path className={`family-${what}`} d="M1 1V4Q1 10 8 10H25" />
+            </svg>
+            {what}
+          </span>
+        ))}
       {merges > 0 ? (
         <span className="family-key">
           <svg width="26" height="12" aria-hidden="true">

@@ -1,14 +1,14 @@
 /** A session of the family in words: what it is called, how it stands, and what can be done with it. */
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
-import { money } from "../../part/amount.ts";
+import { spendText } from "../../../core/text/money.ts";
 import { Icon } from "../../part/icon.tsx";
 import { Menu } from "../../part/menu.tsx";
 import { Status } from "../../part/status.tsx";
 import { sessionPath } from "../../route.ts";
 import { choicesOf, type Acts } from "./act.ts";
 import type { Lane } from "./layout.ts";
-import { storyOf, titleOf, titlesAmong, type Node, type SessionCost } from "./relative.ts";
+import { placeOf, storyOf, titleOf, titlesAmong, type Node, type SessionCost } from "./relative.ts";
 
 interface LaneRowProps {
   readonly lane: Lane;
@@ -92,15 +92,15 @@ function Name({ node, isPresent, tabIndex }: NameProps): ReactNode {
 
 /** The line below: where it left, where it is, what it has cost. */
 function Under({ node, nodes, isPresent, cost }: LaneRowProps & { readonly node: Node }): ReactNode {
-  const { session, parent, status, headSeq, merged } = node;
+  const { session, parent, relation, status, headSeq, merged } = node;
   const words = [
     // The name may be cut, so that what tells it from others stands here.
     ...(titlesAmong(nodes)(node) === titleOf(node) ? [] : [session.slice(-6)]),
     ...(isPresent ? ["this session"] : []),
-    ...(parent === null || parent.seq === 0 ? [] : [`left at ${parent.seq}`]),
+    ...(parent === null ? [] : [`${relation ?? "fork"}${placeOf(parent.seq)}`]),
     ...(status === "absent" ? ["not here any more"] : [`at ${headSeq}`]),
     ...(merged.length === 0 ? [] : [`${merged.length} merged in`]),
-    ...(cost === undefined || cost.nanoUsd === 0 ? [] : [money(cost.nanoUsd)]),
+    ...(cost === undefined || cost.calls === 0 ? [] : [spendText(cost)]),
   ];
   return (
     <div className="small soft cut number" aria-hidden="true">

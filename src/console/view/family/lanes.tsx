@@ -46,7 +46,7 @@ export function Lanes({ drawing, shown, nodes, present, current, rowPx, width }:
   const edges = drawing.edges.filter(isSeen);
   const near = wayTo(current, nodes);
   const isNear = ({ what, from, to }: Edge): boolean =>
-    what === "fork" ? near.has(to.session) : to.session === current || from.session === current;
+    what === "merge" ? to.session === current || from.session === current : near.has(to.session);
   return (
     <svg
       className="family-lanes"
@@ -61,7 +61,7 @@ export function Lanes({ drawing, shown, nodes, present, current, rowPx, width }:
           key={`${edge.what} ${edge.from.session} ${edge.to.session} ${edge.to.seq}`}
           className={`family-${edge.what}`}
           data-near={isNear(edge) || undefined}
-          d={edge.what === "fork" ? forkPath(edge, x, y) : mergePath(edge, x, y)}
+          d={edge.what === "merge" ? mergePath(edge, x, y) : forkPath(edge, x, y)}
         />
       ))}
       {shown.map((lane) => (

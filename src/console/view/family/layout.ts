@@ -1,6 +1,6 @@
 /**
  * The family as a drawing: a lane for each session, one below the other, and from left to right what came
- * after what. A fork leaves its parent's lane downwards, a merge joins the lane that it went into. Columns
+ * after what. A fork, child or successor leaves its parent's lane downwards, a merge joins a lane. Columns
  * are ranks, not lengths: one event or a hundred thousand between two forks take the same space.
  *
  * Later forks stand nearer to their parent, so that no fork crosses the lane of another.
@@ -10,6 +10,8 @@
 export interface Relative {
   readonly session: string;
   readonly parent: { readonly session: string; readonly seq: number } | null;
+  /** Absent, as servers before 0.5.0 answer: a fork. */
+  readonly relation?: "fork" | "child" | "successor" | null;
   /** 0 when it is absent. */
   readonly headSeq: number;
   readonly merged: readonly { readonly from: string; readonly toSeq: number; readonly seq?: number }[];
@@ -33,7 +35,7 @@ export interface Lane {
 
 /** From what was there before to what came of it. */
 export interface Edge {
-  readonly what: "fork" | "merge";
+  readonly what: "fork" | "child" | "successor" | "merge";
   readonly from: Spot;
   readonly to: Spot;
 }
@@ -67,11 +69,11 @@ export function drawFamily(relatives: readonly Relative[]): Drawing {
   const lines = new Map(rows.map(({ node }) => [node.session, new Map<number, Point>()]));
   const placeOf = pointsOf(rows, lines);
   const joins: Join[] = [];
-  const forks: [Point, Point][] = [];
+  const forks: Departure[] = [];
   for (const { node } of rows) {
     const [start] = lines.get(node.session)?.values() ?? [];
     const left = node.parent === null ? undefined : placeOf(node.parent.session, node.parent.seq);
-    if (start !== undefined && left !== undefined) forks.push([left, start]);
+    if (start !== undefined && left !== undefined) forks.push([left, start, node.relation ?? "fork"]);
     for (const { from, toSeq, seq = node.headSeq } of node.merged) {
       const [source, target] = [placeOf(from, toSeq), placeOf(node.session, seq)];
       if (source !== undefined && target !== undefined)
@@ -114,8 +116,11 @@ function rowsOf(relatives: readonly Relative[]): readonly Row[] {
 /** The earliest first: it is taken last from what waits. */
 const byFork = (a: Relative, b: Relative): number => (a.parent?.seq ?? 0) - (b.parent?.seq ?? 0);
 
-/** Where a session's own records begin. */
-const startOf = ({ parent }: Relative): number => (parent === null ? 1 : parent.seq + 1);
+/** Where a session's own records begin: only a fork shares those before. */
+const startOf = ({ parent, relation = "fork" }: Relative): number =>
+  parent === null || relation !== "fork" ? 1 : parent.seq + 1;
+
+type Departure = readonly [from: Point, to: Point, what: "fork" | "child" | "successor"];
 
 type Lines = ReadonlyMap<string, Map<number, Point>>;
 type PlaceOf = (session: string, seq: number) => Point | undefined;
@@ -152,7 +157,7 @@ function pointsOf(rows: readonly Row[], lines: Lines): PlaceOf {
 }
 
 /** Each as far to the left as what came before it allows. */
-function rank(lines: Lines, forks: readonly (readonly [Point, Point])[], joins: readonly Join[]): void {
+function rank(lines: Lines, forks: readonly Departure[], joins: readonly Join[]): void {
   const points = [...lines.values()].flatMap((line) => [...line.values()]);
   const follow = (from: Point, to: Point): void => {
     from.after.push(to);
@@ -193,7 +198,7 @@ function unstick(points: readonly Point[], isPlaced: ReadonlySet<Point>): Point 
 function drawingOf(
   rows: readonly Row[],
   lines: Lines,
-  forks: readonly (readonly [Point, Point])[],
+  forks: readonly Departure[],
   joins: readonly Join[],
 ): Drawing {
   const rowOf = new Map(rows.map(({ node }, row) => [node.session, row]));
@@ -210,7 +215,7 @@ function drawingOf(
   return {
     lanes,
     edges: [
-      ...forks.map(([from, to]): Edge => ({ what: "fork", from: spot(from), to: spot(to) })),
+      ...forks.map(([from, to, what]): Edge => ({ what, from: spot(from), to: spot(to) })),
       ...joins
         .filter(({ isDropped }) => !isDropped)
         .map(({ from, to }): Edge => ({ what: "merge", from: spot(from), to: spot(to) })),

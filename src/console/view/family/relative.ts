@@ -1,5 +1,6 @@
 /** A session of the family as it is read, and what it is called. */
 import type { RemoteEngine } from "../../../client/connect.ts";
+import { addSpend, noSpend, type Spend } from "../../../core/text/money.ts";
 import { brief } from "../../part/visible.ts";
 
 export type Lineage = Awaited<ReturnType<RemoteEngine["lineage"]>>;
@@ -37,68 +38,36 @@ export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled
 export function storyOf(node: Node, nameOf: (session: string) => string): readonly string[] {
   const { parent, merged, headSeq, status, copy } = node;
   return [
-    parent === null ? "First of the family" : `Forked from ${nameOf(parent.session)}${placeOf(parent.seq)}`,
+    parent === null
+      ? "First of the family"
+      : `${relationText(node)} ${nameOf(parent.session)}${placeOf(parent.seq)}`,
     ...(status === "absent" ? ["Deleted, or in another store"] : [`At position ${headSeq}`]),
     ...(copy === true ? ["A copy: it lives elsewhere"] : []),
     ...merged.map(({ from, toSeq }) => `Merged ${nameOf(from)} up to ${toSeq}`),
   ];
 }
 
+/** How it comes from its parent, before the parent's name. */
+export const relationText = ({ relation }: Pick<Node, "relation">): string =>
+  relation === "child" ? "Opened by" : relation === "successor" ? "Carries on" : "Forked from";
+
 /** Of a session that is absent nobody may know where it left. */
 export const placeOf = (seq: number): string => (seq === 0 ? "" : ` at ${seq}`);
 
-/** What models have cost, a row for each session of a family; by the records, so that nothing is guessed. */
-export interface SessionCost {
+/** What model calls have cost, a row for each session of a family. */
+export interface SessionCost extends Spend {
   readonly session: string;
-  readonly calls: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly nanoUsd: number;
-  /** Calls whose price nobody knows. */
-  readonly unpriced: number;
 }
-
-/** A query has so many characters at most: of larger families these are asked for one after the other. */
-const sessionsAtOnce = 100;
 
 export async function readCosts(
-  engine: Pick<RemoteEngine, "query">,
-  sessions: readonly string[],
+  engine: Pick<RemoteEngine, "cost">,
+  session: string,
 ): Promise<ReadonlyMap<string, SessionCost>> {
-  const costs = new Map<string, SessionCost>();
-  for (let at = 0; at < sessions.length; at += sessionsAtOnce) {
-    const { rows } = await engine.query(costQuery(sessions.slice(at, at + sessionsAtOnce)));
-    for (const [session, calls, inputTokens, outputTokens, nanoUsd, unpriced] of rows)
-      costs.set(String(session), {
-        session: String(session),
-        calls: Number(calls),
-        inputTokens: Number(inputTokens),
-        outputTokens: Number(outputTokens),
-        nanoUsd: Number(nanoUsd),
-        unpriced: Number(unpriced),
-      });
-  }
-  return costs;
+  const rows = await engine.cost({ by: "session", session, family: true });
+  return new Map(
+    rows.flatMap(({ group, ...row }) => (group === null ? [] : [[group, { ...row, session: group }]])),
+  );
 }
 
-/** Ids hold letters, digits and an underscore: what is none is left out, whatever gave it. */
-function costQuery(sessions: readonly string[]): string {
-  const ids = sessions.filter((one) => /^[a-z0-9_]+$/.test(one)).map((one) => `'${one}'`);
-  return `SELECT session, count(*), total(body ->> '$.usage.inputTokens'),
-    total(body ->> '$.usage.outputTokens'), total(body ->> '$.costNanoUsd'),
-    sum(body ->> '$.costNanoUsd' IS NULL) FROM events
-    WHERE type IN ('model.responded', 'model.failed', 'transcript.compacted', 'handoff.written')
-    AND body ->> '$.model' IS NOT NULL AND session IN (${ids.join(", ")}) GROUP BY 1`;
-}
-
-export const sumCosts = (costs: Iterable<SessionCost>): Omit<SessionCost, "session"> => {
-  const sum = { calls: 0, inputTokens: 0, outputTokens: 0, nanoUsd: 0, unpriced: 0 };
-  for (const cost of costs) {
-    sum.calls += cost.calls;
-    sum.inputTokens += cost.inputTokens;
-    sum.outputTokens += cost.outputTokens;
-    sum.nanoUsd += cost.nanoUsd;
-    sum.unpriced += cost.unpriced;
-  }
-  return sum;
-};
+export const sumCosts = (costs: Iterable<SessionCost>): Omit<SessionCost, "session"> =>
+  [...costs].reduce<Spend>(addSpend, noSpend);

@@ -139,24 +139,39 @@ export const Gap = ({ what }: { readonly what: string }): ReactNode => (
 function Answering({ call }: { readonly call: Call }): ReactNode {
   const { session, reread } = useScope();
   const [reason, setReason] = useState("");
-  const answer = async (allow: boolean): Promise<void> => {
+  const mayAllow = useScopeRefusal("operate");
+  const { tool } = call.request.body;
+  const command = call.request.content?.command;
+  const answer = async (allow: boolean, remember?: "session" | "always"): Promise<void> => {
     const why = reason.trim() === "" ? {} : { reason: reason.trim() };
-    await session.answer({ allow, calls: [call.request.body.call], ...why });
+    const kept = remember === undefined ? {} : { remember };
+    await session.answer({ allow, calls: [call.request.body.call], ...why, ...kept });
     reread();
     await runWithoutWorker(session);
   };
   return (
     <div className="call-answer">
-      <Button kind="main" data-answer="" refusal={useScopeRefusal("operate")} act={() => answer(true)}>
-        Allow
+      {command === undefined ? null : (
+        <p className="small soft call-where">Runs in {brief(command.directory, 200)}</p>
+      )}
+      <Button kind="main" data-answer="" refusal={mayAllow} act={() => answer(true)}>
+        Allow once
       </Button>
+      <Button refusal={mayAllow} act={() => answer(true, "session")}>
+        Allow {brief(tool, 40)} for this session
+      </Button>
+      {command === undefined ? null : (
+        <Button refusal={mayAllow} act={() => answer(true, "always")}>
+          Always allow this command
+        </Button>
+      )}
       <Button kind="bad" refusal={useRefusal("session.answer")} act={() => answer(false)}>
         Deny
       </Button>
       <input
         className="field"
-        aria-label="Why, if that is to be said"
-        placeholder="Why, if that is to be said"
+        aria-label="Reason (optional)"
+        placeholder="Reason (optional)"
         value={reason}
         onChange={({ target }) => setReason(target.value)}
       />

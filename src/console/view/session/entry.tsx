@@ -180,7 +180,6 @@ function detailOf(event: LogEvent): string | readonly unknown[] | null {
   if (isOf(event, "handoff.written", "document.loaded")) return event.content?.text ?? null;
   if (isOf(event, "memory.carried")) return event.content?.items ?? null;
   if (isOf(event, "session.opened")) return event.content?.instructions ?? null;
-  if (isOf(event, "model.failed")) return event.content?.partial ?? null;
   if (isOf(event, "message.sent")) return textIn(event.content?.blocks, "text") || null;
   return null;
 }
@@ -222,6 +221,12 @@ function NoteEntry({ event, isOpen, toggle }: NoteProps): ReactNode {
           {line}
         </button>
       )}
+      {isOf(event, "model.failed") && event.content?.partial !== undefined ? (
+        <div className="answer">
+          <Prose text={event.content.partial} />
+          <p className="answer-finish">Interrupted</p>
+        </div>
+      ) : null}
       {other === null ? null : (
         <p className="small note-other">
           <SessionName id={other} /> <span className="faint">{ending(other)}</span>

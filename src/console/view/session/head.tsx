@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState, type SubmitEvent, type ReactNode } from "react";
 import { mayIn } from "../../../protocol/library.ts";
 import { Link } from "../../link.tsx";
-import { money } from "../../part/amount.ts";
+import { spendText } from "../../../core/text/money.ts";
 import { Button } from "../../part/button.tsx";
 import { FormDialog, type Form } from "../../part/form-dialog.tsx";
 import { Icon } from "../../part/icon.tsx";
@@ -97,7 +97,7 @@ function whyWords({ status, why }: State): string {
 
 function Facts(): ReactNode {
   const { state } = useScope();
-  const { agent, model, budget, lease, holds } = state;
+  const { agent, model, cost, lease, holds } = state;
   const why = whyWords(state);
   return (
     <p className="session-facts small soft">
@@ -110,9 +110,8 @@ function Facts(): ReactNode {
         </Link>
       )}
       {model === null ? null : <span>{brief(model, 80)}</span>}
-      <span className="number" title={unpricedWords(budget.unpriced)}>
-        {money(budget.used.nanoUsd)}
-        {budget.unpriced > 0 ? " and more" : ""}
+      <span className="number" title={unpricedWords(cost.unpriced)}>
+        {spendText(cost)}
       </span>
       {lease === null ? null : <span title="Who runs it">run by {brief(lease.holder, 40)}</span>}
       {holds.length === 0 ? null : <span className="mark">on hold</span>}

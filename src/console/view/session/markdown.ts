@@ -26,10 +26,10 @@ export type Piece =
   | { readonly kind: "code"; readonly language: string; readonly text: string; readonly closed: boolean }
   | { readonly kind: "rule" };
 
-const fenceForm = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
-const headingForm = /^ {0,3}(#{1,6})[ \t]+(.*)$/;
+const fenceForm = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/;
+const headingForm = /^ {0,3}(#{1,6})[ \t]+(.*)$/s;
 const ruleForm = /^ {0,3}(?:-{3,}|\*{3,}|_{3,})[ \t]*$/;
-const itemForm = /^([ \t]*)(?:[-*+]|(\d{1,9}[.)]))[ \t]+(.*)$/;
+const itemForm = /^([ \t]*)(?:[-*+]|(\d{1,9}[.)]))[ \t]+(.*)$/s;
 const depthMax = 5;
 /** A line that is longer than this is text, whatever it begins with. */
 const lineCharsMax = 10_000;

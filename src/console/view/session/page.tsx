@@ -9,10 +9,10 @@ import {
   useState,
   type ReactNode,
 } from "react";
-import type { Followed, RemoteSession } from "../../../client/connect.ts";
+import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell } from "../../cell.ts";
 import { Link } from "../../link.tsx";
-import { useFollow } from "../../live.ts";
+import { useFollow, type Heard } from "../../live.ts";
 import { count } from "../../part/amount.ts";
 import { Empty, WhenRead } from "../../part/trouble.tsx";
 import { brief } from "../../part/visible.ts";
@@ -85,7 +85,7 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
   const reread = useRereading(id);
   // A handle that is read again says how far the log is by now.
   useEffect(() => log.reach(headSeq), [log, headSeq]);
-  const hear = (told: Followed): void => {
+  const hear = (told: Heard): void => {
     if ("delta" in told) {
       if (told.session === id) draft.set(withDelta(draft.get(), told.delta));
       return;

@@ -29,6 +29,7 @@ export function Standing(): ReactNode {
   };
   const activate = doing(() => session.activate().then(() => runWithoutWorker(session)));
   const { status, newer, why } = state;
+  const mayOperate = useScopeRefusal("operate");
   if (newer !== null)
     return <Band>It holds what only a newer Skein understands, so it can only be read here.</Band>;
   if (!mayWrite(me)) return <Band>This login may only read.</Band>;
@@ -54,7 +55,9 @@ export function Standing(): ReactNode {
         Suspended by {why?.by ?? "somebody"}
         {why?.reason === null || why === null ? "" : `: ${brief(why.reason, 200)}`}. {wayOnOf(why?.by)}
       </span>
-      <Button act={activate}>Activate</Button>
+      <Button {...(why?.by === "imported" ? { refusal: mayOperate } : {})} act={activate}>
+        Activate
+      </Button>
     </Band>
   );
 }
@@ -63,6 +66,7 @@ function wayOnOf(by: string | undefined): string {
   if (by === "budget") return "Raise its budget, then let it go on.";
   if (by === "unknown")
     return "Say above what became of it; activated without that, the model has to find out.";
+  if (by === "imported") return "Review its bindings, rules and queued messages before you activate it.";
   return "What is written waits.";
 }
 

@@ -1,4 +1,5 @@
 /** Which sessions are listed, and in which order: as the address says it, and as the server is asked. */
+import { pairOf } from "../../../core/text/pair.ts";
 import { statuses, type Status } from "../../../protocol/library.ts";
 import type { RemoteEngine } from "../../../client/connect.ts";
 
@@ -61,8 +62,8 @@ export const turned = (filter: Filter, sort: Sort): Record<"sort" | "dir", strin
 /** `team=blue, stage=2` as labels. What is not yet whole counts for nothing. */
 export function labelsOf(text: string): Record<string, string> {
   const pairs = text.split(",").flatMap((piece) => {
-    const [, key, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(piece) ?? [];
-    return key === undefined || value === undefined || value === "" ? [] : [[key, value] as const];
+    const pair = pairOf(piece);
+    return pair === null || pair[1] === "" ? [] : [pair];
   });
   return Object.fromEntries(pairs);
 }
@@ -131,6 +132,9 @@ const valueOf: Readonly<Record<Sort, (row: Row) => Value>> = {
   priority: ({ priority }) => priority,
   cost: ({ nanoUsd }) => nanoUsd,
 };
+/** An unknown price may be any: it comes before a known one of the same amount. */
+const costTie = (a: Row, b: Row): number =>
+  order(a.unpriced, b.unpriced) || order(a.unconfirmedNanoUsd, b.unconfirmedNanoUsd);
 const urgency: readonly Status[] = [
   "running",
   "suspended",
@@ -146,7 +150,9 @@ export function comparing({ sort, falls }: Filter): (a: Row, b: Row) => number {
   const value = valueOf[sort];
   const sign = falls ? -1 : 1;
   return (a, b) =>
-    sign * order(value(a), value(b)) || b.activeAt - a.activeAt || -order(a.session, b.session);
+    sign * (order(value(a), value(b)) || (sort === "cost" ? costTie(a, b) : 0)) ||
+    b.activeAt - a.activeAt ||
+    -order(a.session, b.session);
 }
 
 const order = (a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0);

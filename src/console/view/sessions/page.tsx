@@ -1,9 +1,8 @@
 /** The process table: every session and how it stands, live. */
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
-import type { Followed } from "../../../client/connect.ts";
 import { useCell } from "../../cell.ts";
 import { mended } from "../../connection.ts";
-import { useFollow } from "../../live.ts";
+import { useFollow, type Heard } from "../../live.ts";
 import { count, plural } from "../../part/amount.ts";
 import { Button } from "../../part/button.tsx";
 import type { Choice } from "../../part/menu.tsx";
@@ -113,7 +112,7 @@ function useLive(list: SessionList): void {
       refreshTotals();
     });
   };
-  const hear = (told: Followed): void => {
+  const hear = (told: Heard): void => {
     if ("delta" in told) return;
     const { event } = told;
     recount();

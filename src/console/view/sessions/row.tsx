@@ -1,6 +1,7 @@
 /** One session as a row of the table; on a phone, as a card. */
 import { memo, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
+import { spendText } from "../../../core/text/money.ts";
 import { money } from "../../part/amount.ts";
 import { Icon } from "../../part/icon.tsx";
 import { Menu, type Choice } from "../../part/menu.tsx";
@@ -96,7 +97,7 @@ function Name({ row, title }: { readonly row: Row; readonly title: string }): Re
 }
 
 function Facts({ row }: { readonly row: Row }): ReactNode {
-  const { agent, model, nanoUsd, priority, zone, activeAt } = row;
+  const { agent, model, priority, zone, activeAt } = row;
   return (
     <>
       <span role="gridcell" className="sessions-agent" title={brief(agent ?? "", 80)}>
@@ -108,8 +109,8 @@ function Facts({ row }: { readonly row: Row }): ReactNode {
       <span role="gridcell" className="sessions-zone">
         <Zone zone={zone} />
       </span>
-      <span role="gridcell" className="sessions-cost number">
-        {nanoUsd === 0 ? <span className="faint">$0</span> : money(nanoUsd)}
+      <span role="gridcell" className="sessions-cost number" title={spendText(row)}>
+        <Cost row={row} />
       </span>
       <span role="gridcell" className="sessions-priority number" data-usual={priority === 5 || undefined}>
         {priority}
@@ -118,6 +119,21 @@ function Facts({ row }: { readonly row: Row }): ReactNode {
       <span role="gridcell" className="sessions-active">
         <Ago at={activeAt} />
       </span>
+    </>
+  );
+}
+
+/** Short, for a narrow column; the title has the words of every other surface. */
+function Cost({ row }: { readonly row: Row }): ReactNode {
+  const { nanoUsd, unpriced, unconfirmedNanoUsd } = row;
+  const bound = unconfirmedNanoUsd > 0 ? `+ up to ${money(unconfirmedNanoUsd)}` : "";
+  if (nanoUsd === 0 && unpriced === 0 && bound === "") return <span className="faint">$0</span>;
+  const known = nanoUsd === 0 && unpriced > 0 ? "unknown" : money(nanoUsd);
+  const rest = [bound, nanoUsd > 0 && unpriced > 0 ? "+ unknown" : ""].filter((text) => text !== "");
+  return (
+    <>
+      {known}
+      {rest.length > 0 && <small className="sessions-bound"> {rest.join(" ")}</small>}
     </>
   );
 }

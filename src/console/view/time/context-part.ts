@@ -64,7 +64,7 @@ function piecesOf(part: Part): { readonly title: string; readonly pieces: readon
   }
 }
 
-const gapForm = /\[erased: ([^\]\n]{1,200})\]/g;
+const gapForm = /\[erased: ([^\][\n]{1,200})\]/g;
 /** Gaps stand at the beginning of what is gone; a text of any length is not gone through for them. */
 const searchedChars = 100_000;
 

@@ -1,0 +1,50 @@
+/**
+ * The view `costs`, the same on every store with SQL: money and tokens by the definition of money.ts, one row
+ * for each model call, and one for each correction of a call that was given up as lost.
+ * test/runtime/cost-surfaces.test.ts compares it with the fold.
+ */
+
+/** Records that open or settle a call, in SQL. A compaction or handoff without usage settles none. */
+export const callTypesText =
+  "'model.requested', 'model.responded', 'model.failed', 'transcript.compacted', 'handoff.written'";
+
+/**
+ * `records` is a query that gives such records: session, agent, seq, at, type, model, input_tokens,
+ * output_tokens, nano_usd, estimated (0 or 1), of the reservation or the upper bound bound_tokens, bound_nano
+ * and has_bound (0 or 1), and likewise of what is released. `day` makes a day of `at`.
+ */
+export const spendView = (records: string, day: string): string => `
+SELECT session, agent, model, ${day} AS day, seq, at,
+  CASE WHEN is_lost = 1 THEN 0 ELSE coalesce(input_tokens, 0) END AS input_tokens,
+  CASE WHEN is_lost = 1 THEN 0 ELSE coalesce(output_tokens, 0) END AS output_tokens,
+  CASE WHEN is_call = 0 OR nano_usd IS NOT NULL OR most_nano IS NOT NULL THEN coalesce(nano_usd, 0) END
+    AS nano_usd,
+  type, is_call AS calls,
+  CASE WHEN is_call = 0 OR nano_usd IS NOT NULL OR most_nano IS NOT NULL THEN 0 ELSE 1 END AS unpriced,
+  CASE WHEN is_lost = 1 THEN 0 ELSE estimated END AS estimated,
+  coalesce(most_tokens, 0) - coalesce(released_tokens, 0) AS unconfirmed_tokens,
+  coalesce(most_nano, 0) - coalesce(released_nano, 0) AS unconfirmed_nano_usd
+FROM (
+  SELECT o.*, 1 - o.has_released AS is_call,
+    CASE WHEN o.is_lost = 0 THEN o.bound_tokens WHEN o.before_type = 'model.requested' THEN o.before_tokens
+      END AS most_tokens,
+    CASE WHEN o.is_lost = 0 THEN o.bound_nano WHEN o.before_type = 'model.requested' THEN o.before_nano
+      END AS most_nano
+  FROM (
+    SELECT r.*,
+      CASE WHEN r.type = 'model.failed' AND r.nano_usd IS NULL AND r.has_bound = 0 AND r.has_released = 0
+        THEN 1 ELSE 0 END AS is_lost,
+      lag(r.type) OVER (PARTITION BY r.session, r.has_released ORDER BY r.seq) AS before_type,
+      lag(r.bound_tokens) OVER (PARTITION BY r.session, r.has_released ORDER BY r.seq) AS before_tokens,
+      lag(r.bound_nano) OVER (PARTITION BY r.session, r.has_released ORDER BY r.seq) AS before_nano,
+      lead(r.type) OVER (PARTITION BY r.session, r.has_released ORDER BY r.seq) AS next_type
+    FROM (${records}) r
+  ) o
+  WHERE o.type <> 'model.requested' OR o.next_type IS NULL OR o.next_type = 'model.requested'
+) c`;
+
+/** Sums over rows `c` of the view, in the order of the fields of `Spend`. */
+export const costSums = `sum(c.calls) AS calls, sum(c.input_tokens) AS input_tokens,
+  sum(c.output_tokens) AS output_tokens, sum(coalesce(c.nano_usd, 0)) AS nano_usd,
+  sum(c.unpriced) AS unpriced, sum(c.estimated) AS estimated, sum(c.unconfirmed_tokens) AS unconfirmed_tokens,
+  sum(c.unconfirmed_nano_usd) AS unconfirmed_nano_usd`;

@@ -1,0 +1,157 @@
+/**
+ * What goes over from a session to the one that carries on its work, and what stays behind. Nothing is left
+ * out silently: whatever the earlier session has is in one of the two lists.
+ */
+import { budgetLeft } from "../../core/budget.ts";
+import type { Loaded } from "../../core/command.ts";
+import type { TriggerSetting } from "../../core/command/trigger.ts";
+import { present } from "../../core/decision.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { count } from "../../core/range.ts";
+import type { Amounts, State } from "../../core/state.ts";
+import { storedTrigger } from "../../core/trigger.ts";
+import type { Store } from "../../store/port.ts";
+import { readContent } from "../content.ts";
+
+export interface CarriedPart {
+  /** `triggers`, `budget`, `files`, `bindings`, `permissions`, `labels`, `agent`, `input`, `items`, … */
+  readonly what: string;
+  /** Names, or how many there are. */
+  readonly names: readonly string[];
+  /** Why it stays behind, and what to do about it. */
+  readonly why?: string;
+}
+
+/** What a session took over from the one whose work it carries on, and what it did not. */
+export interface CarryOver {
+  readonly from: SessionId;
+  readonly moved: readonly CarriedPart[];
+  readonly left: readonly CarriedPart[];
+}
+
+/** The files that a session was opened with, as they were loaded then. */
+export async function initialFilesOf(
+  store: Store,
+  session: SessionId,
+  { mind }: State,
+): Promise<{ readonly files: readonly Loaded[]; readonly erased: number }> {
+  const files: Loaded[] = [];
+  let erased = 0;
+  for (const [digest, { kind, seq }] of mind.documents.entries()) {
+    if (kind !== "file") continue;
+    const content = (await readContent(store, session, seq)) as { path?: string; text?: string } | undefined;
+    if (content?.text === undefined) {
+      erased += 1;
+      continue;
+    }
+    const { text, path } = content;
+    files.push({ kind, digest, text, bytes: Buffer.byteLength(text), ...present({ path }) });
+  }
+  return { files, erased };
+}
+
+export interface MovedTriggers {
+  readonly settings: readonly TriggerSetting[];
+  /** Why each of the others cannot go over, by its name. */
+  readonly left: ReadonlyMap<string, string>;
+}
+
+/**
+ * The triggers of a session as its successor sets them: with the time that is next and the cause that was
+ * last, so that nothing fires twice and nothing is missed.
+ */
+export async function triggersToMove(
+  store: Store,
+  session: SessionId,
+  { standing }: State,
+): Promise<MovedTriggers> {
+  const settings: TriggerSetting[] = [];
+  const left = new Map<string, string>();
+  for (const [name, trigger] of standing.triggers.entries()) {
+    const { kind, missed, nextMs, lastCause, topic, from, seq } = trigger;
+    const content = (await readContent(store, session, seq)) as { spec?: unknown } | undefined;
+    const spec = content === undefined ? null : storedTrigger(content.spec);
+    if (spec === null) left.set(name, "its specification was erased, or needs a newer Skein");
+    else if (kind === "webhook") left.set(name, webhookLeft);
+    // One that fired for the last time has nothing left to do.
+    else if (kind === "at" && nextMs === null) left.set(name, "its time has passed");
+    else {
+      const known = {
+        nextMs: nextMs ?? undefined,
+        digest: lastCause ?? undefined,
+        topic: topic ?? undefined,
+        from: from ?? undefined,
+      };
+      settings.push({ name, kind, spec: content?.spec, missed, ...present(known) });
+    }
+  }
+  return { settings, left };
+}
+
+const webhookLeft = "its address names the closed session; set it again: skein trigger add ID NAME --webhook";
+
+/** How the lists are made: what the caller took over of what there was. */
+export interface Taken {
+  readonly state: State;
+  readonly bindings: readonly string[];
+  readonly permissions: readonly string[];
+  readonly files: readonly Loaded[];
+  readonly erasedFiles: number;
+  readonly limits: Amounts | null;
+  readonly triggers: MovedTriggers;
+  readonly handoff: boolean;
+}
+
+export function listCarryOver(from: SessionId, taken: Taken): CarryOver {
+  const { standing } = taken.state;
+  const { agent, model, labels } = standing;
+  const moved: CarriedPart[] = [
+    { what: "agent", names: agent === null ? [] : [agent.name] },
+    { what: "model", names: model === null ? [] : [model] },
+    { what: "bindings", names: taken.bindings },
+    { what: "permissions", names: taken.permissions },
+    { what: "labels", names: [...labels.keys()] },
+    { what: "triggers", names: taken.triggers.settings.map(({ name }) => name) },
+    { what: "budget", names: taken.limits === null ? [] : amountNames(taken.limits) },
+    { what: "files", names: taken.files.map(({ path, digest }) => path ?? digest.slice(0, 12)) },
+    { what: "handoff", names: taken.handoff ? [from] : [] },
+  ];
+  return { from, moved: moved.filter(isThere), left: leftBehind(taken).filter(isThere) };
+}
+
+const isThere = ({ names }: CarriedPart): boolean => names.length > 0;
+
+function leftBehind({ state, handoff, ...taken }: Taken): CarriedPart[] {
+  const { standing, mind } = state;
+  const missing = (had: Iterable<string>, has: readonly string[]): string[] =>
+    [...had].filter((name) => !has.includes(name));
+  const some = (number: number): string[] => (number === 0 ? [] : [String(number)]);
+  const limits = taken.limits === null ? amountNames(budgetLeft(state)) : [];
+  const erased = "the content was erased";
+  return [
+    ...[...taken.triggers.left].map(([name, why]) => ({ what: "triggers", names: [name], why })),
+    { what: "budget", names: limits, why: "it was given a budget of its own" },
+    { what: "files", names: some(taken.erasedFiles), why: erased },
+    { what: "bindings", names: missing(standing.bindings.keys(), taken.bindings), why: erased },
+    { what: "permissions", names: missing(standing.permissions.keys(), taken.permissions), why: erased },
+    {
+      what: "input",
+      names: some(count(standing.inbox.waiting)),
+      why: "inputs that were not taken up stay in the earlier session's log",
+    },
+    {
+      what: "items",
+      names: handoff ? [] : some(mind.items.size),
+      why: "a handoff would name them: --handoff, or open --from",
+    },
+    { what: "contracts", names: [...standing.contracts.keys()], why: "declare them again" },
+    { what: "holds", names: [...standing.holds.keys()], why: "a hold keeps the log that it was set on" },
+    { what: "checkpoints", names: [...standing.checkpoints.keys()], why: "they name positions of that log" },
+    { what: "scratch", names: [...mind.scratch.keys()], why: "it is working memory of that session" },
+  ];
+}
+
+const amountNames = (amounts: Amounts): string[] =>
+  Object.entries(amounts as Record<string, number>).map(([name, amount]) =>
+    name === "nanoUsd" ? `$${(amount / 1e9).toFixed(amount % 1e7 === 0 ? 2 : 6)}` : `${amount} ${name}`,
+  );

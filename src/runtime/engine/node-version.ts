@@ -1,0 +1,11 @@
+/**
+ * Refuses a Node that is too old, with one line in place of whatever would fail first. The library imports it
+ * before anything else. It must run on any Node since 18: the build is emitted as ES2024, which those parse.
+ * `process` is the global on purpose: importing from node:process reads every property of it, and opening
+ * standard input and output makes their pipes ones that do not wait.
+ */
+const needed = 24;
+const { versions } = process;
+
+if (Number(versions.node.split(".")[0]) < needed)
+  throw new Error(`skein needs Node ${needed} or newer, and this is Node ${versions.node}`);

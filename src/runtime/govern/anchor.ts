@@ -1,0 +1,254 @@
+/**
+ * Anchors: lists the heads of all logs in the workspace's log, signed, and gives the root to be kept outside
+ * the store. What is listed costs what changed: a list names the logs that changed since the last one, and
+ * all logs only once as many changes were listed as there are logs.
+ */
+import type { DraftEvent } from "../../core/decision.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../../core/heads.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { SessionRow } from "../../store/port.ts";
+import type { Context } from "../engine-context.ts";
+import { holds } from "../noted.ts";
+import { post } from "../outbound.ts";
+import { writeOnce } from "../workspace.ts";
+import { newestList, readHeads, rootBefore, type HeadLists } from "./read-heads.ts";
+
+/** What is kept outside the store. With it a store is found that was cut or set back as a whole. */
+export interface Anchor {
+  readonly format: "skein-anchor";
+  readonly version: 1;
+  readonly workspace: string;
+  /** The record of the workspace's log that holds the list, and its hash. */
+  readonly seq: number;
+  readonly hash: string;
+  /** The root of the list, chained over all lists before. */
+  readonly root: string;
+  readonly at: number;
+  /** Null where the process that made the list had no key. */
+  readonly publicKey: string | null;
+  readonly signature: string | null;
+}
+
+export interface AnchorOptions {
+  /** An address that the anchor is posted to, as JSON. */
+  readonly url?: string;
+  /** Whether `url` may be an address of this machine or of a private network. */
+  readonly allowPrivate?: boolean;
+}
+
+/** Lists the heads as they are now, and gives the anchor for them. */
+export async function makeAnchor(context: Context, options: AnchorOptions = {}): Promise<Anchor> {
+  checkOptions("anchor", options, ["url", "allowPrivate"]);
+  await listHeads(context, { whenOlderMs: 0 });
+  const anchor = await newestAnchor(context);
+  if (options.url === undefined) return anchor;
+  const outbound = { world: context.world, allowPrivate: options.allowPrivate === true };
+  const body = JSON.stringify(anchor);
+  const { status } = await post(outbound, options.url, {
+    body,
+    headers: { "content-type": "application/json" },
+  });
+  if (status >= 200 && status <= 299) return anchor;
+  throw new SkeinError("refused", `anchor: the address answered ${status}`, {
+    hint: "only an answer from 200 to 299 counts; redirects are not followed",
+  });
+}
+
+async function newestAnchor({ store }: Context): Promise<Anchor> {
+  const { last } = await readHeads(store, null);
+  if (last === null) throw new SkeinError("conflict", "anchor: the list of heads is gone again");
+  const { seq, hash, at, body } = last;
+  const { root, publicKey = null, signature = null } = body;
+  return {
+    format: "skein-anchor",
+    version: 1,
+    workspace: store.workspace,
+    seq,
+    hash,
+    root,
+    at,
+    publicKey,
+    signature,
+  };
+}
+
+export interface HeadsListed {
+  /** Heads in the list that was written; null when none was due, or another process was first. */
+  readonly listed: number | null;
+  /** Logs that no longer hold the head that was listed: they stay listed with it until that is accepted. */
+  readonly cut: readonly string[];
+}
+
+/**
+ * Writes a list unless the newest is younger than `whenOlderMs`. Any number of processes may do so at once: a
+ * list is written only to the workspace log that it was made from, so one of them is first.
+ */
+export async function listHeads(
+  context: Context,
+  { whenOlderMs }: { readonly whenOlderMs: number },
+): Promise<HeadsListed> {
+  const { store } = context;
+  let done: HeadsListed = { listed: null, cut: [] };
+  const build = async (headSeq: number): Promise<readonly DraftEvent[]> => {
+    done = { listed: null, cut: [] };
+    const lists = await readHeads(store, null);
+    if (lists.last !== null && store.now() - lists.last.at < whenOlderMs) return [];
+    const { changed, cut } = await changedSince(context, lists);
+    done = { listed: null, cut };
+    const isCurrent = lists.last !== null && changed.length === 0;
+    // An anchor by hand covers all of the workspace's own log, too.
+    if (isCurrent && (whenOlderMs > 0 || lists.last?.seq === headSeq)) return [];
+    const isFull = lists.last === null || lists.added + changed.length > Math.max(fullMin, lists.heads.size);
+    const heads = isFull ? joined(lists, changed) : changed;
+    done = { listed: heads.length, cut };
+    return drafts(context, heads, { full: isFull, before: rootBefore(lists) });
+  };
+  await writeOnce({ ...context, actor: "system" }, build);
+  return done;
+}
+
+export interface HeadLister {
+  /** Writes a list if none was written for so long. To find that nothing is due costs one read. */
+  listIfDue(whenOlderMs: number): Promise<HeadsListed>;
+}
+
+export function makeHeadLister(context: Context): HeadLister {
+  const { store } = context;
+  let newest: { readonly seq: number; readonly at: number } | null = null;
+  return {
+    async listIfDue(whenOlderMs) {
+      newest = (await newestList(store, newest?.seq ?? 1)) ?? newest;
+      const isDue = newest === null || store.now() - newest.at >= whenOlderMs;
+      return isDue ? listHeads(context, { whenOlderMs }) : { listed: null, cut: [] };
+    },
+  };
+}
+
+/** Below so many a list of all logs is not worth sparing. */
+const fullMin = 1_000;
+/** Clocks of processes that write to one store may disagree by so much. */
+const overlapMs = 600_000;
+
+/** Logs whose head is another than listed; of those that are cut, the listed one stays. */
+async function changedSince(
+  context: Context,
+  { heads, last, added }: HeadLists,
+): Promise<{ readonly changed: readonly ListedHead[]; readonly cut: readonly string[] }> {
+  const { store } = context;
+  const changed: ListedHead[] = [];
+  const cut: string[] = [];
+  // Before all logs are listed anew, all of them are looked at: clocks may have hidden some.
+  const isWhole = last === null || added >= Math.max(fullMin, heads.size) / 2;
+  const since = isWhole ? {} : { activeSince: Math.max(0, last.at - overlapMs) };
+  for await (const { session, headSeq } of everyRow(context, since)) {
+    const known = heads.get(session);
+    if (known?.seq === headSeq) continue;
+    const head = await store.head(session);
+    if (head === undefined) continue;
+    const goesOn = known === undefined || (head.seq >= known.seq && (await holds(store, session, known)));
+    if (goesOn) changed.push({ log: session, seq: head.seq, hash: head.hash });
+    else cut.push(session);
+  }
+  return { changed, cut };
+}
+
+async function* everyRow(
+  { store }: Context,
+  filter: { readonly activeSince?: number },
+): AsyncGenerator<Pick<SessionRow, "session" | "headSeq"> & { readonly session: SessionId }> {
+  for (let cursor: string | undefined; ;) {
+    const page = await store.list(filter, {
+      limit: limit.listMax,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    yield* page.rows;
+    if (page.cursor === null) return;
+    cursor = page.cursor;
+  }
+}
+
+function joined({ heads }: HeadLists, changed: readonly ListedHead[]): readonly ListedHead[] {
+  const all = new Map(
+    [...heads].map(([log, { seq, hash }]): [string, ListedHead] => [log, { log, seq, hash }]),
+  );
+  for (const head of changed) all.set(head.log, head);
+  return [...all.values()];
+}
+
+/** Heads of one record: its content stays well below what a content may have. */
+const headsPerRecord = 5_000;
+
+/** The records of one list. All of them are one append. */
+function drafts(
+  { store, world, signer }: Context,
+  heads: readonly ListedHead[],
+  { full, before }: { readonly full: boolean; readonly before: string },
+): readonly DraftEvent[] {
+  const sorted = sortHeads(heads);
+  const key = signer?.() ?? null;
+  const events: DraftEvent[] = [];
+  let last = before;
+  for (let from = 0; from === 0 || from < sorted.length; from += headsPerRecord) {
+    const part = sorted.slice(from, from + headsPerRecord);
+    const merkle = merkleOf(world.digest, part);
+    const root = chainRoot(world.digest, last, merkle);
+    const signed =
+      key === null
+        ? {}
+        : { publicKey: key.publicKey, signature: key.sign(anchorText(store.workspace, root)) };
+    const begins = full && from === 0 ? { full: true } : {};
+    const body = { count: part.length, ...begins, merkle, before: last, root, ...signed };
+    const content = { heads: part.map(({ log, seq, hash }) => [log, seq, hash]) };
+    events.push({ type: "heads.listed", body, content });
+    last = root;
+  }
+  return events;
+}
+
+export interface AcceptOptions {
+  /** Why it is right that records are missing, for whoever reads the log. */
+  readonly reason: string;
+  /** An anchor that the workspace's own log no longer reaches. */
+  readonly anchor?: { readonly seq: number; readonly hash: string };
+}
+
+export interface Accepted {
+  /** Logs that were shorter than listed, other, or gone; empty for a call repeated with its key. */
+  readonly logs: readonly string[];
+  readonly anchor: Anchor;
+}
+
+/** Accepts the logs as they are now, after a restore that was meant. All of them are listed anew. */
+export async function acceptHeads(context: Context, options: AcceptOptions): Promise<Accepted> {
+  checkOptions("acceptAnchor", options, ["reason", "anchor"]);
+  const { reason, anchor } = options;
+  if (typeof reason !== "string" || reason.trim() === "" || reason.length > limit.reasonCharsMax) {
+    throw new SkeinError("invalid", "acceptAnchor: reason: expected a text, got none", {
+      hint: "say why records are missing, for example: restored the backup of Monday",
+      field: "reason",
+    });
+  }
+  const { store } = context;
+  let logs: readonly string[] = [];
+  await writeOnce(context, async () => {
+    const lists = await readHeads(store, null);
+    const heads = new Map<string, ListedHead>();
+    const missing: string[] = [];
+    for await (const { session } of everyRow(context, {})) {
+      const head = await store.head(session);
+      if (head !== undefined) heads.set(session, { log: session, seq: head.seq, hash: head.hash });
+    }
+    for (const [log, known] of lists.heads)
+      if (!heads.has(log) || !(await holds(store, log as SessionId, known))) missing.push(log);
+    logs = missing;
+    const named = anchor === undefined ? {} : { anchor: { seq: anchor.seq, hash: anchor.hash } };
+    const body = { count: missing.length, ...named };
+    return [
+      { type: "heads.accepted", body, content: { reason } },
+      ...drafts(context, [...heads.values()], { full: true, before: rootBefore(lists) }),
+    ];
+  });
+  return { logs, anchor: await newestAnchor(context) };
+}

@@ -1,0 +1,141 @@
+/** The permission rules of a session, with their patterns, and who may change them. */
+import type { Scope } from "../../core/access-token.ts";
+import type { AgentDefinition } from "../../core/agent.ts";
+import type { Permission } from "../../core/command.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { isAtMostAsPermissive, type NamedRule } from "../../core/permission-order.ts";
+import { ruleFor, type RuledCall, type Ruling } from "../../core/permission.ts";
+import type { State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import { readContent } from "../content.ts";
+import type { Build } from "../writer.ts";
+
+/** Throws unless the caller has the scope. Absent: the caller has every right, as in a process of its own. */
+export type NeedScope = (scope: Scope, what: string) => void;
+
+/**
+ * The rules as they apply. With its content a rule loses the arguments it was for: a deny or an ask then
+ * holds for every call of the tool, an allow for none.
+ */
+export async function readRules(
+  store: Store,
+  session: SessionId,
+  { standing }: Pick<State, "standing">,
+): Promise<NamedRule[]> {
+  const rules: NamedRule[] = [];
+  for (const [name, { tool, rule, effect, seq, hash }] of standing.permissions.entries()) {
+    const content = hash === null ? undefined : await readContent(store, session, seq);
+    if (hash !== null && content === undefined && rule === "allow") continue;
+    const { pattern, reason } = (content ?? {}) as { pattern?: unknown; reason?: string };
+    rules.push({
+      name,
+      tool,
+      rule,
+      ...(effect === undefined ? {} : { effect }),
+      ...(pattern === undefined ? {} : { pattern }),
+      ...(reason === undefined ? {} : { reason }),
+    });
+  }
+  return rules;
+}
+
+/** The rules with some of them set: one of the same name is replaced, `none` removes it. */
+export function withRules(rules: readonly NamedRule[], set: readonly Permission[]): NamedRule[] {
+  const all = new Map(rules.map((one) => [one.name, one]));
+  for (const one of set) {
+    const name = one.name ?? one.tool;
+    if (one.rule === "none") all.delete(name);
+    else all.set(name, { ...one, name });
+  }
+  return [...all.values()];
+}
+
+/** Narrowing the rules is for everyone who may write; loosening them takes the scope `operate`. */
+export function guardRules(
+  need: NeedScope | undefined,
+  { before, after }: { readonly before: readonly Permission[]; readonly after: readonly Permission[] },
+): void {
+  if (need === undefined || isAtMostAsPermissive(after, before)) return;
+  need("operate", "a change of permissions that allows more than before");
+}
+
+/** Sets a rule, once it is checked against the session's rules at the state it is decided on. */
+export function guardedGrant(
+  { store, need }: { readonly store: Store; readonly need?: NeedScope | undefined },
+  session: SessionId,
+  permission: Permission,
+): Build {
+  return async (state) => {
+    const before = need === undefined ? [] : await readRules(store, session, state);
+    guardRules(need, { before, after: withRules(before, [permission]) });
+    return { do: "grant", ...permission };
+  };
+}
+
+/** Denies and asks of an agent, for a session that goes on under another one with the same bindings. */
+export function strictRules(
+  agent: AgentDefinition | null | undefined,
+  taken: readonly Permission[],
+  prefix: string,
+): NamedRule[] {
+  const names = new Set(taken.map(({ name, tool }) => name ?? tool));
+  return (agent?.permissions ?? [])
+    .filter(({ rule }) => rule === "deny" || rule === "ask")
+    .map((rule, place) => ({ ...rule, name: `${prefix}-${place + 1}` }))
+    .filter(({ name }) => !names.has(name));
+}
+
+/**
+ * Where a default asks, an agent's own allow would override it. A model that opens a session under another
+ * agent must not get out of being asked that way: what only the other agent allows is asked about.
+ */
+export function askInstead(
+  other: AgentDefinition | null,
+  own: AgentDefinition | null,
+  taken: readonly Permission[],
+): NamedRule[] {
+  if (!taken.some(({ rule, effect }) => rule === "ask" && effect !== undefined)) return [];
+  const allowed = (own?.permissions ?? []).filter(({ rule }) => rule === "allow");
+  return (other?.permissions ?? [])
+    .filter((one) => one.rule === "allow" && !isAtMostAsPermissive([one], allowed))
+    .map((one, place) => ({ ...one, rule: "ask" as const, name: `parent-ask-${place + 1}` }));
+}
+
+/** All that decides on a call. */
+export interface CallRules {
+  readonly session: readonly Permission[];
+  readonly agent: readonly Permission[];
+  /** The agent's definition was erased or cannot be read: whatever it denied, every call is asked about. */
+  readonly agentUnknown: boolean;
+}
+
+export function judgeCall(rules: CallRules, call: Omit<RuledCall, "session" | "agent">): Ruling {
+  const ruling = ruleFor({ ...call, agent: rules.agent, session: rules.session });
+  if (!rules.agentUnknown || ruling.rule !== "allow") return ruling;
+  return { rule: "ask", by: "agent", reason: "the rules of its agent were erased" };
+}
+
+/** Tools whose path rules hold for what a search finds as well, beside those of the searching tool. */
+const readingTools = ["read_file"];
+
+/**
+ * Whether a path that a search found is denied or asked about, for the searching tool or for reading. Of
+ * denies and asks only those with a pattern count: they are about paths. Undefined when there are none.
+ */
+export function pathRules(
+  rules: CallRules,
+  call: { readonly tool: string; readonly input: unknown },
+): ((...spellings: readonly string[]) => boolean) | undefined {
+  const ofPaths = (all: readonly Permission[]): readonly Permission[] =>
+    all.filter(({ pattern, rule }) => rule === "allow" || (pattern !== undefined && rule !== "none"));
+  const [session, agent] = [ofPaths(rules.session), ofPaths(rules.agent)];
+  if (![...session, ...agent].some(({ rule }) => rule !== "allow")) return undefined;
+  const given = typeof call.input === "object" && call.input !== null ? call.input : {};
+  const asked = [{ tool: call.tool, input: given }, ...readingTools.map((tool) => ({ tool, input: {} }))];
+  return (...spellings) =>
+    spellings.some((path) =>
+      asked.some(
+        ({ tool, input }) => ruleFor({ tool, input: { ...input, path }, session, agent }).rule !== "allow",
+      ),
+    );
+}

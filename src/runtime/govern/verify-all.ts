@@ -1,0 +1,119 @@
+/** Verifies every log of a store: its chain, the store itself, and the heads that were listed or anchored. */
+import { SkeinError } from "../../core/error.ts";
+import { isLogId, quote, type LogId } from "../../core/ids.ts";
+import type { Store } from "../../store/port.ts";
+import type { Context } from "../engine-context.ts";
+import { holds } from "../noted.ts";
+import type { Progress } from "../projection.ts";
+import { everyLog } from "../read/every-log.ts";
+import { emptyReport, joinReports, verifyLog, withStoreProblem } from "../verify.ts";
+import type { Problem, VerifyReport } from "../verify.ts";
+import { readHeads, type HeadLists } from "./read-heads.ts";
+
+export interface VerifyAllOptions {
+  readonly progress?: Progress;
+  /** An anchor kept outside the store: the workspace's own log must still hold that record. */
+  readonly anchor?: { readonly seq: number; readonly hash: string };
+}
+
+export interface VerifyAllReport extends VerifyReport {
+  /** The lists of heads that the logs were checked against. */
+  readonly heads: {
+    readonly lists: number;
+    readonly logs: number;
+    /** When the newest list was made; null when there is none. */
+    readonly at: number | null;
+    /** The keys that signed the lists. */
+    readonly signedBy: readonly string[];
+    /** Whether all lists are signed. */
+    readonly signed: boolean;
+  };
+}
+
+export async function verifyAll(
+  { store, world }: Pick<Context, "store" | "world">,
+  { progress, anchor }: VerifyAllOptions,
+): Promise<VerifyAllReport> {
+  let report = emptyReport();
+  const add = (problems: readonly Problem[]): void => {
+    const [firstBad = null] = problems;
+    if (firstBad !== null) report = joinReports(report, { ...emptyReport(), ok: false, problems, firstBad });
+  };
+  const ofWorkspace = (seq: number, problem: string): Problem => ({ session: store.workspace, seq, problem });
+  for (const fault of await store.check())
+    report = withStoreProblem(report, store, `the store itself: ${fault}`);
+  const lists = await readHeads(store, world.digest).catch(ifDamaged);
+  const listed = new Map(lists?.heads ?? []);
+  for await (const log of everyLog(store)) {
+    if (!isLogId(log)) {
+      report = withStoreProblem(report, store, `a log has the damaged id ${quote(log)}`);
+      continue;
+    }
+    const head = await store.head(log);
+    if (head === undefined) continue;
+    // What a fork shares is verified with its parent, unless the parent was deleted.
+    const own = head.parent !== null && (await store.head(head.parent.session)) !== undefined;
+    const noted = listed.get(log);
+    listed.delete(log);
+    const options = { own, ...(noted === undefined ? {} : { head: noted }) };
+    const done = await verifyLog(store, world, log, options).catch(ifGone);
+    if (done === null) continue;
+    report = joinReports(report, done);
+    progress?.({ records: report.records, sessions: report.sessions });
+  }
+  add(await gone(store, listed));
+  add((lists?.problems ?? []).map(({ seq, problem }) => ofWorkspace(seq, problem)));
+  if (anchor !== undefined) add(await anchorProblems(store, lists, anchor));
+  return { ...report, heads: summaryOf(lists) };
+}
+
+/** Logs that were listed and are not there. One that was deleted meanwhile is no problem. */
+async function gone(
+  store: Store,
+  listed: ReadonlyMap<string, { readonly seq: number }>,
+): Promise<readonly Problem[]> {
+  if (listed.size === 0) return [];
+  const still = (await readHeads(store, null)).heads;
+  return [...listed].flatMap(([log, { seq }]) =>
+    still.has(log)
+      ? [{ session: log as LogId, seq: 1, problem: `the log is missing: it was listed with ${seq} records` }]
+      : [],
+  );
+}
+
+/** Whether the workspace's own log still holds the anchored record, or a person accepted that it does not. */
+export async function anchorProblems(
+  store: Store,
+  lists: HeadLists | null,
+  anchor: { readonly seq: number; readonly hash: string },
+): Promise<readonly Problem[]> {
+  const { seq, hash } = anchor;
+  if (lists?.accepted.some((one) => one.seq === seq && one.hash === hash) === true) return [];
+  const bad = (at: number, problem: string): readonly Problem[] => [
+    { session: store.workspace, seq: at, problem },
+  ];
+  const head = await store.head(store.workspace);
+  if ((head?.seq ?? 0) < seq)
+    return bad((head?.seq ?? 0) + 1, `the tail is missing: the anchor is at ${seq}`);
+  return (await holds(store, store.workspace, anchor)) ? [] : bad(seq, "the record is not the anchored one");
+}
+
+const summaryOf = (lists: HeadLists | null): VerifyAllReport["heads"] => ({
+  lists: lists?.lists ?? 0,
+  logs: lists?.heads.size ?? 0,
+  at: lists?.last?.at ?? null,
+  signedBy: [...(lists?.signedBy ?? [])].filter((key) => key !== null),
+  signed: lists !== null && lists.lists > 0 && !lists.signedBy.has(null),
+});
+
+/** A session that another process deleted in the meantime is not damaged. */
+function ifGone(error: unknown): null {
+  if (error instanceof SkeinError && error.code === "not-found") return null;
+  throw error;
+}
+
+/** Lists that cannot be read are damage of the workspace's log, which is reported there. */
+function ifDamaged(error: unknown): null {
+  if (error instanceof SkeinError && error.code !== "corrupt") throw error;
+  return null;
+}

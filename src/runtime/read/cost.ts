@@ -1,0 +1,143 @@
+/**
+ * What model calls have cost, by group. One query over the view `costs` (src/core/spend-sql.ts), on every
+ * store with SQL; test/runtime/cost-surfaces.test.ts compares it with the fold.
+ */
+import { LabelKey } from "../../core/catalogue/entry.ts";
+import { SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { addSpend, type Spend } from "../../core/money.ts";
+import { costSums } from "../../core/spend-sql.ts";
+
+const costGroups = ["session", "agent", "model", "day", "user"] as const;
+
+export interface CostOptions {
+  /** `session` (the default), `agent`, `model`, `day` (UTC), `user`, or `label:KEY`. */
+  readonly by?: string;
+  /** Of one session alone, by its id or an ending of it. */
+  readonly session?: string;
+  /** With `session`: also of its forks, children and successors, and of those it comes from. */
+  readonly family?: boolean;
+  /** Calls that ended at or after this moment, and before that one; in milliseconds since 1970. */
+  readonly since?: number;
+  readonly until?: number;
+  /** A row for each day (UTC) of each group. */
+  readonly daily?: boolean;
+}
+
+export interface CostRow extends Spend {
+  /** Null: sessions without an agent, user or label. */
+  readonly group: string | null;
+  /** With `daily`: such as `2026-11-17`. */
+  readonly day?: string;
+}
+
+/** Sessions of one query: its text has a limit (`queryCharsMax`), so larger families take several. */
+const sessionsAtOnce = 100;
+
+/** `sessions` are whole ids; null: all sessions. */
+export async function readCost(
+  query: (sql: string) => Promise<{ readonly rows: readonly (readonly unknown[])[] }>,
+  options: CostOptions,
+  sessions: readonly SessionId[] | null,
+): Promise<CostRow[]> {
+  if (sessions === null) return (await query(costQuery(options, null))).rows.map(costRow);
+  const sums = new Map<string, CostRow>();
+  for (let at = 0; at < sessions.length; at += sessionsAtOnce) {
+    const { rows } = await query(costQuery(options, sessions.slice(at, at + sessionsAtOnce)));
+    for (const row of rows.map(costRow)) {
+      const key = JSON.stringify([row.group, row.day]);
+      const before = sums.get(key);
+      sums.set(key, before === undefined ? row : { ...row, ...addSpend(before, row) });
+    }
+  }
+  return [...sums.values()].toSorted(options.by === "day" ? latestFirst : dearestFirst);
+}
+
+const byGroup = (a: CostRow, b: CostRow): number => ((a.group ?? "") < (b.group ?? "") ? -1 : 1);
+const latestFirst = (a: CostRow, b: CostRow): number => byGroup(b, a);
+const dearestFirst = (a: CostRow, b: CostRow): number =>
+  b.nanoUsd - a.nanoUsd || b.unpriced - a.unpriced || byGroup(a, b);
+
+function costQuery(options: CostOptions, sessions: readonly SessionId[] | null): string {
+  const { by = "session", since, until, daily = false } = options;
+  const group = groupOf(by);
+  const wanted = [
+    ...(sessions === null ? [] : [`c.session IN (${sessions.map((one) => `'${one}'`).join(", ")})`]),
+    ...(since === undefined ? [] : [`c.at >= ${whole("since", since)}`]),
+    ...(until === undefined ? [] : [`c.at < ${whole("until", until)}`]),
+  ];
+  const tables = by === "user" ? [userTable] : [];
+  return `${tables.length === 0 ? "" : `WITH RECURSIVE ${tables.join(",\n")} `}SELECT ${group}, ${costSums}
+${daily ? `, ${groups.day}` : ""}
+FROM costs c ${joinOf(by)} ${wanted.length === 0 ? "" : `WHERE ${wanted.join(" AND ")}`}
+GROUP BY 1${daily ? ", 10" : ""} ORDER BY ${by === "day" ? "1 DESC" : "5 DESC, 6 DESC, 1"}`;
+}
+
+function joinOf(by: string): string {
+  if (by === "user") return "LEFT JOIN owners o ON o.session = c.session";
+  return by.startsWith("label:") ? "LEFT JOIN sessions s ON s.session = c.session" : "";
+}
+
+/** PostgreSQL gives large numbers as texts. */
+export function costRow([group, ...rest]: readonly unknown[]): CostRow {
+  const numbers = rest.slice(0, 8);
+  const day = rest[8];
+  const [calls = 0, input = 0, output = 0, nano = 0, unpriced = 0, estimated = 0, tokens = 0, bound = 0] =
+    numbers.map(Number);
+  return {
+    group: typeof group === "string" ? group : null,
+    calls,
+    inputTokens: input,
+    outputTokens: output,
+    nanoUsd: nano,
+    unpriced,
+    estimated,
+    unconfirmedTokens: tokens,
+    unconfirmedNanoUsd: bound,
+    ...(typeof day === "string" ? { day } : {}),
+  };
+}
+
+const groups: Readonly<Record<(typeof costGroups)[number], string>> = {
+  session: "c.session",
+  agent: "c.agent",
+  model: "c.model",
+  day: "c.day",
+  user: "o.actor",
+};
+
+function groupOf(by: string): string {
+  const known = costGroups.find((one) => one === by);
+  if (known !== undefined) return groups[known];
+  const key = by.startsWith("label:") ? by.slice("label:".length) : "";
+  if (!LabelKey.safeParse(key).success) {
+    throw new SkeinError(
+      "invalid",
+      `cost: by: expected ${costGroups.join(", ")} or label:KEY, got ${quote(by)}`,
+      by === "tenant" ? { hint: "skein cost --by tenant, on the database itself" } : {},
+    );
+  }
+  // A key of digits alone would be taken for a place in an array.
+  return `s.labels ->> '${/^\d+$/.test(key) ? `$.${key}` : key}'`;
+}
+
+function whole(name: string, value: number): number {
+  if (Number.isSafeInteger(value)) return value;
+  throw new SkeinError("invalid", `cost: ${name}: expected milliseconds, got ${quote(value)}`);
+}
+
+/** The first record of a session: who opened it, and which session it belongs to. */
+const firsts = `
+  SELECT s.session, e.actor,
+    coalesce(s.parent, e.body ->> '$.parent.session', e.body ->> '$.from') AS up
+  FROM sessions s JOIN events e ON e.session = s.session AND e.seq = coalesce(s.parent_seq, 0) + 1`;
+
+/** The user who opened a session; of one that a session opened, the user of that one. */
+const userTable = `
+openers AS (${firsts}),
+chain AS (
+  SELECT session, actor, up FROM openers
+  UNION ALL
+  SELECT c.session, p.actor, p.up FROM chain c JOIN openers p ON p.session = c.up
+  WHERE c.actor NOT LIKE 'user:%'
+), owners AS (SELECT session, actor FROM chain WHERE actor LIKE 'user:%')`;

@@ -1,0 +1,129 @@
+/**
+ * The family of a session, defined once for `lineage`, `cost --family` and the feed of a family: where it
+ * comes from, up to the first one, and everything that comes from there. One comes from another as a fork, as
+ * a child that it opened, or as the successor that carries on its work.
+ */
+import type { SessionId } from "../../core/ids.ts";
+import { originOf } from "../../core/origin.ts";
+import type { Store } from "../../store/port.ts";
+import { ancestry } from "../ancestry.ts";
+import { headOf } from "../place.ts";
+import type { StateReader } from "../state-reader.ts";
+
+export type Relation = "fork" | "child" | "successor";
+
+/** How a session comes from another; both null for the first one of a family. */
+interface Link {
+  readonly session: SessionId;
+  /** Where it comes from, and the position there; 0 when the position is unknown. */
+  readonly parent: { readonly session: SessionId; readonly seq: number } | null;
+  readonly relation: Relation | null;
+}
+
+export interface Relative extends Link {
+  /** 0 for the first one. */
+  readonly depth: number;
+  /** A session through which the log is read even when its own session is absent; null: there is none. */
+  readonly via: SessionId | null;
+}
+
+export interface Family {
+  /** Each before those that come from it, these in the order in which they left. */
+  readonly relatives: readonly Relative[];
+  /** Left out, with all that comes from them. */
+  readonly left: number;
+}
+
+interface Logs {
+  readonly store: Store;
+  readonly states: StateReader;
+}
+
+/**
+ * At most about `max` relatives, and always the way to the session itself. A way that is longer than `max`
+ * begins at a session whose parent is not among the relatives.
+ */
+export async function readFamily(logs: Logs, session: SessionId, max = Infinity): Promise<Family> {
+  await headOf(logs, session);
+  const path = await pathTo(logs, session, max);
+  const relatives: Relative[] = [];
+  const seen = new Set(path.map((step) => step.session));
+  let left = 0;
+  const waiting: Relative[] = path.slice(0, 1).map((step) => ({ ...step, depth: 0 }));
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    const { session: id, depth } = one;
+    const isOnPath = path[depth]?.session === id;
+    if (relatives.length >= max && !isOnPath) {
+      left += 1;
+      continue;
+    }
+    relatives.push(one);
+    const next = isOnPath ? path[depth + 1] : undefined;
+    const links = (await linksFrom(logs.store, id)).filter((link) => !seen.has(link.session));
+    for (const link of links) seen.add(link.session);
+    const below = [...links.map((link) => ({ ...link, via: link.session })), ...(next ? [next] : [])];
+    for (const link of below.toSorted(byPlace).toReversed()) waiting.push({ ...link, depth: depth + 1 });
+  }
+  return { relatives, left };
+}
+
+const byPlace = (a: Link, b: Link): number =>
+  (a.parent?.seq ?? 0) - (b.parent?.seq ?? 0) || (a.session < b.session ? -1 : 1);
+
+type Step = Omit<Relative, "depth">;
+
+/** From the first one down to the session. Ids in imported logs may name one another in a circle. */
+async function pathTo(logs: Logs, session: SessionId, max: number): Promise<readonly Step[]> {
+  const path: Step[] = [];
+  const passed = new Set<SessionId>();
+  const add = (step: Step): void => {
+    path.push(step);
+    passed.add(step.session);
+  };
+  for (let at: SessionId | undefined = session; at !== undefined && !passed.has(at);) {
+    const head = await logs.store.head(at);
+    if (head === undefined) add({ session: at, parent: null, relation: null, via: null });
+    const chain: Awaited<ReturnType<typeof ancestry>> = head ? await ancestry(logs, at, head.seq) : [];
+    for (const [place, { session: one }] of chain.entries()) {
+      const above = chain[place + 1];
+      const link = above
+        ? await forkLink(logs.store, one, above.session)
+        : await originLink(logs.store, one, at);
+      add({ ...link, via: at });
+    }
+    at = path.length < max ? path.at(-1)?.parent?.session : undefined;
+  }
+  const last = path.at(-1);
+  if (last === undefined || last.parent === null || !passed.has(last.parent.session))
+    return path.toReversed();
+  // A circle in a damaged store: it begins here.
+  return [{ ...last, parent: null, relation: null }, ...path.slice(0, -1).toReversed()];
+}
+
+async function forkLink(store: Store, session: SessionId, parent: SessionId): Promise<Link> {
+  const head = await store.head(session);
+  return { session, parent: { session: parent, seq: head?.parent?.seq ?? 0 }, relation: "fork" };
+}
+
+/** As the first record of a log says, read through any session that shares it. */
+async function originLink(store: Store, session: SessionId, via: SessionId): Promise<Link> {
+  const [first] = await store.read(via, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
+  const origin = first === undefined ? null : originOf(first);
+  if (first === undefined || origin === null) return { session, parent: null, relation: null };
+  // Of a successor: the last position that its predecessor had by then.
+  const seq = origin.seq ?? (await store.seqAt(origin.session, first.at + 1)) - 1;
+  return { session, parent: { session: origin.session, seq }, relation: origin.relation };
+}
+
+async function linksFrom(store: Store, session: SessionId): Promise<readonly Link[]> {
+  const links: Link[] = (await store.forks(session)).map((fork) => ({
+    session: fork.session,
+    parent: { session, seq: fork.seq },
+    relation: "fork",
+  }));
+  for (const one of await store.openedFrom(session)) {
+    const link = await originLink(store, one, one);
+    if (link.parent?.session === session) links.push(link);
+  }
+  return links;
+}

@@ -1,0 +1,123 @@
+/** What a model call that broke off has streamed, what it cost by that, and the text that is kept of it. */
+import type { TurnCommand } from "../../core/command/turn.ts";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import { settleBroken } from "../../core/money.ts";
+import type { Amounts } from "../../core/state.ts";
+import type { Delta, Model, ModelError, ModelProgress, Usage } from "../../model/port.ts";
+import type { Drive } from "../drive.ts";
+import type { Context } from "../engine-context.ts";
+import { momentOf, type Moment } from "../lease.ts";
+import { safeText } from "../redact.ts";
+import { cleanText } from "../tool-output.ts";
+
+/** Filled while a call is streamed. */
+export interface Streamed {
+  readonly text: string[];
+  /** Reasoning and arguments: output that is counted and not kept. */
+  readonly rest: string[];
+  reported: Usage | null;
+  hidden: boolean;
+  /** When the last part was heard; at first, when the model was asked. */
+  heard: Moment;
+}
+
+export const nothingStreamed = ({ world }: Pick<Context, "world">): Streamed => ({
+  text: [],
+  rest: [],
+  reported: null,
+  hidden: false,
+  heard: momentOf(world),
+});
+
+/** Takes note of what a driver yields. True for what listeners are to hear. */
+export function takeNote(streamed: Streamed, one: Delta | ModelProgress, now: Moment): one is Delta {
+  streamed.heard = now;
+  switch (one.type) {
+    case "text":
+      streamed.text.push(one.text);
+      return true;
+    case "reasoning":
+      streamed.rest.push(one.text);
+      return true;
+    case "tool-call":
+      return true;
+    case "arguments":
+      streamed.rest.push(one.text);
+      return false;
+    case "usage":
+      streamed.reported = one.usage;
+      if (one.isWhole) streamed.hidden = false;
+      return false;
+    case "hidden":
+      streamed.hidden = one.hidden;
+      return false;
+  }
+}
+
+export interface Broken {
+  readonly model: Model;
+  readonly requestSeq: number;
+  readonly error: Pick<ModelError, "message" | "retryable" | "isRejected"> & { readonly kind: string };
+  readonly streamed: Streamed;
+  /** What the request reserved, and the tokens of its context as they were counted. */
+  readonly reserved: Amounts;
+  readonly inputTokens: number;
+  /** A step of the turn: the text that was streamed is part of the transcript. */
+  readonly isStep: boolean;
+}
+
+/**
+ * Writes down that a call came to nothing, with what it cost and the text so far. The session may be gone, or
+ * the lease lost, while the model was asked: then there is nothing to write to.
+ */
+export async function recordBroken(context: Context, drive: Drive, broken: Broken): Promise<void> {
+  const { model, requestSeq, error, isStep } = broken;
+  const message = safeText(context.world, cleanText(error.message)).slice(0, limit.reasonCharsMax);
+  const partial = isStep ? partialText(context, broken.streamed) : "";
+  await settle(drive, {
+    do: "fail",
+    model: model.name,
+    requestSeq,
+    error: error.kind,
+    retryable: error.retryable,
+    message,
+    ...(partial === "" ? {} : { partial }),
+    ...(await costOfBroken(context, broken)),
+  });
+}
+
+/** Settles a call, unless its session took in meanwhile that it is settled. */
+export async function settle(drive: Drive, command: Extract<TurnCommand, { do: "fail" }>): Promise<void> {
+  try {
+    await drive.change(command);
+  } catch (cause) {
+    if (!(cause instanceof SkeinError) || cause.code !== "refused") throw cause;
+  }
+}
+
+type Cost = Pick<Extract<TurnCommand, { do: "fail" }>, "usage" | "costNanoUsd" | "unconfirmed">;
+
+async function costOfBroken({ tokenizer, world }: Context, broken: Broken): Promise<Cost> {
+  const { model, error, streamed, reserved, inputTokens } = broken;
+  const output = `${streamed.text.join("")}${streamed.rest.join("")}`;
+  if (error.isRejected && streamed.reported === null && output === "") return { costNanoUsd: 0 };
+  const { reported, hidden } = streamed;
+  const silentMs = longestSince(streamed.heard, momentOf(world));
+  const streamedTokens = output === "" ? 0 : await tokenizer.count(output);
+  const { price } = model.facts;
+  return settleBroken({ price, reserved, inputTokens, reported, streamedTokens, hidden, silentMs });
+}
+
+/** By the clock that went further: the steady one stops while a machine sleeps, the other may be set. */
+const longestSince = (then: Moment, now: Moment): number =>
+  Math.max(0, now.wallMs - then.wallMs, now.steadyMs - then.steadyMs);
+
+/** As an answer is kept: without secrets, and not longer than a record takes. */
+function partialText({ world }: Context, { text }: Streamed): string {
+  const whole = safeText(world, cleanText(text.join("")));
+  if (whole.trim() === "") return "";
+  return whole.length <= limit.partialCharsMax
+    ? whole
+    : `${whole.slice(0, limit.partialCharsMax).toWellFormed()} [… cut]`;
+}

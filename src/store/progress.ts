@@ -1,0 +1,59 @@
+/**
+ * Pages of a store move on. Every reader goes from page to page by what the page before says, so a store that
+ * gives the same page again, because it is damaged or its driver is wrong, would be read for ever. Each
+ * driver passes its store through `withProgress`, which rejects with `corrupt` instead.
+ */
+import type { StoredRecord } from "../core/chain.ts";
+import { SkeinError } from "../core/error.ts";
+import type { Page, ReadRange, Store } from "./port.ts";
+
+export function withProgress(store: Store): Store {
+  return {
+    ...store,
+    async read(session, range) {
+      const page = await store.read(session, range);
+      checkRecords(page, range);
+      return page;
+    },
+    async feed(after, count) {
+      const page = await store.feed(after, count);
+      if (page.records.length > 0 && page.position === after) throw stuck("feed", after);
+      return page;
+    },
+    async logs(after, count) {
+      const page = await store.logs(after, count);
+      checkCursor("logs", page, after);
+      return page;
+    },
+    async list(filter, given) {
+      const page = await store.list(filter, given);
+      checkCursor("list", page, given.cursor ?? null);
+      return page;
+    },
+  };
+}
+
+/** Positions lie in the range that was asked for, each after the one before in the order of reading. */
+function checkRecords(page: readonly StoredRecord[], { fromSeq, toSeq, reverse = false }: ReadRange): void {
+  let before = reverse ? Infinity : -Infinity;
+  for (const { seq } of page) {
+    const isNext = reverse ? seq < before : seq > before;
+    if (!isNext || seq < fromSeq || seq > toSeq) {
+      throw new SkeinError("corrupt", `read: expected records ${fromSeq} to ${toSeq} in order, got ${seq}`, {
+        hint: '"skein verify" finds what is damaged',
+      });
+    }
+    before = seq;
+  }
+}
+
+function checkCursor(call: string, { rows, cursor }: Page<unknown>, before: string | null): void {
+  if (cursor === null || (rows.length > 0 && cursor !== before)) return;
+  throw stuck(call, cursor);
+}
+
+/** For a loop over pages of which the next one is the same again. */
+export const stuck = (call: string, position: unknown): SkeinError =>
+  new SkeinError("corrupt", `${call}: the page after position ${String(position)} is the same page again`, {
+    hint: '"skein verify" finds what is damaged',
+  });

@@ -1,0 +1,257 @@
+/**
+ * Runs commands of a shell in bubblewrap: namespaces of their own for users, processes, network and mounts.
+ * They see the system's programs, a /tmp of their own and what is bound to the session, and nothing else.
+ *
+ * Skein may run as root. A command then has root's uid outside, without any capability: files that root owns
+ * can be written by DAC alone. So /proc is mounted read-only (/proc/sys/kernel/core_pattern would run
+ * programs as root), and further user namespaces are off.
+ */
+import { lstat, readdir, readFile, readlink, realpath } from "node:fs/promises";
+import { release } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { SkeinError } from "../core/error.ts";
+import { limit } from "../core/limit.ts";
+import { errorText } from "../core/suppressed.ts";
+import { makeCapture } from "./capture.ts";
+import { isWithin } from "./file-tree.ts";
+import type { McpWorld, PipedChild } from "./mcp-stdio.ts";
+import type { Bound, ToolWorld } from "./port.ts";
+
+type Command = readonly [string, ...string[]];
+
+export interface Sandbox {
+  /** Where a command works, as it sees it. */
+  readonly cwd: string;
+  /** Whether that is a directory of the host, bound to the session. */
+  readonly isBound: boolean;
+  readonly env: Readonly<Record<string, string>>;
+  /** The command line that runs a line of sh in the sandbox. */
+  command(line: string): Promise<Command>;
+  /** Kills what takes more than the limits. Gives the reason, or null, when the signal is aborted. */
+  watch(child: PipedChild, over: AbortSignal): Promise<string | null>;
+}
+
+interface Mount {
+  readonly path: string;
+  readonly isWritable: boolean;
+}
+
+/** What a sandboxed shell sees of the session: its own directory and the bound files and directories. */
+export async function openSandbox(
+  world: McpWorld,
+  shell: Bound,
+  { bound, hidden }: { readonly bound: readonly Bound[]; readonly hidden: readonly string[] },
+): Promise<Sandbox> {
+  const mounts = await mountsOf([...bound, shell]);
+  // Without a path of its own it works in the first bound directory, or in its /tmp.
+  const place = shell.path ?? bound.find(({ kind }) => kind === "directory")?.path;
+  const cwd = place === undefined ? "/tmp" : await realpath(resolve(place));
+  const network = shell.network === true;
+  const command = async (line: string): Promise<Command> => {
+    for (const { path } of mounts) await checkInPlace(path);
+    return [
+      "bwrap",
+      ...isolation(network),
+      ...(await systemFiles(network)),
+      ...mounts.flatMap(({ path, isWritable }) => [isWritable ? "--bind" : "--ro-bind", path, path]),
+      ...(await masks(hidden, mounts)),
+      ...words("--remount-ro / --chdir"),
+      cwd,
+      ...words("-- /bin/sh -c"),
+      limited(),
+      "sh",
+      line,
+    ];
+  };
+  await probe(world, shell.name, await command("exit 0"));
+  return {
+    cwd,
+    isBound: place !== undefined,
+    env: { PATH: systemPath, HOME: "/tmp", TMPDIR: "/tmp", LANG: "C.UTF-8", TERM: "dumb" },
+    command,
+    watch: (child, over) => watchLimits(world, child, over),
+  };
+}
+
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/**
+ * Limits of each process; dash and busybox say -p for processes, bash says -u. Before Linux 5.14 all of a
+ * user's processes count, wherever they run.
+ */
+function limited(): string {
+  const [major = 0, minor = 0] = release().split(".").map(Number);
+  const most = limit.sandboxProcessesMax;
+  const processes =
+    major > 5 || (major === 5 && minor >= 14) ? `ulimit -p ${most} 2>/dev/null || ulimit -u ${most}; ` : "";
+  const memory = `ulimit -d ${limit.sandboxMemoryBytesMax / 1_024}; `;
+  return `ulimit -c 0; ${memory}${processes}exec /bin/sh -c "$1" </dev/null`;
+}
+
+const words = (line: string): readonly string[] => line.split(" ");
+
+const isolation = (network: boolean): readonly string[] => [
+  ...words("--unshare-user --disable-userns --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try"),
+  ...words("--uid 1000 --gid 1000 --hostname sandbox --cap-drop ALL --die-with-parent --new-session"),
+  ...(network ? [] : ["--unshare-net"]),
+];
+
+/** Programs, libraries and what they read of /etc. Nothing of it holds a secret. */
+const systemFolders = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+const settings = words(
+  "alternatives ca-certificates group ld.so.cache ld.so.conf ld.so.conf.d localtime nsswitch.conf " +
+    "os-release passwd pki protocols services shells ssl/certs ssl/openssl.cnf",
+);
+const networkSettings = ["hosts", "resolv.conf", "gai.conf"];
+
+async function systemFiles(network: boolean): Promise<readonly string[]> {
+  const folders = await Promise.all(systemFolders.map(systemFolder));
+  const files = [...settings, ...(network ? networkSettings : [])].map((name) => `/etc/${name}`);
+  return [
+    ...folders.flat(),
+    ...files.flatMap((path) => ["--ro-bind-try", path, path]),
+    ...words("--proc /proc --remount-ro /proc --dev /dev"),
+    ...words(`--size ${limit.sandboxTmpBytesMax} --tmpfs /dev/shm --remount-ro /dev`),
+    ...words(`--perms 1777 --size ${limit.sandboxTmpBytesMax} --tmpfs /tmp`),
+    ...words("--dir /var --symlink ../tmp /var/tmp --dir /run"),
+  ];
+}
+
+/** /bin is a link on most systems, and a folder on others. */
+async function systemFolder(path: string): Promise<readonly string[]> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found === undefined) return [];
+  return found.isSymbolicLink() ? ["--symlink", await realpath(path), path] : ["--ro-bind", path, path];
+}
+
+/** Outer ones first, so that what lies within is mounted over them. Bound twice, it may be written once. */
+async function mountsOf(bound: readonly Bound[]): Promise<readonly Mount[]> {
+  const found = new Map<string, boolean>();
+  for (const { kind, path, mode, name } of bound) {
+    if (path === undefined || !["file", "directory", "shell"].includes(kind)) continue;
+    // A bound file need not be there.
+    const real = await realpath(resolve(path)).catch(() => undefined);
+    if (real === undefined) continue;
+    if (real === "/" || ["/proc", "/sys", "/dev"].some((system) => isWithin(system, real))) {
+      throw new SkeinError("invalid", `the sandbox cannot show ${real}, which is bound as "${name}"`, {
+        hint: `bind a directory of your own, or unbind "${name}"`,
+      });
+    }
+    found.set(real, found.get(real) === true || mode === "write");
+  }
+  return [...found]
+    .map(([path, isWritable]) => ({ path, isWritable }))
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** A directory that was replaced by a link since it was bound would show what the link leads to. */
+async function checkInPlace(path: string): Promise<void> {
+  const real = await realpath(path).catch(() => undefined);
+  if (real === path) return;
+  throw new SkeinError("unavailable", `the sandbox cannot show ${path}: it was moved or replaced by a link`, {
+    hint: "put it back, or bind it again",
+  });
+}
+
+/**
+ * The store, and all files whose names begin with its name (-wal, -shm, the token of the local user), where
+ * they lie in something that is mounted. Looked for before each command, since they come and go.
+ */
+async function masks(hidden: readonly string[], mounts: readonly Mount[]): Promise<readonly string[]> {
+  const found: string[] = [];
+  const real = await Promise.all(hidden.map((store) => realpath(store).catch(() => store)));
+  for (const store of new Set([...hidden, ...real])) {
+    const folder = await realpath(dirname(store)).catch(() => undefined);
+    if (folder === undefined) continue;
+    const names = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    for (const entry of names) {
+      const path = join(folder, entry.name);
+      if (!entry.name.startsWith(basename(store)) || !entry.isFile()) continue;
+      if (mounts.some((mount) => isWithin(mount.path, path))) found.push("--ro-bind", "/dev/null", path);
+    }
+  }
+  return found;
+}
+
+/** Whether it can be had at all, found out before a turn begins. */
+async function probe(world: McpWorld, name: string, command: Command): Promise<void> {
+  if (process.platform !== "linux") throw noSandbox(name, "it needs Linux");
+  const said = makeCapture(1_000, 1_000);
+  const child = await world.spawnPiped(command, { env: { PATH: systemPath } }).catch((error: unknown) => {
+    const isMissing = /ENOENT/.test(errorText(error));
+    throw noSandbox(name, isMissing ? "bubblewrap is not installed" : errorText(error), error);
+  });
+  child.end();
+  for await (const bytes of child.stderr) said.add(bytes);
+  const { code, signal } = await child.exited;
+  if (code === 0) return;
+  const reason = said.text().trim() || `bubblewrap ended with ${code ?? signal}`;
+  throw noSandbox(name, /Unknown option/.test(reason) ? "bubblewrap is older than 0.8.0" : reason);
+}
+
+function noSandbox(name: string, reason: string, cause?: unknown): SkeinError {
+  const isDenied = /permission|not permitted|namespace/i.test(reason);
+  const hint = isDenied
+    ? "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000 " +
+      "kernel.apparmor_restrict_unprivileged_userns=0"
+    : "install bubblewrap 0.8.0 or newer: apt-get install bubblewrap";
+  return new SkeinError("unavailable", `the shell "${name}" cannot run in its sandbox: ${reason}`, {
+    hint: `${hint}; or unbind "${name}"`,
+    cause,
+  });
+}
+
+const lookMs = 100;
+const pageBytes = 4_096;
+
+/** Limits of all processes together, which no kernel keeps without cgroups. */
+async function watchLimits(
+  world: Pick<ToolWorld, "sleep">,
+  child: PipedChild,
+  over: AbortSignal,
+): Promise<string | null> {
+  let folder: string | undefined;
+  while (!over.aborted) {
+    folder ??= await processesOf(child.pid);
+    const reason = folder === undefined ? null : await excessOf(folder);
+    if (reason !== null && !over.aborted) {
+      child.kill();
+      return reason;
+    }
+    await world.sleep(lookMs, over);
+  }
+  return null;
+}
+
+/**
+ * The sandbox's own /proc, which lists its processes and no others; undefined while its first process still
+ * has that of the host.
+ */
+async function processesOf(pid: number): Promise<string | undefined> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  const [init = ""] = children.trim().split(" ");
+  if (init === "") return undefined;
+  const folder = `/proc/${init}/root/proc`;
+  const [own, shown] = await Promise.all(
+    [`/proc/${init}/ns/pid`, `${folder}/1/ns/pid`].map((path) => readlink(path).catch(() => undefined)),
+  );
+  return own !== undefined && own === shown ? folder : undefined;
+}
+
+/** Which limit is passed. */
+async function excessOf(folder: string): Promise<string | null> {
+  const names = await readdir(folder).catch(() => []);
+  const pids = names.filter((name) => /^\d+$/.test(name));
+  const most = limit.sandboxProcessesMax;
+  if (pids.length > most) return `it had more than ${most} processes`;
+  let bytes = 0;
+  for (const pid of pids) {
+    const [, resident = 0, shared = 0] = (await readFile(`${folder}/${pid}/statm`, "utf8").catch(() => ""))
+      .split(" ")
+      .map(Number);
+    bytes += (resident - shared) * pageBytes;
+  }
+  return bytes > limit.sandboxMemoryBytesMax
+    ? `it took more than ${limit.sandboxMemoryBytesMax} bytes of memory`
+    : null;
+}

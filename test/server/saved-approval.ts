@@ -1,0 +1,10 @@
+/** Saves an approval as an answer does, without a call that waits. */
+import { Engine } from "../../src/runtime/engine.ts";
+import { writeWorkspace } from "../../src/runtime/workspace.ts";
+
+export async function saveApproval({ engine }: { readonly engine: Engine }): Promise<void> {
+  const command = { text: "npm test", directory: "/work", binding: { kind: "shell", name: "shell" } };
+  await writeWorkspace(Engine.contextOf(engine), async () => [
+    { type: "approval.saved", body: { name: "approval-1", tool: "shell" }, content: { command } },
+  ]);
+}

@@ -22,8 +22,10 @@ test("a worker runs what has input, and what comes to have some", async () => {
   const second = await engine.open({ objective: "Two", model: "offline/offline" });
   await second.input("remember b is 2");
   await until(async () => (await first.items()).length + (await second.items()).length === 2);
-  await until(async () => !(await second.fold()).standing.lease.held);
-  assert.equal((await first.fold()).standing.status, "open");
+  for (const session of [first, second]) {
+    await until(async () => !(await session.fold()).standing.lease.held);
+    assert.equal((await session.fold()).standing.status, "open");
+  }
   await worker.stop();
   assert.deepEqual(await engine.workers(), []);
 });

@@ -66,7 +66,8 @@ test(
       for await (const part of response) parts.push(part);
       const { hash } = JSON.parse(Buffer.concat(parts).toString()) as { hash: string };
       const grown = (await peakBytes(server.pid)) - before;
-      assert.ok(grown < 200 * mebibyte, `the server grew by ${Math.round(grown / mebibyte)} MiB`);
+      // 80 to 210 MiB were seen, most of it buffers that wait for the collector; held whole they take 480.
+      assert.ok(grown < 360 * mebibyte, `the server grew by ${Math.round(grown / mebibyte)} MiB`);
       const expected = createHash("sha256").update("5");
       for (let count = 0; count < 80; count++) expected.update(piece);
       assert.equal(hash, expected.digest("hex"));
